@@ -6,79 +6,51 @@ importing the package itself must never import anything else: a hook that needs 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .api import (
-        CancellationToken,
-        EphemeralSession,
-        add_message,
-        add_skill,
-        add_todo,
-        cancel_conversation,
-        cancel_session,
-        charge_tokens,
+    from .api.cancellation import CancellationToken
+    from .api.ephemeral import EphemeralSession
+    from .api.functions import (
         cleanup_sessions,
         create_session,
         explain_resume,
         finalize_session,
         get_session,
-        import_sessions,
         list_sessions,
-        reconcile_sessions,
-        session_children,
-        session_events,
-        session_messages,
-        session_report,
-        session_todos,
-        session_tree,
-        session_usage,
-        set_todo_status,
-        set_todos,
-        set_token_total,
         should_resume,
         update_state,
-        wait_sessions,
     )
+    from .api.sessions import Sessions
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CancellationToken",
     "EphemeralSession",
-    "add_message",
-    "add_skill",
-    "add_todo",
-    "cancel_conversation",
-    "cancel_session",
-    "charge_tokens",
+    "Sessions",
     "cleanup_sessions",
     "create_session",
     "explain_resume",
     "finalize_session",
     "get_session",
-    "import_sessions",
     "list_sessions",
-    "reconcile_sessions",
-    "session_children",
-    "session_events",
-    "session_messages",
-    "session_report",
-    "session_todos",
-    "session_tree",
-    "session_usage",
-    "set_todo_status",
-    "set_todos",
-    "set_token_total",
     "should_resume",
     "update_state",
-    "wait_sessions",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import api
+    if name == "CancellationToken":
+        from .api.cancellation import CancellationToken
 
-    return getattr(api, name)
+        return CancellationToken
+    if name == "EphemeralSession":
+        from .api.ephemeral import EphemeralSession
+
+        return EphemeralSession
+    from .api import functions
+
+    return getattr(functions, name)
 
 
 def __dir__() -> list[str]:

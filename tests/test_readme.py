@@ -54,7 +54,7 @@ def test_the_commands_for_the_shell_run_as_they_stand(tmp_path: Path) -> None:
 
 
 def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
-    program = block("docs/python.md", "python") + "print(get_session(agent_id)['phase'], context)\n"
+    program = block("docs/python.md", "python") + "print(sessions.show(agent_id)['phase'], context)\n"
 
     done = subprocess.run(
         [sys.executable, "-c", program],

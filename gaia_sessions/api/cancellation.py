@@ -1,4 +1,4 @@
-"""Cancelling sessions, and the token by which a program asks whether its work is cancelled.
+"""The token by which a program asks whether its work is cancelled.
 
 Owns how a token of a session and tokens in memory are linked, and how often one that waits looks. Once a token has been
 seen cancelled it stays so. Must never take a lock to look.
@@ -24,31 +24,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from gaia_sessions.session.cancellation import Cancellation
-    from gaia_sessions.usecases.cancellation import CancelledSession
 
 _SECONDS_BETWEEN_LOOKS = 0.05
-
-
-def cancel_session(
-    agent_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
-) -> CancelledSession:
-    """Cancels a session with everything below it, now and later; with ``only`` the session alone.
-
-    Returns ``{agent_id, at?, reason?, below, new}``: the first time and reason stay, and ``new`` says whether this call
-    changed anything. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
-    ``SessionNotFound``, ``InvalidId``, ``InvalidInput``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
-    """
-    return Sessions(root).cancel(agent_id, reason, below=not only)
-
-
-def cancel_conversation(
-    host_session_id: str, reason: str | None = None, *, only: bool = False, root: str | None = None
-) -> Sequence[CancelledSession]:
-    """Cancels every session that has a run in this conversation of a host, as ``cancel_session`` does.
-
-    Raises ``SessionNotFound`` if there is none, and what ``cancel_session`` raises, once all others are cancelled.
-    """
-    return Sessions(root).cancel_conversation(host_session_id, reason, below=not only)
 
 
 class CancellationToken:
@@ -57,8 +34,8 @@ class CancellationToken:
     With ``agent_id`` it is the session's: whoever cancels that session, or with everything below it one above it, in
     any process, cancels the token; each look costs a look at one file for the session and for each one above it, and
     one more for the topmost.
-    Without ``agent_id`` it is in memory only. ``parent`` is a token that cancels this one too. ``root`` is as in the
-    functions of this package. Safe to use from several threads.
+    Without ``agent_id`` it is in memory only. ``parent`` is a token that cancels this one too. ``root`` is as in
+    ``Sessions``. Safe to use from several threads.
 
     A copy of it is the token itself. Pickled, it keeps the sessions that cancel it, and its cancellation if there is
     one by then; what becomes of tokens in memory afterwards stays in this process. A token that no session can cancel

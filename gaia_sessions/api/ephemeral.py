@@ -13,7 +13,6 @@ from gaia_sessions.session.budget import skill_tokens_of
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_final
-from gaia_sessions.session.requests import Ending, NewSession
 
 from .cancellation import CancellationToken
 from .memory import Memory
@@ -35,7 +34,7 @@ class EphemeralSession:
 
     ``max_tokens`` is its budget: None takes that of the settings, 64,000 for a sub-agent and 200,000 without a
     ``parent``. ``parent`` is the session that it is created below, or its id: if that is cancelled, so is this one, and
-    ``cancellation_token`` says so. ``memory`` has its messages and todos. Raises what ``create_session`` raises.
+    ``cancellation_token`` says so. ``memory`` has its messages and todos. Raises what ``Sessions.create`` raises.
 
     As a context manager it ends the work that is not final yet: as ``completed``; as ``failed`` with the exception that
     leaves the block; as ``abandoned`` if that is no failure (``KeyboardInterrupt``, ``SystemExit``, a task that is
@@ -55,8 +54,7 @@ class EphemeralSession:
     ) -> None:
         parent_id = parent.agent_id if isinstance(parent, EphemeralSession) else parent
         sessions = Sessions(root or (parent.root if isinstance(parent, EphemeralSession) else None))
-        new = NewSession(agent_name, purpose, parent_id=parent_id, max_tokens=max_tokens)
-        self._attach(sessions, sessions.create(new))
+        self._attach(sessions, sessions.create(agent_name, purpose, parent_id=parent_id, max_tokens=max_tokens))
 
     @classmethod
     def open(cls, agent_id: str, *, root: str | None = None) -> Self:
@@ -106,9 +104,8 @@ class EphemeralSession:
         self._read_times()
 
     def _read_times(self) -> None:
-        record = self._sessions.read(self.agent_id)
-        self.started_at: datetime = parse_time(record["created_at"])
-        self._elapsed_before = float(self._sessions.usage(record)["elapsed_secs"])
+        self.started_at: datetime = parse_time(self._sessions.read(self.agent_id)["created_at"])
+        self._elapsed_before = float(self._sessions.usage(self.agent_id)["elapsed_secs"])
         self._attached_at = time.monotonic()
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -131,29 +128,28 @@ class EphemeralSession:
 
     def register_loaded_skill(self, name: str, tokens: int) -> bool:
         """Counts a skill that was loaded, against the budget too; False, and nothing changes, if it was before."""
-        return self._sessions.budgets().add_skill(self.agent_id, name, tokens)["added"]
+        return self._sessions.add_skill(self.agent_id, name, tokens)["added"]
 
     def skill_token_count(self) -> int:
         """The tokens of all skills that were loaded."""
         return skill_tokens_of(self._record())
 
     def charge(self, tokens: int) -> TokenUsage:
-        """Counts ``tokens`` more against the budget, as ``charge_tokens`` does, and returns what was used by then."""
-        return self._sessions.budgets().charge(self.agent_id, tokens)
+        """Counts ``tokens`` more against the budget, and returns what was used by then."""
+        return self._sessions.charge(self.agent_id, tokens)
 
     def elapsed_secs(self) -> int:
         """The whole seconds since the session was created, up to its end.
 
         While the work goes on, no change of the clock affects them within one process.
         """
-        record = self._record()
-        if is_final(record["phase"]):
-            return self._sessions.usage(record)["elapsed_secs"]
+        if is_final(self._record()["phase"]):
+            return self._sessions.usage(self.agent_id)["elapsed_secs"]
         return int(self._elapsed_before + time.monotonic() - self._attached_at)
 
     def finalize(self, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
-        """Ends the work, as ``finalize_session`` does."""
-        return self._sessions.finalize(self.agent_id, Ending(outcome, summary, error))[0]
+        """Ends the work, as ``Sessions.finalize`` does."""
+        return self._sessions.finalize(self.agent_id, outcome, summary, error=error)
 
     def __enter__(self) -> Self:
         return self
@@ -174,8 +170,8 @@ class EphemeralSession:
             raised.add_note(f"session {self.agent_id!r} was not ended as {outcome}: {failure}")
 
     def report(self) -> Report:
-        """How the work stands or ended, as ``session_report`` returns it."""
-        return self._sessions.report(self.agent_id)[0]
+        """How the work stands or ended, as ``Sessions.report`` says it."""
+        return self._sessions.report(self.agent_id)
 
     def _record(self) -> Record:
         return self._sessions.preview(self.agent_id)

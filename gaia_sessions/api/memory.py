@@ -11,8 +11,8 @@ from gaia_sessions.session.schema import TODO_COMPLETED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.budget import TokenUsage
+    from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message
-    from gaia_sessions.usecases.budgets import NumberedTodo
 
     from .sessions import Sessions
 
@@ -21,7 +21,7 @@ class Memory:
     """The messages and todos of one session, and the tokens that count against its budget; no other session has them.
 
     Each write is one commit, and is on disk when its method returns. The methods raise ``SessionFinal`` once the work
-    has ended, and what ``update_state`` raises.
+    has ended, and what ``Sessions.update`` raises.
     """
 
     def __init__(self, sessions: Sessions, agent_id: str) -> None:
@@ -40,7 +40,7 @@ class Memory:
         """Adds a message of ``system``, ``user``, ``assistant`` or ``tool``, and charges its ``tokens``.
 
         Without ``tokens`` they are estimated as one for every 4 bytes. Nothing is refused because the budget is used
-        up. Raises what the function ``add_message`` raises.
+        up. Raises what ``Sessions.add_message`` raises.
         """
         return self._sessions.add_message(
             self._agent_id,
@@ -56,7 +56,7 @@ class Memory:
         """The messages, the oldest first, or the ``last`` ones, which cost no more if there are many others.
 
         After ``compact`` the first is its summary, a message of the system. One that cannot be read is left out;
-        ``session_messages`` reports it.
+        ``Sessions.messages`` reports it.
         """
         return [*self._sessions.remembered(self._agent_id, last)]
 
@@ -90,29 +90,27 @@ class Memory:
 
     def sync_token_count(self, total: int) -> TokenUsage:
         """States that ``total`` tokens were used so far, in place of what was counted; later charges add to it."""
-        return self._sessions.budgets().set_total(self._agent_id, total)
+        return self._sessions.set_token_total(self._agent_id, total)
 
     def clear(self) -> None:
         """Forgets all messages and todos, and counts from 0 tokens again; skills stay loaded.
 
         The messages are kept on disk, as an archived transcript.
         """
-        self._sessions.forget(self._agent_id)
+        self._sessions.clear(self._agent_id)
 
     @property
     def todos(self) -> list[NumberedTodo]:
         """The todos, each ``{number, description, status}``."""
-        from gaia_sessions.usecases.budgets import numbered_todos
-
-        return numbered_todos(self._sessions.read(self._agent_id))
+        return [*self._sessions.todos(self._agent_id)]
 
     def add_todo(self, description: str) -> int:
         """Adds a pending todo, and returns its number, from 1."""
-        return self._sessions.budgets().add_todo(self._agent_id, description)["number"]
+        return self._sessions.add_todo(self._agent_id, description)["number"]
 
     def set_todo_status(self, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
         """Changes where one todo stands, and returns it."""
-        return self._sessions.budgets().set_todo_status(self._agent_id, number, status)
+        return self._sessions.set_todo_status(self._agent_id, number, status)
 
     def _usage(self) -> TokenUsage:
-        return self._sessions.usage(self._sessions.preview(self._agent_id))
+        return self._sessions.usage(self._agent_id)

@@ -1,49 +1,255 @@
-"""The sessions of one root, and what can be done with them.
+"""The sessions of one root, and what can be done with them: the one object for programs, commands and agents.
 
-Owns that every write first applies the events that wait in the inbox. Whoever asks (a program, a command) gets at the
-store only through this object.
+Owns that every write first applies the events that wait in the inbox, and that ``now`` is read from the clock here. The
+docstrings are the reference in ``docs/python.md``, but for those that begin with "For commands".
 """
 
 from __future__ import annotations
 
 import os
 
+from gaia_sessions import config
+from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.schema import TODO_COMPLETED
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import working_directory
-
-from .reading import SessionReader
+from gaia_sessions.system.project_root import check_owner, claude_folder, find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
-    from gaia_sessions.session.requests import Ending, NewSession, Update
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.budget import LoadedSkill, TokenUsage
+    from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.report import Report
+    from gaia_sessions.session.requests import Ending
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message
     from gaia_sessions.store.port import Reader
-    from gaia_sessions.usecases.budgets import Budgets
     from gaia_sessions.usecases.cancellation import CancelledSession
-    from gaia_sessions.usecases.cleanup import Report
+    from gaia_sessions.usecases.cleanup import Report as CleanupReport
     from gaia_sessions.usecases.importing import Imported
+    from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
+    from gaia_sessions.usecases.revivals import Revival
+    from gaia_sessions.usecases.showing import Shown, View
+    from gaia_sessions.usecases.tree import TreeLine
+
+    from .waiting import NoReport
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
 
 
-class Sessions(SessionReader):
-    """The sessions of one root, to be read and changed."""
+class Sessions:
+    """The sessions of ``root``; None means the one that the command line would find from here.
 
-    __slots__ = ()
+    ``flags`` are settings that take precedence over all others.
+    """
 
-    def budgets(self) -> Budgets:
-        """The budgets, skills and todos of these sessions, to be changed now."""
-        from gaia_sessions.usecases.budgets import Budgets
+    __slots__ = ("_store", "config", "root")
 
-        self._apply_deferred()
-        return Budgets(self._store, utc_now(), self.config.budgets)
+    def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
+        self.root = find_root(root, os.environ, working_directory())
+        check_owner(self.root)
+        self.config = config.load(self.root, os.environ, flags)
+        self._store = FileStore.from_config(self.root, self.config)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.root,)  # wherever it is unpickled, the settings are those of that place
+
+    def create(
+        self,
+        agent_name: str = "unknown",
+        purpose: str = "general",
+        metadata: Mapping[str, object] | None = None,
+        *,
+        agent_id: str | None = None,
+        parent_id: str | None = None,
+        max_depth: int | None = None,
+        max_tokens: int | None = None,
+    ) -> str:
+        """Creates a session in phase ``initializing`` and returns its id.
+
+        ``agent_id`` is an id of your own choice; without it, one is generated. ``parent_id`` is the session that this
+        one is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from
+        the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
+        its budget.
+
+        Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON, ``SessionNotFound`` and
+        ``CorruptSession`` for the parent, ``TooDeep``, ``TooManyChildren`` if 5 children of the parent are at work.
+        """
+        from gaia_sessions.session.requests import NewSession
+        from gaia_sessions.usecases import sessions
+
+        new = NewSession(
+            agent_name, purpose, metadata, agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens
+        )
+        return sessions.create(self._writable(), utc_now(), os.urandom, new)["agent_id"]
+
+    def get(self, agent_id: str) -> Record | None:
+        """The record as it is stored; None if there is no such session.
+
+        What waits in the inbox is not counted: ``show`` does that.
+        """
+        try:
+            return self.read(agent_id)
+        except SessionNotFound:
+            return None
+
+    def show(self, agent_id: str) -> Shown:
+        """The record as it will be once the waiting events are applied, with what is known besides.
+
+        ``resume`` is the policy's decision: ``{should_resume, reason, until}``; ``liveness`` is there while an agent is
+        at work on it, ``cancellation`` if it is cancelled, ``children`` with their ids if it has any. The record of a
+        later version has none of the first three.
+        """
+        from gaia_sessions.usecases.showing import shown
+
+        return shown(self._preview(), agent_id, utc_now(), self.config.limits)
+
+    def update(
+        self,
+        agent_id: str,
+        phase: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        error: str | None = None,
+        *,
+        resume_ready: bool | None = None,
+        if_revision: int | None = None,
+        denial: str | None = None,
+    ) -> Record:
+        """Changes a session and returns the new record.
+
+        ``metadata`` is merged at its top level; ``error`` is stored and adds one to the error count. Repeating the
+        current phase only records activity; a final phase ends the session. With ``if_revision``, nothing is written
+        unless the record is at that revision. ``denial`` is the reason why the request of a session in ``approval`` was
+        refused; it is kept until the phase changes or the work is delegated again, and is shown to whoever resumes it.
+
+        Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``NothingToDeny``,
+        ``RevisionChanged``, ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
+        """
+        from gaia_sessions.session.requests import Update
+        from gaia_sessions.usecases import sessions
+
+        request = Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
+        return sessions.update(self._writable(), utc_now(), agent_id, request)
+
+    def finalize(self, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
+        """Ends a session as ``completed``, ``failed`` or ``abandoned`` and returns the record.
+
+        The same outcome again changes nothing. Raises ``UnknownOutcome``, ``SessionFinal`` if the session ended with
+        another outcome, and ``Cancelled`` if it is cancelled: then it is abandoned.
+        """
+        from gaia_sessions.session.requests import Ending
+
+        return self.finalized(agent_id, Ending(outcome, summary, error))[0]
+
+    def should_resume(self, agent_id: str) -> bool:
+        """Whether the work may be resumed; False also for missing and corrupt sessions and impossible ids."""
+        return is_agent_id(agent_id) and self.explain_resume(agent_id)["should_resume"]
+
+    def explain_resume(self, agent_id: str) -> Decision:
+        """[The decision](policy.md#may-the-work-be-resumed) with its reason and every check.
+
+        A missing or corrupt session gets one too.
+        """
+        from gaia_sessions.usecases import resume
+
+        return resume.read_and_decide(self._preview(), utc_now(), agent_id, self.config.limits)[0]
+
+    def list(
+        self,
+        *,
+        active_only: bool = False,
+        agent_name: str | None = None,
+        phases: Iterable[str] = (),
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Line]:
+        """An iterator of summaries, the latest activity first, at most ``limit``.
+
+        Waiting events are shown as applied, although nothing is written. ``resume`` of a summary is as in ``show``;
+        ``parent_id``, ``root_id`` and ``depth`` are there where a parent is known. One that cannot be read has
+        ``status`` ``corrupt`` and a ``problem``, and comes last. A session is active until it is final. ``since`` and
+        ``until`` limit ``created_at``, both inclusive.
+
+        Raises ``UnknownPhase``, ``BadArgument``.
+        """
+        from gaia_sessions.usecases import listing
+
+        wanted = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
+        return listing.list_sessions(self._preview(), wanted, utc_now(), self.config.limits, limit)
+
+    def tree(
+        self,
+        *,
+        active_only: bool = False,
+        agent_name: str | None = None,
+        phases: Iterable[str] = (),
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
+    ) -> Sequence[TreeLine]:
+        """What ``list`` finds, each below its parent: pairs of a level and a summary. Level 0 is not indented.
+
+        A session that does not stand below the parent that its record names has a ``parent_status``: ``gone``,
+        ``circle`` if it is among the sessions above that parent, or ``excluded`` by the arguments. The line of a parent
+        that is there only for what is below it has ``selected`` False.
+        """
+        from gaia_sessions.usecases import listing, tree
+
+        wanted = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
+        return tree.session_tree(self._preview(), wanted, utc_now(), self.config.limits, limit)
+
+    def subtree(self, agent_id: str) -> Sequence[TreeLine]:
+        """A session with all that is below it, as ``tree`` has them."""
+        from gaia_sessions.usecases import tree
+
+        return tree.subtree(self._preview(), agent_id, utc_now(), self.config.limits)
+
+    def children(self, agent_id: str) -> Sequence[Line]:
+        """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.
+
+        They are found also if that session is gone. One that cannot be read is left out. The cost follows their number,
+        not that of all sessions.
+        """
+        from gaia_sessions.usecases import showing
+
+        return showing.children(self._preview(), agent_id, utc_now(), self.config.limits)
+
+    def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
+        """An iterator of what hosts reported about a session, in the order in which it was applied.
+
+        Each entry is ``{at, kind, run, phase, end?, detail?, revision, evidence}``; an error stands in place of one
+        that cannot be read. What the call raises it raises before the first step of the iteration.
+        """
+        return self._store.entries(agent_id, EVENTS)
+
+    def messages(
+        self, agent_id: str, *, last: int | None = None, since: datetime | str | None = None
+    ) -> Iterator[Message | SessionsError]:
+        """An iterator of the messages of [the transcript](store.md#transcripts) in their order.
+
+        ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. Each
+        is ``{seq, turn, role, content, timestamp, tool_name?, tool_call_id?, tokens?}``; an error stands in place of
+        one that cannot be read. Raises ``BadArgument``.
+        """
+        from gaia_sessions.usecases import listing, transcript
+
+        return transcript.messages(self._store, agent_id, last, listing.time_argument(since, "since"))
 
     def add_message(
         self,
@@ -56,78 +262,220 @@ class Sessions(SessionReader):
         tokens: int | None = None,
         is_charged: bool = False,
     ) -> Message:
-        """Adds a message to the transcript, and returns it as it is stored; ``is_charged``: its tokens are too."""
-        from gaia_sessions.session.transcript import new_message
-        from gaia_sessions.usecases import transcript
+        """Adds a message of ``system``, ``user``, ``assistant`` or ``tool``, and returns it as it is stored.
+
+        ``tokens`` is how many the content has. With ``is_charged`` they count against the budget, in the same write;
+        without ``tokens`` one is counted for every 4 bytes. Raises ``SessionFinal``, ``BadArgument`` for another role,
+        ``InvalidInput``, ``TooLarge`` for more than 1 MiB.
+        """
+        from gaia_sessions.session.budget import charged_message, with_charge
+        from gaia_sessions.session.transcript import message_rule, new_message
 
         now = utc_now()
         message = new_message(role, content, now, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)
-        self._apply_deferred()
-        add = transcript.remember if is_charged else transcript.add_message
-        return add(self._store, now, agent_id, message)
+        rule = message_rule(now)
+        if is_charged:
+            counted = charged_message(message)
+            message, rule = counted, lambda record: with_charge(record, counted["tokens"], now)
+        return self._writable().add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES)[1][0]
+
+    def remembered(self, agent_id: str, last: int | None = None) -> Sequence[Message]:
+        """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
+
+        They are those of the transcript, with one summary in place of those that ``compact`` replaced.
+        """
+        from gaia_sessions.usecases import transcript
+
+        return transcript.remembered(self._store, agent_id, last)
 
     def compact(self, agent_id: str) -> bool:
-        """Puts a summary in place of older messages of the memory; False if too few are there."""
+        """Puts a summary in place of older messages of the memory; False if there are fewer than 5.
+
+        The newest fifth stays, and the transcript keeps all messages. The tokens of the summary count in place of those
+        that were charged for the others. Raises ``SessionFinal``.
+        """
         from gaia_sessions.usecases import transcript
 
-        self._apply_deferred()
-        return transcript.compact(self._store, utc_now(), agent_id)
+        return transcript.compact(self._writable(), utc_now(), agent_id)
 
-    def forget(self, agent_id: str) -> None:
-        """Begins an empty transcript, without tokens and todos."""
-        from gaia_sessions.usecases import transcript
+    def clear(self, agent_id: str) -> None:
+        """Begins an empty transcript, with no tokens used and without todos; skills stay loaded.
 
-        self._apply_deferred()
-        transcript.forget(self._store, utc_now(), agent_id)
+        The messages are kept on disk, as an [archived transcript](store.md#transcripts). Raises ``SessionFinal``.
+        """
+        from gaia_sessions.session.compaction import without_memory
 
-    def create(self, new: NewSession) -> str:
-        """The id of a new session."""
-        from gaia_sessions.usecases import sessions
+        store, now = self._writable(), utc_now()
+        store.empty_transcript(agent_id, lambda record: without_memory(record, now))
 
-        self._apply_deferred()
-        return sessions.create(self._store, utc_now(), os.urandom, new)["agent_id"]
+    def usage(self, agent_id: str) -> TokenUsage:
+        """How much of [its budget](shell.md#budgets-skills-and-todos) a session has used.
 
-    def update(self, agent_id: str, request: Update) -> Record:
-        """The new record."""
-        from gaia_sessions.usecases import sessions
+        ``{agent_id, tokens, max_tokens, limit_reached, elapsed_secs, skill_tokens}``: ``tokens`` is the sum of all
+        charges, of the skills and of what hosts say was consumed, or what followed a total that was stated.
+        ``limit_reached`` is true from ``max_tokens`` on. ``elapsed_secs`` are whole seconds from the creation to now,
+        or to the end. Raises ``NewerSchema``.
+        """
+        return self._usage_of(self.preview(agent_id))
 
-        self._apply_deferred()
-        return sessions.update(self._store, utc_now(), agent_id, request)
+    def charge(self, agent_id: str, tokens: int) -> TokenUsage:
+        """Counts ``tokens`` more against the budget, and returns what ``usage`` would.
 
-    def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
-        """The id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
-        from gaia_sessions.ingest import join
+        No charge is lost, however many processes charge at once. It never fails for a limit that is reached; it is
+        activity of the work. Raises ``BadArgument`` unless ``tokens`` is a whole number from 0 to 10**12, and
+        ``SessionFinal``.
+        """
+        from gaia_sessions.session.budget import check_tokens, with_charge
 
-        self._apply_deferred()  # the event that the agent started may still wait
-        return join.session_of_agent(self._store, host_session_id, host_agent_id)["agent_id"]
+        check_tokens("tokens", tokens)
+        return self._usage_of(self._change(agent_id, lambda record, now: with_charge(record, tokens, now)))
 
-    def finalize(self, agent_id: str, ending: Ending) -> tuple[Record, bool]:
-        """The record, and whether this call ended the session; if not, it had already ended with this outcome."""
-        from gaia_sessions.usecases import sessions
+    def set_token_total(self, agent_id: str, total: int) -> TokenUsage:
+        """States that ``total`` tokens were used so far, and returns what ``usage`` would.
 
-        self._apply_deferred()
-        now = utc_now()
-        record = sessions.finalize(self._store, now, agent_id, ending)
-        return record, sessions.was_finalized_at(record, now)
+        What is charged, loaded or consumed later adds to it. Raises what ``charge`` raises.
+        """
+        from gaia_sessions.session.budget import check_tokens, with_total
 
-    def cancel(self, agent_id: str, reason: str | None = None, *, below: bool = True) -> CancelledSession:
-        """The mark of the session, which is cancelled from now on, with ``below`` together with all below it."""
+        check_tokens("total", total)
+        return self._usage_of(self._change(agent_id, lambda record, now: with_total(record, total, now)))
+
+    def add_skill(self, agent_id: str, name: str, tokens: int) -> LoadedSkill:
+        """Counts a skill that the agent loaded against the budget, once: ``{agent_id, name, tokens, added,
+        skill_tokens}``.
+
+        ``added`` is False, and nothing changes, if it was loaded before; ``skill_tokens`` is the sum of all skills. The
+        skills of a session are the keys of ``skills`` in its record; no other session has them. Raises ``InvalidInput``
+        unless ``name`` is a line of at most 200 printable characters, and what ``charge`` raises.
+        """
+        from gaia_sessions.session import budget
+
+        budget.check_skill_name(name)
+        budget.check_tokens("tokens", tokens)
+        added = False
+
+        def rule(record: Record, now: datetime) -> Record:
+            nonlocal added
+            changed = budget.with_skill(record, name, tokens, now)
+            added = changed is not record
+            return changed
+
+        record = self._change(agent_id, rule, RESERVED_BYTES)
+        return {
+            "agent_id": agent_id,
+            "name": name,
+            "tokens": record["skills"][name],
+            "added": added,
+            "skill_tokens": budget.skill_tokens_of(record),
+        }
+
+    def todos(self, agent_id: str) -> Sequence[NumberedTodo]:
+        """The todos of a session in their order: ``[{number, description, status}]``, numbered from 1.
+
+        Raises ``NewerSchema``.
+        """
+        from gaia_sessions.session.todos import numbered_todos
+
+        return numbered_todos(self.read(agent_id))
+
+    def add_todo(self, agent_id: str, description: str) -> NumberedTodo:
+        """Adds a pending todo at the end, and returns it.
+
+        Raises ``InvalidInput`` for a description that is blank or has more than 1,000 characters, ``SessionFinal``.
+        """
+        from gaia_sessions.session import todos
+
+        todos.check_description(description)
+        record = self._change(agent_id, lambda record, now: todos.with_todo(record, description, now), RESERVED_BYTES)
+        return todos.numbered_todos(record)[-1]
+
+    def set_todo_status(self, agent_id: str, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
+        """Changes where one todo stands, ``pending``, ``in_progress`` or ``completed``, and returns it.
+
+        Raises ``BadArgument``, ``NoSuchTodo``, ``SessionFinal``.
+        """
+        from gaia_sessions.session import todos
+
+        todos.check_number(number)
+        todos.check_status(status)
+        record = self._change(
+            agent_id, lambda record, now: todos.with_todo_status(record, number, status, now), RESERVED_BYTES
+        )
+        return todos.numbered_todos(record)[number - 1]
+
+    def set_todos(self, agent_id: str, todos: Iterable[Mapping[str, object]]) -> Sequence[NumberedTodo]:
+        """Replaces all todos of a session by ``todos``, each ``{description, status}``.
+
+        Returns them as the method ``todos`` does, and raises what ``add_todo`` raises.
+        """
+        from gaia_sessions.session.todos import check_todos, numbered_todos, with_todos
+
+        checked = check_todos([*todos])
+        return numbered_todos(
+            self._change(agent_id, lambda record, now: with_todos(record, checked, now), RESERVED_BYTES)
+        )
+
+    def cancel(self, agent_id: str, reason: str | None = None, *, only: bool = False) -> CancelledSession:
+        """[Cancels](policy.md#cancellation) a session with everything below it, now and later; with ``only`` it alone.
+
+        Returns ``{agent_id, at?, reason?, below, new}``: the first time and reason stay, and ``new`` says whether this
+        call changed anything. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
+        ``InvalidInput`` for a reason that is no text.
+        """
         from gaia_sessions.usecases.cancellation import cancel
 
-        self._apply_deferred()
-        return cancel(self._store, utc_now(), agent_id, reason, below=below)
+        return cancel(self._writable(), utc_now(), agent_id, reason, below=not only)
 
     def cancel_conversation(
-        self, host_session_id: str, reason: str | None, *, below: bool
+        self, host_session_id: str, reason: str | None = None, *, only: bool = False
     ) -> Sequence[CancelledSession]:
-        """The marks of the sessions that belong to a conversation of a host."""
+        """Cancels every session that has a run in this conversation of a host, as ``cancel`` does.
+
+        Raises ``SessionNotFound`` if there is none, and what ``cancel`` raises, once all others are cancelled.
+        """
         from gaia_sessions.usecases.cancellation import cancel_conversation
 
-        self._apply_deferred()  # the event by which a session belongs to it may still wait
-        return cancel_conversation(self._store, utc_now(), host_session_id, reason, below=below)
+        return cancel_conversation(self._writable(), utc_now(), host_session_id, reason, below=not only)
 
-    def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> Report:
-        """Removes the sessions that were not used for ``hours``."""
+    def cancellation(self, agent_id: str) -> Cancellation | None:
+        """Why the session is cancelled, by itself or with one above it: ``{at?, reason?, by?}``; None if it is not."""
+        return self.cancellation_and_above(agent_id)[0]
+
+    def report(self, agent_id: str) -> Report:
+        """How the work of a session stands or ended, in one shape for every end; a key that does not apply is None.
+
+        ``{schema, status, agent_id, task_id, phase, result, error, note, timeout_secs, hard_timeout_secs, elapsed_secs,
+        tokens, max_tokens, iterations, todos, recent_messages}``, as [the
+        commands](shell.md#reports-and-waiting-for-an-end) have it; ``status`` is ``success``, ``error``, ``cancelled``
+        or ``running``. Raises ``NewerSchema``.
+        """
+        return self.reporter()(agent_id)[0]
+
+    def wait(
+        self, agent_ids: Sequence[str], *, first: bool = False, timeout: float | None = None
+    ) -> Sequence[Report | NoReport]:
+        """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
+
+        The work of a session has ended with its latest run, whatever phase that leaves it in; and when the session is
+        final or cancelled. A session that has never run is waited for, and one that does not exist is not: its report
+        is ``{agent_id, status}`` with ``not_found``. One that has ended is not looked at again. After ``timeout``
+        seconds the reports say ``running`` where work goes on; without it there is no limit. Every session is reported
+        on as it was found when the wait began, however long that takes; of the looks after that, the last stops a
+        fraction of a second after the time, and what it did not reach is reported as it was found before.
+
+        Raises ``BadArgument`` for a timeout below 0 and for one text.
+        """
+        from .waiting import wait
+
+        return wait(self.reporter, agent_ids, first=first, timeout=timeout)
+
+    def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> CleanupReport:
+        """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
+
+        First it closes runs as ``reconcile`` does. Sessions that may be resumed or still run are kept. With
+        ``corrupt``, sessions that cannot be read are removed as well. Returns what was done: ``{dry_run, hours,
+        corrupt_too, closed, removed, kept, busy, corrupt, failed, swept}``. Raises ``BadArgument`` for hours below 0.
+        """
         from gaia_sessions.usecases import cleanup
 
         now = utc_now()
@@ -136,7 +484,12 @@ class Sessions(SessionReader):
         return cleanup.cleanup(self._store, rule, self._evidence_reader(), dry_run=dry_run, sessions=reader)
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
-        """Closes the runs that are proven to have ended, and counts what those that have ended used."""
+        """[Judges](operations.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
+        proven to have ended, and counts what those that have ended used.
+
+        Each of the ``verdicts`` has its evidence. ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running``
+        and ``unsure`` are left alone. ``counted`` has the runs of which it counted what they used.
+        """
         from gaia_sessions.hosts import consumption, label_in_files
         from gaia_sessions.ingest.consumption import count_ended_runs
         from gaia_sessions.usecases.reconcile import reconcile
@@ -146,8 +499,14 @@ class Sessions(SessionReader):
         readers = (consumption, label_in_files) if self.config.store_description else (consumption,)
         return {**report, "counted": count_ended_runs(self._store, reader, *readers, dry_run=dry_run)}
 
-    def import_sessions(self, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
-        """Copies the sessions of ``directories`` into this root."""
+    def import_from(self, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
+        """[Copies](operations.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
+
+        Each is a folder that has one folder per session, a project, or the folder of one session. The sessions keep
+        their ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Returns
+        ``{dry_run, root, directories, imported, already_there, failed}``. Raises ``NoSuchFolder``, and ``StoreFailure``
+        if one of them cannot be read, before anything is imported.
+        """
         from gaia_sessions.usecases.importing import import_folders
 
         named: list[str] = [os.fspath(directory) for directory in directories]
@@ -155,12 +514,102 @@ class Sessions(SessionReader):
         reader = self._reader_for(dry_run=dry_run)
         return import_folders(self._store, reader, paths, utc_now(), self.config, dry_run=dry_run)
 
+    def has(self, agent_id: str) -> bool:
+        """For commands: whether there is a session with this id, readable or not."""
+        return self._store.has(agent_id)
+
+    def ids(self) -> Collection[str]:
+        """For commands: the ids of all sessions, readable or not, in no order; those that waiting events begin too."""
+        return self._preview().ids()
+
+    def read(self, agent_id: str) -> Record:
+        """For commands: what ``get`` returns. Raises ``SessionNotFound``."""
+        return self._store.read(agent_id)
+
+    def preview(self, agent_id: str) -> Record:
+        """For commands: the record as it will be once the waiting events are applied. Raises what ``read`` raises."""
+        return self._preview().read(agent_id)
+
+    def view(self, agent_id: str) -> View:
+        """For commands: what a person is shown of a session."""
+        from gaia_sessions.usecases.showing import view
+
+        return view(self._preview(), agent_id, utc_now(), self.config)
+
+    def decide(self, record: Record) -> Decision:
+        """For commands: the policy's decision about ``record``, which was just written."""
+        from gaia_sessions.usecases import resume
+
+        return resume.decide_on(self._store, record, utc_now(), self.config.limits)
+
+    def finalized(self, agent_id: str, ending: Ending) -> tuple[Record, bool]:
+        """For commands: what ``finalize`` returns, and whether this call ended the session."""
+        from gaia_sessions.usecases import sessions
+
+        store, now = self._writable(), utc_now()
+        record = sessions.finalize(store, now, agent_id, ending)
+        return record, sessions.was_finalized_at(record, now)
+
+    def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
+        """For commands: the id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
+        from gaia_sessions.ingest import join
+
+        return join.session_of_agent(self._writable(), host_session_id, host_agent_id)["agent_id"]
+
+    def revivals(self, host_session_id: str | None = None) -> Sequence[Revival]:
+        """For commands: what was stopped from outside and may go on, with the command of its host, the cheapest first.
+
+        What waits for a limit and what the user stopped come last. host_session_id: only that conversation's.
+        """
+        from gaia_sessions.hosts import revival
+        from gaia_sessions.usecases import revivals
+
+        claude = claude_folder(self.root)
+        project = os.path.dirname(claude) if claude else None
+        rule = revivals.Rule(utc_now(), self.config.limits, revival, project)
+        return revivals.revivals(self._preview(), rule, host_session_id)
+
+    def cancellation_and_above(
+        self, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False
+    ) -> tuple[Cancellation | None, Sequence[str]]:
+        """For commands and tokens: why the session is cancelled, and what is above it, for a cheaper next look."""
+        from gaia_sessions.usecases.cancellation import cancellation_and_above
+
+        return cancellation_and_above(self._store, agent_id, known_above, are_all=are_all)
+
+    def reporter(self) -> Callable[[str], tuple[Report, bool]]:
+        """For commands: what reports on sessions at one moment, for which the inbox is read once.
+
+        Of a session it returns the report, and whether its work is over.
+        """
+        from gaia_sessions.hosts import recent_messages
+        from gaia_sessions.store.above import Above
+        from gaia_sessions.usecases import reporting
+
+        sessions, now = self._preview(), utc_now()
+        above = Above(sessions)
+        return lambda agent_id: reporting.report_on(
+            sessions, above, agent_id, now, self.config.budgets, recent_messages
+        )
+
+    def _usage_of(self, record: Record) -> TokenUsage:
+        from gaia_sessions.session.budget import usage_of
+
+        return usage_of(record, utc_now(), self.config.budgets)
+
+    def _change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
+        """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""
+        store, now = self._writable(), utc_now()
+        return store.change(agent_id, lambda record: rule(record, now), reserved=reserved)
+
+    def _preview(self) -> Preview:
+        from gaia_sessions.usecases.preview import Preview
+
+        return Preview(self._store, utc_now(), self.config)
+
     def _reader_for(self, *, dry_run: bool) -> Reader:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
-        if dry_run:
-            return self._preview()
-        self._apply_deferred()
-        return self._store
+        return self._preview() if dry_run else self._writable()
 
     def _evidence_reader(self) -> EvidenceReader:
         from gaia_sessions.hosts import end_in_files
@@ -168,8 +617,8 @@ class Sessions(SessionReader):
 
         return EvidenceReader(self.root, end_in_files)
 
-    def _apply_deferred(self) -> None:
-        """Applies the events that wait in the inbox, and logs which."""
+    def _writable(self) -> FileStore:
+        """The store, once the events that wait in the inbox are applied, and logged which."""
         from gaia_sessions.ingest.deferred import apply_deferred
 
         now = utc_now()
@@ -178,3 +627,4 @@ class Sessions(SessionReader):
             from gaia_sessions.store import hook_log
 
             hook_log.append_line(self.root, "inbox", {"at": format_time(now), "inbox": applied})
+        return self._store

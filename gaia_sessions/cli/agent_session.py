@@ -12,10 +12,9 @@ from contextlib import contextmanager
 
 import click
 
-from gaia_sessions.api import DEFAULT_HOURS
+from gaia_sessions.api.sessions import DEFAULT_HOURS
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
-from gaia_sessions.session.requests import Ending, NewSession, Update
-from gaia_sessions.usecases.listing import Filter
+from gaia_sessions.session.requests import Ending
 
 from . import output, start
 from .call import ID, declare, declare_program
@@ -88,7 +87,7 @@ def _print_on_failure(failed: str, agent_id: object) -> Iterator[None]:
 @PURPOSE
 def _create(call: Call, agent: str, purpose: str) -> None:
     sessions = call.sessions()
-    agent_id = sessions.create(NewSession(agent, purpose))
+    agent_id = sessions.create(agent, purpose)
     warn_if_network(sessions.root)
     output.print_line(f"Created session: {agent_id}")
 
@@ -99,7 +98,7 @@ def _create(call: Call, agent: str, purpose: str) -> None:
 @click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 def _update(call: Call, agent_id: str, phase: str | None, error: str | None) -> None:
     sessions = call.sessions()
-    record = sessions.update(call.session_id(agent_id, writes=True), Update(phase, error=error))
+    record = sessions.update(call.session_id(agent_id, writes=True), phase, error=error)
     output.print_line(f"Updated session: {record['agent_id']}")
 
 
@@ -133,7 +132,7 @@ def _get(call: Call, agent_id: str) -> None:
 @click.option("--summary", metavar="TEXT", help="Result of the work.")
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
     session_id = call.session_id(agent_id, writes=True)
-    record, ended_now = call.sessions().finalize(session_id, Ending(outcome, summary))
+    record, ended_now = call.sessions().finalized(session_id, Ending(outcome, summary))
     if not ended_now:
         print_unchanged(call, record, {"summary": summary})
     output.print_line(f"Finalized session: {record['agent_id']}")
@@ -141,9 +140,9 @@ def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> N
 
 @_command("list")
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
-@click.option("--agent", metavar="NAME", help="Only sessions of this kind of agent.")
-def _list(call: Call, *, active_only: bool, agent: str | None) -> None:
-    found = list(call.sessions().list(Filter(active_only=active_only, agent_name=agent)))
+@click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
+def _list(call: Call, *, active_only: bool, agent_name: str | None) -> None:
+    found = list(call.sessions().list(active_only=active_only, agent_name=agent_name))
     if not found:
         output.print_line("No sessions found")
         return

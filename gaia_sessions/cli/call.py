@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TypeVar
 
-    from gaia_sessions.api import Sessions
+    from gaia_sessions.api.sessions import Sessions
 
     _Value = TypeVar("_Value")
 
@@ -64,7 +64,7 @@ class Call:
 
     def sessions(self) -> Sessions:
         """The sessions that the command works on."""
-        from gaia_sessions.api import Sessions
+        from gaia_sessions.api.sessions import Sessions
 
         if self._sessions is None:
             self._sessions = Sessions(self.session_root(), self._flags)

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gaia_sessions.api import Sessions
+    from gaia_sessions.api.sessions import Sessions
 
 LATEST = "latest"
 _UNSET = frozenset(["none", "null", "undefined"])
@@ -43,9 +43,7 @@ def resolve_id(sessions: Sessions, typed_id: str) -> str:
 
 def _latest(sessions: Sessions) -> str | None:
     """The id of the most recently active session that can be read."""
-    from gaia_sessions.usecases.listing import Filter
-
-    return next((line["agent_id"] for line in sessions.list(Filter()) if "last_updated" in line), None)
+    return next((line["agent_id"] for line in sessions.list() if "last_updated" in line), None)
 
 
 def other_root_hint(agent_id: str) -> str | None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from gaia_sessions.api import create_session, get_session, list_sessions, update_state
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP, sample_payloads
 from gaia_sessions.hosts.payload import one_line
@@ -53,10 +53,10 @@ def main(hook: str, arguments: list[str]) -> int:
 def _pre_delegate(root: str) -> Iterator[Step]:
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME})
     yield "without an id there is nothing to resume", answer.get("reason") == "no_existing_session"
-    agent_id = create_session(_AGENT_NAME, "test", root=root)
+    agent_id = Sessions(root).create(_AGENT_NAME, "test")
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": agent_id})
     yield "a session just created is not resumable", answer.get("detail") == "phase_not_resumable"
-    update_state(agent_id, "approval", {"plan": "three steps"}, root=root)
+    Sessions(root).update(agent_id, "approval", {"plan": "three steps"})
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": agent_id})
     yield "a session that waits for approval is resumable", answer.get("reason") == "session_resumable"
     context = answer.get("resume_metadata") or {}
@@ -69,9 +69,9 @@ def _pre_delegate(root: str) -> Iterator[Step]:
 
 def _subagent_stop(root: str) -> Iterator[Step]:
     for exit_code, outcome in ((0, "completed"), (1, "failed")):
-        agent_id = create_session(_AGENT_NAME, "test", root=root)
+        agent_id = Sessions(root).create(_AGENT_NAME, "test")
         _run(root, SUBAGENT_STOP, {"agent_id": agent_id, "exit_code": exit_code})
-        record = get_session(agent_id, root=root)
+        record = Sessions(root).get(agent_id)
         yield f"exit code {exit_code} ends as {outcome}", record is not None and record["phase"] == outcome
     answer = json.loads(_run(root, SUBAGENT_STOP, {"agent_id": "agent-unknown"}))
     yield "an unknown id changes nothing", answer["finalized"] is False
@@ -100,7 +100,7 @@ def _every_event(root: str) -> Iterator[Step]:
     started = _run_for_json(root, sample_payloads.start(_AGENT_NAME), HOOK)
     yield "a starting sub-agent gets the note on how to pause", "[gaia-sessions: approval]" in json.dumps(started)
     answer = json.dumps(_run_for_json(root, sample_payloads.completed_return(_AGENT_NAME), HOOK))
-    [record] = list_sessions(root=root)
+    [record] = Sessions(root).list()
     yield "after a return without a stop the work can be resumed", record.get("resume_ready") is True
     line = resume_line(record["agent_id"])
     yield "the main agent gets the line that resumes it", line in answer

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from .schema import Record
+    from .transcript import NewMessage
 
     class TokenUsage(TypedDict):
         """How much of its budget a session has used. limit_reached: as much as there is, or more."""
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
         max_tokens: int
         limit_reached: bool
         elapsed_secs: int
+        skill_tokens: int
+
+    class LoadedSkill(TypedDict):
+        """A skill that is loaded. added: whether by this call; skill_tokens: the sum of all skills of the session."""
+
+        agent_id: str
+        name: str
+        tokens: int
+        added: bool
         skill_tokens: int
 
 
@@ -132,6 +142,15 @@ def with_charge(record: Record, tokens: int, now: datetime) -> Record:
     check_open(record)
     charged = min(record.get("charged_tokens", 0) + tokens, _LARGEST)
     return with_activity({**record, "charged_tokens": charged}, now)
+
+
+def charged_message(message: NewMessage) -> NewMessage:
+    """``message`` as one whose tokens were charged; where nobody counted them they are estimated.
+
+    Raises ``BadArgument``.
+    """
+    tokens = check_tokens("tokens", message.get("tokens", estimated_tokens(message["content"])))
+    return {**message, "tokens": tokens, "charged": True}
 
 
 def with_total(record: Record, total: int, now: datetime) -> Record:

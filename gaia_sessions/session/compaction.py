@@ -7,6 +7,7 @@ The transcript itself stays as it is; the record says up to which message the su
 from __future__ import annotations
 
 from .budget import estimated_tokens, tokens_of, with_total
+from .todos import with_todos
 from .updates import check_open
 
 TYPE_CHECKING = False
@@ -95,9 +96,13 @@ def with_compaction(record: Record, compaction: Compaction, tokens: int, now: da
     return with_total({**record, "compaction": compaction}, total, now)
 
 
-def without_compaction(record: Record) -> Record:
-    """Without a compaction: nothing is replaced any more."""
-    return {key: value for key, value in record.items() if key != "compaction"}  # type: ignore[return-value]
+def without_memory(record: Record, now: datetime) -> Record:
+    """With no tokens used, and without todos and a compaction, for an empty transcript; it is activity at ``now``.
+
+    Skills stay loaded. Raises ``SessionFinal``.
+    """
+    rest: Record = {key: value for key, value in record.items() if key != "compaction"}  # type: ignore[assignment]
+    return with_total(with_todos(rest, [], now), 0, now)
 
 
 def replaced_through(record: Record) -> int:

@@ -9,14 +9,24 @@ from __future__ import annotations
 from gaia_sessions import errors
 
 from .checks import is_integer
+from .record import check_readable
 from .schema import TODO_PENDING, TODO_STATUSES, check_todo
 from .updates import check_open, with_activity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
+    from typing import TypedDict
 
     from .schema import Record, Todo
+
+    class NumberedTodo(TypedDict):
+        """A todo with its number, from 1."""
+
+        number: int
+        description: str
+        status: str
+
 
 MAX_DESCRIPTION_LENGTH = 1000
 
@@ -84,3 +94,12 @@ def with_todos(record: Record, todos: list[Todo], now: datetime) -> Record:
     check_open(record)
     rest: Record = {key: value for key, value in record.items() if key != "todos"}  # type: ignore[assignment]
     return with_activity({**rest, "todos": todos} if todos else rest, now)
+
+
+def numbered_todos(record: Record) -> list[NumberedTodo]:
+    """The todos of ``record``, each with its number. Raises ``NewerSchema``."""
+    check_readable(record)
+    return [
+        {"number": number, "description": todo["description"], "status": todo["status"]}
+        for number, todo in enumerate(record.get("todos", ()), 1)
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.record import SCHEMA, check_readable, has_newer_schema
+from gaia_sessions.session.record import SCHEMA, has_newer_schema
 from gaia_sessions.session.runs import latest_transcript, runs_of_gone_hosts
 from gaia_sessions.store import read_cancellation
 from gaia_sessions.system import written_at
@@ -70,18 +70,6 @@ def _is_gone(process: HostProcess) -> bool:
     return is_gone(process)
 
 
-def with_decision(sessions: Reader, record: Record, now: datetime, limits: Limits) -> dict[str, object]:
-    """The record with the policy's decision as ``resume``, and ``liveness`` while an agent is at work on it.
-
-    ``cancellation`` says why it is cancelled, if it is. One that this version does not understand gets neither.
-    """
-    from .liveness import liveness_of  # a hook that decides does not need it
-
-    try:
-        check_readable(record)
-    except errors.NewerSchema:
-        return {**record}
-    decision = decide(lambda record: read_cancellation(sessions, record), record["agent_id"], record, now, limits)
-    alive = liveness_of(record, decision, now, limits)
-    cancelled = {"cancellation": decision["cancellation"]} if "cancellation" in decision else {}
-    return {**record, "resume": policy.resume_summary(decision), **cancelled} | ({"liveness": alive} if alive else {})
+def decide_on(sessions: Reader, record: Record, now: datetime, limits: Limits) -> Decision:
+    """The policy's decision on ``record``, which was just read or written."""
+    return decide(lambda found: read_cancellation(sessions, found), record["agent_id"], record, now, limits)

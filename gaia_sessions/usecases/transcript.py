@@ -1,6 +1,6 @@
-"""What people and agents ask of a transcript: a new message, the last ones, those since a time.
+"""What people and agents ask of a transcript: the last messages, those since a time, what a memory keeps of them.
 
-Owns which messages of a transcript are taken, and which rule changes the record with a new one.
+Owns which messages are taken, and when those of a memory are replaced.
 """
 
 from __future__ import annotations
@@ -9,19 +9,11 @@ import sys
 from itertools import islice, takewhile
 
 from gaia_sessions.errors import BadArgument, SessionsError
-from gaia_sessions.session.budget import check_tokens, estimated_tokens, with_charge, with_total
 from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
-from gaia_sessions.session.compaction import (
-    compaction_of,
-    replaced_through,
-    summary_message,
-    with_compaction,
-    without_compaction,
-)
+from gaia_sessions.session.compaction import compaction_of, replaced_through, summary_message, with_compaction
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.todos import with_todos
-from gaia_sessions.session.transcript import after, message_rule
+from gaia_sessions.session.transcript import after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,38 +21,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.session.transcript import Message
     from gaia_sessions.store.port import Messages, Reader, Store
-
-
-def add_message(store: Store, now: datetime, agent_id: str, message: NewMessage) -> Message:
-    """Adds ``message``, which is activity of the work, and returns it as it is stored.
-
-    Raises ``SessionNotFound``, ``CorruptSession``, ``SessionFinal``, ``TooLarge``.
-    """
-    _, [stored] = store.add_messages(agent_id, [message], message_rule(now), reserved=RESERVED_BYTES)
-    return stored
-
-
-def remember(store: Store, now: datetime, agent_id: str, message: NewMessage) -> Message:
-    """Adds ``message`` and charges its ``tokens`` to the budget, in one commit; without tokens they are estimated.
-
-    Raises what ``add_message`` raises.
-    """
-    tokens = check_tokens("tokens", message.get("tokens", estimated_tokens(message["content"])))
-    counted: NewMessage = {**message, "tokens": tokens, "charged": True}
-    _, [stored] = store.add_messages(
-        agent_id, [counted], lambda record: with_charge(record, tokens, now), reserved=RESERVED_BYTES
-    )
-    return stored
-
-
-def forget(store: Store, now: datetime, agent_id: str) -> None:
-    """Begins an empty transcript, with no tokens used and without todos, in one commit; skills stay loaded.
-
-    Raises ``SessionNotFound``, ``CorruptSession``, ``SessionFinal``.
-    """
-    store.empty_transcript(agent_id, lambda record: with_total(without_compaction(with_todos(record, [], now)), 0, now))
 
 
 def compact(store: Store, now: datetime, agent_id: str) -> bool:

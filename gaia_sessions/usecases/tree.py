@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.store.above import Above
 
 from .listing import describe, list_sessions, newest_first
-from .relatives import line_of
+from .showing import line_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

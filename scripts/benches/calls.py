@@ -16,11 +16,10 @@ from functools import partial
 from statistics import median
 
 from gaia_sessions import get_session, should_resume
-from gaia_sessions.api import Sessions
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session import updates
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.requests import NewSession, Update
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
@@ -93,11 +92,11 @@ def create(folder: str) -> Iterator[Finding]:
     sessions = Sessions(store.root)
     bare = os.path.join(folder, "bare")
     os.mkdir(bare)
-    sessions.create(NewSession(samples.AGENT, "approval_workflow", samples.METADATA))
+    sessions.create(samples.AGENT, "approval_workflow", samples.METADATA)
 
     def create_sessions() -> None:
         for _ in range(_CREATIONS):
-            sessions.create(NewSession(samples.AGENT, "approval_workflow", samples.METADATA))
+            sessions.create(samples.AGENT, "approval_workflow", samples.METADATA)
 
     def create_bare() -> None:
         for _ in range(_CREATIONS):
@@ -119,7 +118,7 @@ def update(folder: str) -> Iterator[Finding]:
 
     def update_session(number: int) -> None:
         for step in range(_UPDATES):
-            sessions.update(agent_id, Update("approval", {"step": [number, step]}))
+            sessions.update(agent_id, "approval", {"step": [number, step]})
 
     def update_bare_copy(number: int) -> None:
         for step in range(_UPDATES):
@@ -142,7 +141,7 @@ def long_history(folder: str) -> Iterator[Finding]:
 
     def write(agent_id: str) -> None:
         for step in range(_READS):
-            sessions.update(agent_id, Update(metadata={"step": step}))
+            sessions.update(agent_id, metadata={"step": step})
 
     for what, act, limit in (("read", read, 6.0), ("update without fsync", write, 3.0)):
         ratio = compare(_ROUNDS, lambda _, act=act: (partial(act, long), partial(act, short)))  # type: ignore[misc]  # a default binds act
@@ -166,7 +165,7 @@ def transcript(folder: str) -> Iterator[Finding]:
 
 
 def _create_with_messages(sessions: Sessions, number: int) -> str:
-    agent_id = sessions.create(NewSession(samples.AGENT, "talk"))
+    agent_id = sessions.create(samples.AGENT, "talk")
     said = [new_message("assistant", f"message {each} " + "x" * 500, utc_now()) for each in range(number)]
     FileStore(sessions.root).add_messages(agent_id, said, lambda record: record)
     return agent_id
@@ -176,7 +175,7 @@ def _median_of_reading(sessions: Sessions, agent_id: str) -> float:
     taken = []
     for _ in range(_READS):
         began = time.perf_counter()
-        found = list(sessions.messages(agent_id, 20))
+        found = list(sessions.messages(agent_id, last=20))
         taken.append(time.perf_counter() - began)
         if len(found) != 20:  # noqa: PLR2004  # as many as were asked for
             raise RuntimeError("20 messages were expected")

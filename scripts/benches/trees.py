@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from statistics import median
 
-from gaia_sessions import CancellationToken, cancel_session, create_session, finalize_session
+from gaia_sessions import CancellationToken, Sessions, create_session, finalize_session
 from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.record import new_record
 from gaia_sessions.system import utc_now
@@ -43,7 +43,7 @@ def cancelled(folder: str) -> Iterator[Finding]:
         store.create(record)
     tokens = [CancellationToken(record["agent_id"], root=store.root) for record in records]
     before = [_seconds_to_look(token, is_cancelled=False) for _ in range(_LOOKS) for token in tokens]
-    cancel_session(records[0]["agent_id"], root=store.root)
+    Sessions(store.root).cancel(records[0]["agent_id"])
     after = [_seconds_to_look(token, is_cancelled=True) for token in tokens]
     yield Finding(f"not cancelled, each of {_SESSIONS} in a tree, median", median(before[-_SESSIONS:]) * 1000, 1, "ms")
     yield Finding(f"cancelled with the root of {_SESSIONS}, median", median(after) * 1000, 1, "ms")

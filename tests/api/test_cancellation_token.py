@@ -93,7 +93,7 @@ def test_a_child_token_of_a_session_is_in_memory_and_leaves_the_session_alone(ro
     child.cancel("only here")
     assert (child.is_cancelled, token.is_cancelled) == (True, False)
     other = token.child_token()
-    gaia_sessions.cancel_session(agent_id, root=root)
+    gaia_sessions.Sessions(root).cancel(agent_id)
     with pytest.raises(Cancelled) as raised:
         other.check()
     assert raised.value.agent_id == agent_id
@@ -107,7 +107,7 @@ def test_a_session_that_gets_its_parent_later_is_cancelled_with_it(root: str) ->
     assert not token.is_cancelled
     store = FileStore(root)
     store.change(child, lambda record: with_parent(record, store.read(parent)))
-    gaia_sessions.cancel_session(parent, root=root)
+    gaia_sessions.Sessions(root).cancel(parent)
     assert token.is_cancelled
 
 
@@ -119,7 +119,7 @@ def test_a_session_above_that_gets_its_parent_later_takes_along_what_is_below_it
         assert not any(token.is_cancelled for token in tokens)
     FileStore(root).change(parent, lambda record: {**record, "parent_id": top})
     assert not any(token.is_cancelled for token in tokens)
-    gaia_sessions.cancel_session(top, "enough", root=root)
+    gaia_sessions.Sessions(root).cancel(top, "enough")
     assert [token.cancellation and token.cancellation.get("by") for token in tokens] == [top, top]
 
 
@@ -129,7 +129,7 @@ def test_who_waits_is_woken_by_a_cancellation_here_or_elsewhere(root: str) -> No
     woken: list[bool] = []
     thread = threading.Thread(target=lambda: woken.append(token.wait(PATIENCE)))
     thread.start()
-    gaia_sessions.cancel_session(agent_id, root=root)
+    gaia_sessions.Sessions(root).cancel(agent_id)
     thread.join(PATIENCE)
     assert woken == [True]
 
@@ -154,11 +154,11 @@ def test_a_session_that_does_not_exist_is_an_error_and_one_that_was_removed_too(
 
 def test_functions_cancel_a_session_and_a_conversation(root: str) -> None:
     agent_id = created(root)
-    first = gaia_sessions.cancel_session(agent_id, "enough", only=True, root=root)
+    first = gaia_sessions.Sessions(root).cancel(agent_id, "enough", only=True)
     assert (first["agent_id"], first["reason"], first["below"], first["new"]) == (agent_id, "enough", False, True)
-    assert gaia_sessions.cancel_session(agent_id, only=True, root=root) == {**first, "new": False}
+    assert gaia_sessions.Sessions(root).cancel(agent_id, only=True) == {**first, "new": False}
     with pytest.raises(SessionNotFound):
-        gaia_sessions.cancel_conversation("h1", root=root)
+        gaia_sessions.Sessions(root).cancel_conversation("h1")
 
 
 SHORT_OF_FILES = """
@@ -216,8 +216,8 @@ def test_a_reason_that_is_no_text_is_refused_wherever_it_is_stated(root: str, re
     agent_id = created(root)
     token, in_memory = CancellationToken(agent_id, root=root), CancellationToken()
     for cancel in (
-        lambda: gaia_sessions.cancel_session(agent_id, reason, only=True, root=root),
-        lambda: gaia_sessions.cancel_conversation("h1", reason, root=root),
+        lambda: gaia_sessions.Sessions(root).cancel(agent_id, reason, only=True),
+        lambda: gaia_sessions.Sessions(root).cancel_conversation("h1", reason),
         lambda: token.cancel(reason),
         lambda: in_memory.cancel(reason),
     ):

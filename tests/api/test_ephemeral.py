@@ -22,10 +22,9 @@ import pytest
 from gaia_sessions import (
     CancellationToken,
     EphemeralSession,
-    add_message,
+    Sessions,
     cleanup_sessions,
     get_session,
-    session_messages,
     should_resume,
     update_state,
 )
@@ -222,7 +221,7 @@ def test_e15_a_compaction_keeps_the_newest_and_all_messages_stay_in_the_transcri
     assert (summary["role"], "say 0" in summary["content"]) == ("system", True)
     assert memory.token_count == 4 * 45 + -(-len(summary["content"].encode()) // 4)
     assert not memory.compaction_due
-    assert len(list(session_messages(session.agent_id))) == 20
+    assert len(list(Sessions().messages(session.agent_id))) == 20
     assert in_another_process("print(len(session.memory.get_messages()))", session.agent_id) == "5"
 
     assert not memory.compact(), "four messages are too few"
@@ -262,7 +261,7 @@ def test_what_was_charged_for_work_stays_when_messages_beside_it_are_compacted()
     session = EphemeralSession(1000)
     session.charge(5000)
     for number in range(10):
-        add_message(session.agent_id, "user", f"say {number}", tokens=500 * (number % 2) or None)
+        Sessions().add_message(session.agent_id, "user", f"say {number}", tokens=500 * (number % 2) or None)
 
     assert session.memory.compact()
 
@@ -321,7 +320,7 @@ def test_a_message_that_cannot_be_read_is_left_out_and_reported_elsewhere() -> N
     transcript.write_bytes(transcript.read_bytes().replace(b'"role"', b'"rolE"', 1))
 
     assert texts(session.memory.get_messages()) == ["two"]
-    assert len(list(session_messages(session.agent_id))) == 2
+    assert len(list(Sessions().messages(session.agent_id))) == 2
 
 
 def test_ended_work_takes_no_message_and_no_charge() -> None:

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions import (
-    add_message,
-    cancel_session,
-    create_session,
-    finalize_session,
-    wait_sessions,
-)
-from gaia_sessions.api import waiting
-from gaia_sessions.api.sessions import Sessions
+from gaia_sessions import Sessions, create_session, finalize_session
 from gaia_sessions.errors import BadArgument, InvalidId
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.transcript import LINE_LIMIT
@@ -73,15 +65,15 @@ def ended(end: str = "stopped") -> dict[str, str]:
     return {"ended_at": format_time(utc_now()), "end": end}
 
 
-def statuses(*agent_ids: str, **options: Any) -> list[str]:
-    return [found["status"] for found in wait_sessions(agent_ids, **options)]
+def statuses(*agent_ids: str, root: str | None = None, **options: Any) -> list[str]:
+    return [found["status"] for found in Sessions(root).wait(agent_ids, **options)]
 
 
 def test_the_end_of_a_run_ends_the_wait_whatever_phase_it_leaves(root: str) -> None:
     agent_id = with_run(root)
     meanwhile(lambda: set_run(root, agent_id, **ended()))
 
-    [found] = wait_sessions([agent_id], timeout=LONGEST)
+    [found] = Sessions().wait([agent_id], timeout=LONGEST)
 
     assert (found["status"], found.get("phase")) == ("success", "initializing")
 
@@ -99,9 +91,9 @@ def test_a_cancelled_session_is_not_waited_for(root: str) -> None:
     parent = create_session()
     child = create_session(parent_id=parent)
     FileStore(root).change(child, lambda record: {**record, "runs": [{"run": 1, "host": "claude-code"}]})
-    meanwhile(lambda: cancel_session(parent, "enough"))
+    meanwhile(lambda: Sessions().cancel(parent, "enough"))
 
-    found = wait_sessions([child, parent], timeout=LONGEST)
+    found = Sessions().wait([child, parent], timeout=LONGEST)
 
     assert [(one["status"], one.get("error")) for one in found] == [("cancelled", "enough")] * 2
 
@@ -114,16 +106,16 @@ def test_l20_the_first_of_several_is_enough_if_asked_so_and_the_others_are_repor
 
 
 def test_l20_a_session_that_does_not_exist_is_not_waited_for(root: str) -> None:
-    assert wait_sessions(["agent-404"]) == [{"agent_id": "agent-404", "status": "not_found"}]
+    assert Sessions().wait(["agent-404"]) == [{"agent_id": "agent-404", "status": "not_found"}]
     assert statuses("agent-404", with_run(root), first=True) == ["not_found", "running"]
     with pytest.raises(InvalidId):
-        wait_sessions(["../x"])
+        Sessions().wait(["../x"])
 
 
 @pytest.mark.parametrize("text", ["agent-x", "", b"agent-x"], ids=repr)
 def test_one_text_is_no_list_of_ids(text: Any) -> None:
     with pytest.raises(BadArgument) as raised:
-        wait_sessions(text, timeout=0)
+        Sessions().wait(text, timeout=0)
     assert (str(raised.value), raised.value.hint) == (f"agent_ids {text!r} is not valid", "must be a list of IDs")
 
 
@@ -138,7 +130,7 @@ def test_all_are_waited_for(root: str) -> None:
 @pytest.mark.parametrize("timeout", [-1, float("nan")])
 def test_a_time_that_is_none_is_refused(timeout: float) -> None:
     with pytest.raises(BadArgument):
-        wait_sessions(["agent-1"], timeout=timeout)
+        Sessions().wait(["agent-1"], timeout=timeout)
 
 
 def test_the_time_is_kept(root: str) -> None:
@@ -150,7 +142,7 @@ def test_the_time_is_kept(root: str) -> None:
 
 def test_the_command_waits_in_another_process_and_its_exit_code_is_that_of_the_worst(root: str) -> None:
     good, bad, stopped = with_run(root, **ended()), with_run(root, **ended("lost")), create_session()
-    cancel_session(stopped)
+    Sessions().cancel(stopped)
 
     def code(*words: str) -> int:
         command = [sys.executable, "-m", "gaia_sessions", "wait", *words]
@@ -210,7 +202,7 @@ import sys
 import gaia_sessions
 opened = []
 sys.addaudithook(lambda event, words: opened.append(words[0]) if event == "open" else None)
-gaia_sessions.wait_sessions(sys.argv[2:], timeout=0)
+gaia_sessions.Sessions().wait(sys.argv[2:], timeout=0)
 print([opened.count(name) for name in sys.argv[1].split(",")])
 """
 
@@ -269,7 +261,7 @@ def test_the_look_at_the_end_stops_soon_after_the_time_and_what_it_did_not_reach
     ids = [with_run(root) for _ in range(60)]
     began = time.monotonic()
 
-    found = waiting.wait(SlowFromTheSecondLookOn(root), ids, timeout=0.5)
+    found = SlowFromTheSecondLookOn(root).wait(ids, timeout=0.5)
 
     assert 0.5 <= time.monotonic() - began < 3  # the look would take six seconds
     assert [(report["agent_id"], report["status"]) for report in found] == [(agent_id, "running") for agent_id in ids]
@@ -284,7 +276,7 @@ def test_everybody_is_looked_at_once_however_short_the_time_is(root: str) -> Non
 def test_a_report_with_the_longest_result_is_printed_by_wait_as_by_report(root: str) -> None:
     agent_id = with_run(root, **ended())
     longest = LINE_LIMIT - 200  # bytes of a message beside its content
-    add_message(agent_id, "assistant", "x" * longest)
+    Sessions().add_message(agent_id, "assistant", "x" * longest)
 
     def printed(command: str) -> Any:
         words = [sys.executable, "-m", "gaia_sessions", command, agent_id, "--json"]

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.api import Sessions
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.requests import NewSession
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def test_latest_is_no_id_for_the_command_since_it_stands_for_the_newest_session(
         ),
     )
     assert not os.path.exists(root)
-    assert Sessions(root).create(NewSession("tester", "test", agent_id="latest")) == "latest"
+    assert Sessions(root).create("tester", "test", agent_id="latest") == "latest"
 
 
 def test_what_it_makes_is_private_whatever_the_umask(gaia: Gaia, root: str) -> None:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 BROKEN = """
-import gaia_sessions.api
+import gaia_sessions
 def broken(*_, **__):
     raise ZeroDivisionError("broken on purpose")
-gaia_sessions.api.Sessions.explain = broken
+gaia_sessions.Sessions.explain_resume = broken
 """
 
 LIMITED = """

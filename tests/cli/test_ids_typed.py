@@ -17,7 +17,7 @@ import click
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api import Sessions
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.group import COMMANDS, Commands
 from gaia_sessions.cli.typed_ids import closest_id, resolve_id
 from gaia_sessions.errors import SessionNotFound

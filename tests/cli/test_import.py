@@ -348,8 +348,8 @@ def test_what_the_system_refuses_to_store_is_an_error_that_stops_no_other(
 def test_the_api_takes_a_path_and_says_the_same(leave: Gaia, source: Path, root: str) -> None:
     leave(OPEN)
     wanted: Any = report(source, root, imported=[OPEN["agent_id"]])
-    assert gaia_sessions.import_sessions(source, dry_run=True) == {**wanted, "dry_run": True}
-    assert gaia_sessions.import_sessions(source) == wanted
+    assert gaia_sessions.Sessions().import_from(source, dry_run=True) == {**wanted, "dry_run": True}
+    assert gaia_sessions.Sessions().import_from(source) == wanted
     assert gaia_sessions.get_session(OPEN["agent_id"]) == taken(OPEN, source)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.api import Sessions
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.system.processes import describe

@@ -186,8 +186,8 @@ def test_of_many_children_a_person_is_shown_the_newest(gaia: Gaia, put: Gaia) ->
         "  c-10, tester: test, approval",
     ]
     assert gaia("show", "a", "--json").json["children"] == [f"c-{number:02}" for number in range(60)]
-    assert gaia_sessions.session_children("c-59") == []
-    assert [line["agent_id"] for line in gaia_sessions.session_children("a")][-1] == "c-59"
+    assert gaia_sessions.Sessions().children("c-59") == []
+    assert [line["agent_id"] for line in gaia_sessions.Sessions().children("a")][-1] == "c-59"
 
 
 def test_on_a_terminal_parent_and_children_have_lines_too(terminal: Gaia, put: Gaia) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import add_message, session_messages
+from gaia_sessions import Sessions
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.transcript import new_message
@@ -30,7 +30,7 @@ def test_messages_are_added_and_shown_with_their_whole_text(gaia: Gaia, put: Gai
         "a: message 1 of user, turn 1\n",
         "",
     )
-    called = add_message("a", "tool", "", tool_name="Bash", tool_call_id="toolu_1", tokens=1, root=root)
+    called = Sessions(root).add_message("a", "tool", "", tool_name="Bash", tool_call_id="toolu_1", tokens=1)
 
     first, second = (local_time(message["timestamp"]) for message in gaia("transcript", "a", "--json").json)
     assert gaia("transcript", "a").out.decode().splitlines() == [
@@ -46,14 +46,14 @@ def test_as_json_they_are_an_array_of_the_messages_as_they_are(gaia: Gaia, put: 
     put("a")
     added = [gaia("transcript", "a", "--append", role, role, "--json").json for role in ("system", "user", "assistant")]
 
-    assert gaia("transcript", "a", "--json").json == added == list(session_messages("a", root=root))
+    assert gaia("transcript", "a", "--json").json == added == list(Sessions(root).messages("a"))
     assert [message["seq"] for message in added] == [1, 2, 3]
     assert list(added[0]) == ["seq", "turn", "role", "content", "timestamp"]
 
 
 def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
-    stored = [add_message("a", "user", str(number), root=root) for number in range(5)]
+    stored = [Sessions(root).add_message("a", "user", str(number)) for number in range(5)]
 
     assert gaia("transcript", "a", "--recent", "2", "--json").json == stored[-2:]
     assert gaia("transcript", "a", "--recent", "0", "--json").json == []
@@ -63,9 +63,9 @@ def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, pu
     assert gaia("transcript", "a", "--since", stored[2]["timestamp"], "--recent", "1", "--json").json == stored[-1:]
     assert gaia("transcript", "a", "--since", "1h", "--json").json == stored
     assert gaia("transcript", "a", "--since", "2100-01-01").all == (0, "No messages\n", "")
-    assert list(session_messages("a", since=stored[3]["timestamp"], last=5, root=root)) == stored[3:]
+    assert list(Sessions(root).messages("a", since=stored[3]["timestamp"], last=5)) == stored[3:]
     with pytest.raises(BadArgument):
-        session_messages("a", last=-1, root=root)
+        Sessions(root).messages("a", last=-1)
 
 
 PEAK = """

@@ -147,7 +147,7 @@ def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_
         ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
         stood.append(case.outcome_of(project))
         was_read = [message["content"] for message in _messages(case, project)]
-        message = gaia_sessions.add_message("agent-1", "user", "after", root=case.root(project))
+        message = gaia_sessions.Sessions(case.root(project)).add_message("agent-1", "user", "after")
 
         assert ended.returncode == -9
         assert [message["content"] for message in _messages(case, project)] == [*was_read, "after"]
@@ -199,7 +199,7 @@ def test_after_a_kill_anywhere_in_its_removal_all_below_a_cancelled_session_are_
 
 
 def _messages(case: Case, project: str) -> list[Message]:
-    found = gaia_sessions.session_messages("agent-1", root=case.root(project))
+    found = gaia_sessions.Sessions(case.root(project)).messages("agent-1")
     return [message for message in found if isinstance(message, dict)]
 
 
@@ -234,7 +234,7 @@ def _wrong_views(root: str) -> Iterator[str]:
     for agent_id in there:
         if gaia_sessions.get_session(agent_id, root=root) is None:
             yield f"not found: {agent_id}"
-        messages = list(gaia_sessions.session_messages(agent_id, root=root))
+        messages = list(gaia_sessions.Sessions(root).messages(agent_id))
         yield from (f"no message: {message}" for message in messages if not isinstance(message, dict))
     for path in Path(root).rglob("*"):
         if path.lstat().st_mode & 0o077:

@@ -78,7 +78,7 @@ def lived_in(populated: str, hook: Run) -> str:
     """A root with everything in it that can be: leftovers, hints of hosts, an event that waits, logs; all aged."""
     for content in ("archived", "said"):
         FileStore(populated).empty_transcript("agent-1", lambda record: record)
-        gaia_sessions.add_message("agent-1", "user", content, root=populated)
+        gaia_sessions.Sessions(populated).add_message("agent-1", "user", content)
     hook("pre_delegate", populated, DELEGATION)
     hook("subagent_stop", populated, {"agent_id": "agent-2"})
     for place in (".stage/agent-9.0123456789abcdef", ".trash/agent-9.0123456789abcdef"):

@@ -75,7 +75,7 @@ def _kill(case: Case, call: Call) -> tuple[str, int, str]:
     ended, calls = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
     assert (ended.returncode, [(last.name, last.ordinal) for last in calls[-1:]]) == (-9, [(call.name, call.ordinal)])
     stood, waited = case.outcome_of(project), len(_waiting(project))
-    gaia_sessions.reconcile_sessions(root=root_of(project))
+    gaia_sessions.Sessions(root_of(project)).reconcile()
     assert _waiting(project) == []
     journals = [path.read_text().count('"session_end"') for path in Path(root_of(project)).glob("*/events.jsonl")]
     assert max(journals) <= 1

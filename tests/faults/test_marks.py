@@ -63,7 +63,7 @@ def populate(root: str, marked_id: str) -> None:
         now,
     )
     store.create(lineage.with_parent(record, store.read(ABOVE)))
-    gaia_sessions.cancel_session(marked_id, "enough", root=root)
+    gaia_sessions.Sessions(root).cancel(marked_id, "enough")
 
 
 def refused(folder: Path, marked_id: str, fault: tuple[str, str], words: list[str], stdin: str) -> tuple[Ended, str]:

@@ -44,7 +44,7 @@ def finalize(root: str, agent_id: str) -> object:
 
 
 def cancel(root: str, agent_id: str) -> object:
-    return gaia_sessions.cancel_session(agent_id, "by a worker", root=root)["below"]
+    return gaia_sessions.Sessions(root).cancel(agent_id, "by a worker")["below"]
 
 
 def remove(root: str, agent_id: str) -> object:
@@ -68,7 +68,7 @@ def append(root: str, agent_id: str) -> object:
 
 
 def add_message(root: str, agent_id: str) -> object:
-    return gaia_sessions.add_message(agent_id, "user", "from a worker", root=root)["seq"]
+    return gaia_sessions.Sessions(root).add_message(agent_id, "user", "from a worker")["seq"]
 
 
 def empty_transcript(root: str, agent_id: str) -> object:
@@ -76,7 +76,7 @@ def empty_transcript(root: str, agent_id: str) -> object:
 
 
 def import_(root: str, directory: str) -> object:
-    report = gaia_sessions.import_sessions(directory, root=root)
+    report = gaia_sessions.Sessions(root).import_from(directory)
     for failed in report["failed"]:
         sys.stderr.write(failed["detail"] + "\n")
         sys.exit(9 if failed["reason"] == DurabilityUnknown.code else 8)
@@ -88,7 +88,7 @@ def entries(root: str, agent_id: str) -> object:
 
 
 def messages(root: str, agent_id: str) -> object:
-    return [str(message) for message in gaia_sessions.session_messages(agent_id, root=root)]
+    return [str(message) for message in gaia_sessions.Sessions(root).messages(agent_id)]
 
 
 def get(root: str, agent_id: str) -> object:

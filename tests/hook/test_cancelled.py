@@ -17,7 +17,7 @@ RESUME = "[gaia-sessions: resume {}]"
 
 
 def cancel(host: Host, agent_id: str, **options: bool) -> None:
-    gaia_sessions.cancel_session(agent_id, "enough", root=str(host.root), **options)
+    gaia_sessions.Sessions(str(host.root)).cancel(agent_id, "enough", **options)
 
 
 ENDS: dict[str, tuple[Callable[[Host], dict[str, Any]], str]] = {
@@ -49,7 +49,7 @@ def test_l17_whatever_end_its_run_has_a_cancelled_session_is_abandoned(
         {"found": "half of it"},
     )
     assert record["history"][-1]["to_phase"] == "abandoned"
-    entries: Any = list(gaia_sessions.session_events(agent_id, root=str(host.root)))
+    entries: Any = list(gaia_sessions.Sessions(str(host.root)).events(agent_id))
     assert entries[-1]["phase"] == "abandoned"
 
 
@@ -105,7 +105,7 @@ def test_e7_it_is_offered_to_nobody(host: Host) -> None:
     assert host.hear(other) is None
     answer = host.ask("pre_delegate", {"agent_id": agent_id})
     assert (answer["should_resume"], answer["detail"]) == (False, "cancelled")
-    assert gaia_sessions.api.Sessions(str(host.root)).revivals() == []
+    assert gaia_sessions.Sessions(str(host.root)).revivals() == []
 
 
 def test_the_direct_stop_answers_with_the_outcome_that_stands(host: Host) -> None:

@@ -30,7 +30,7 @@ class CancelledLife(Life):
         super().tell(payload)
         for line in gaia_sessions.list_sessions(active_only=True, root=str(self.root)):
             if "problem" not in line and "parent_id" not in line:
-                gaia_sessions.cancel_session(line["agent_id"], "enough", root=str(self.root))
+                gaia_sessions.Sessions(str(self.root)).cancel(line["agent_id"], "enough")
 
 
 lives = plain_lives

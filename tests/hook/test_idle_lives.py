@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api.reading import SessionReader
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session.clock import format_time, parse_time
 from tests.ingest.test_resume import asking
 
@@ -48,9 +48,9 @@ def work_for_long(host: Host, minutes_since_write: float) -> tuple[str, str]:
 def answers(host: Host, agent_id: str) -> dict[str, Any]:
     """What each of those says who are asked whether the work may be resumed."""
     root = str(host.root)
-    reader = SessionReader(root)
+    sessions = Sessions(root)
     [line] = gaia_sessions.list_sessions(root=root)
-    shown: Any = reader.with_decision(reader.read(agent_id))
+    shown: Any = sessions.show(agent_id)
     told = host.hear(host.event_payload("SessionStart", session_id="other", source="startup"))
     kept = gaia_sessions.cleanup_sessions(0, dry_run=True, root=root)["kept"]
     assert "resume" in line
@@ -59,10 +59,10 @@ def answers(host: Host, agent_id: str) -> dict[str, Any]:
         gaia_sessions.explain_resume(agent_id, root=root)["should_resume"],
         line["resume"]["should_resume"],
         shown["resume"]["should_resume"],
-        reader.decide(reader.read(agent_id))["should_resume"],
+        sessions.decide(sessions.read(agent_id))["should_resume"],
         host.ask("pre_delegate", {"agent_id": agent_id})["reason"] == "session_resumable",
         told is not None and f"resume {agent_id}]" in told["additionalContext"],
-        [revival["agent_id"] for revival in reader.revivals()] == [agent_id],
+        [revival["agent_id"] for revival in sessions.revivals()] == [agent_id],
         {"agent_id": agent_id, "reason": "resumable"} in kept,
     )
     return dict(zip(EVERYBODY, said, strict=True))
@@ -130,7 +130,7 @@ def test_cleanup_does_not_remove_what_was_written_lately(host: Host) -> None:
 
 
 def _reconcile(host: Host) -> None:
-    gaia_sessions.reconcile_sessions(root=str(host.root))
+    gaia_sessions.Sessions(str(host.root)).reconcile()
 
 
 def _claim(host: Host) -> None:

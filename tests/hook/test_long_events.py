@@ -96,7 +96,7 @@ def test_every_call_ends_in_its_time_and_the_next_one_goes_on(host: Host, kind: 
     assert (left[1] < left[0]) or left == [0, 0]
     listed = list(gaia_sessions.list_sessions(root=str(host.root)))
     assert len(listed) == AGENTS + (kind != "conversation")
-    gaia_sessions.reconcile_sessions(root=str(host.root))
+    gaia_sessions.Sessions(str(host.root)).reconcile()
     check_everything_ended(host, kind, AGENTS)
 
 
@@ -126,7 +126,7 @@ def test_a_call_that_its_host_kills_half_way_loses_nothing(host: Host, kind: str
     assert len(host.deferred()) > 0
     assert open_runs(host) > 0
 
-    gaia_sessions.reconcile_sessions(root=str(host.root))
+    gaia_sessions.Sessions(str(host.root)).reconcile()
     check_everything_ended(host, kind, agents)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api import Sessions
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.ingest.deferred import apply_deferred
@@ -337,7 +337,7 @@ def test_a_record_that_cannot_be_rehearsed_hides_no_other(host: Host, dense: str
 @pytest.mark.usefixtures("dense")
 def test_a_dry_run_goes_on_over_it(host: Host) -> None:
     root = str(host.root)
-    gaia_sessions.reconcile_sessions(dry_run=True, root=root)
+    gaia_sessions.Sessions(root).reconcile(dry_run=True)
     gaia_sessions.cleanup_sessions(0, dry_run=True, root=root)
 
 
@@ -490,7 +490,7 @@ def test_what_only_a_waiting_event_begins_is_imported_as_it_is_listed(host: Host
     [agent_id] = listed(host)
     elsewhere = str(tmp_path / "elsewhere")
 
-    report = gaia_sessions.import_sessions(str(host.root), root=elsewhere)
+    report = gaia_sessions.Sessions(elsewhere).import_from(str(host.root))
 
     assert (report["imported"], report["failed"]) == ([agent_id], [])
     assert FileStore(elsewhere).read(agent_id)["purpose"] == "alpha"

@@ -209,7 +209,7 @@ def test_the_plugin_beside_the_settings_changes_nothing_twice(client: Client, sc
 
 def events_of(root: str, agent_id: str) -> list[Any]:
     """What the journal of a session says, line by line."""
-    return list(gaia_sessions.session_events(agent_id, root=root))
+    return list(gaia_sessions.Sessions(root).events(agent_id))
 
 
 @pytest.mark.parametrize("scenario", ["sigkill", "background-sigkill"])

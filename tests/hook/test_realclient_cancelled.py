@@ -110,7 +110,7 @@ def test_an_agent_that_is_cancelled_ends_as_abandoned_with_its_sub_agents_howeve
     assert [record.get("parent_id") for record in records] == [None, records[0]["agent_id"]]
     assert [record["phase"] for record in records] == ["abandoned"] * 2
     assert {"ended_at" in run for record in records for run in record["runs"]} == {True}
-    reports = [gaia_sessions.session_report(record["agent_id"], root=str(client.host.root)) for record in records]
+    reports = [gaia_sessions.Sessions(str(client.host.root)).report(record["agent_id"]) for record in records]
     assert [(report["status"], report["error"]) for report in reports] == [("cancelled", "enough")] * 2
     assert all(report["recent_messages"] for report in reports), "what they said is still there"
     assert client.host.waiting() == []

@@ -70,7 +70,7 @@ def test_a_workflow_that_was_killed_with_its_client_is_lost_and_its_finished_age
     workflow, [alpha, beta] = workflow_and_agents(client)
     assert [end_of(record) for record in (workflow, alpha, beta)] == [NOT_ENDED, DONE, NOT_ENDED]
 
-    reconciled = gaia_sessions.reconcile_sessions(root=str(client.host.root))
+    reconciled = gaia_sessions.Sessions(str(client.host.root)).reconcile()
 
     closed = {entry["agent_id"]: (entry["verdict"], entry["closed"]) for entry in reconciled["verdicts"]}
     assert closed == dict.fromkeys((workflow["agent_id"], beta["agent_id"]), ("lost", True))

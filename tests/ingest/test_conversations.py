@@ -330,7 +330,7 @@ def test_reconcile_does_not_take_a_conversation_that_was_left_for_one_that_ended
     host.hear(host.launching())
     leave(host)
 
-    told = gaia_sessions.reconcile_sessions(root=str(host.root))
+    told = gaia_sessions.Sessions(str(host.root)).reconcile()
 
     assert [verdict["verdict"] for verdict in told["verdicts"]] == ["running"]
     assert latest(host.record())[:3] == ("investigating", 1, None)

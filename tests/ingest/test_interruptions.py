@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.api import Sessions
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session.clock import format_time
 
 if TYPE_CHECKING:

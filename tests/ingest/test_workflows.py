@@ -331,7 +331,7 @@ class Killed:
         self.file.write_text(json.dumps(document), encoding="utf-8")
 
     def reconciled(self) -> Any:
-        gaia_sessions.reconcile_sessions(root=str(self.host.root))
+        gaia_sessions.Sessions(str(self.host.root)).reconcile()
         return self.agent()
 
     def agent(self) -> Any:
@@ -348,7 +348,7 @@ def test_the_label_of_a_killed_workflows_agent_is_its_purpose_after_the_next_rec
     assert (before["purpose"], before["phase"], before["runs"][0]["end"]) == ("general", "abandoned", "killed")
 
     killed.write(LABELLED)
-    gaia_sessions.reconcile_sessions(root=str(host.root), dry_run=True)
+    gaia_sessions.Sessions(str(host.root)).reconcile(dry_run=True)
     assert killed.agent() == before
 
     after = killed.reconciled()

@@ -85,7 +85,7 @@ def test_e12_eight_processes_that_charge_a_hundred_times_charge_exactly_800(root
     assert sorted(tokens for process in told for tokens in process) == list(range(1, 801))
     record = record_of(root, agent_id)
     assert (record["charged_tokens"], record["revision"]) == (800, 801)
-    assert gaia_sessions.session_usage(agent_id, root=root)["tokens"] == 800
+    assert gaia_sessions.Sessions(root).usage(agent_id)["tokens"] == 800
 
 
 def test_of_eight_processes_exactly_one_moves_the_session_on_from_each_revision(root: str, race: Start) -> None:

@@ -52,7 +52,7 @@ def test_l19_of_eight_processes_that_begin_a_child_at_once_five_do(race: Start, 
 
     created = sorted(one for one in told if one != "too many")
     assert (len(created), told.count("too many")) == (5, 3)
-    assert sorted(line["agent_id"] for line in gaia_sessions.session_children(parent_id, root=root)) == created
+    assert sorted(line["agent_id"] for line in gaia_sessions.Sessions(root).children(parent_id)) == created
 
 
 def test_nobody_who_begins_below_a_cancelled_session_at_its_removal_escapes(race: Start, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_nobody_who_begins_below_a_cancelled_session_at_its_removal_escapes(race
     for turn in range(5):
         root = str(tmp_path / f"root-{turn}")
         parent_id = gaia_sessions.create_session(root=root)
-        gaia_sessions.cancel_session(parent_id, "enough", root=root)
+        gaia_sessions.Sessions(root).cancel(parent_id, "enough")
 
         told = race(
             [

@@ -133,16 +133,16 @@ def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:
 
 def charges(root: str, agent_id: str, times: str) -> list[int]:
     """Charges one token at a time; what the session had used after each."""
-    return [gaia_sessions.charge_tokens(agent_id, 1, root=root)["tokens"] for _ in range(int(times))]
+    return [gaia_sessions.Sessions(root).charge(agent_id, 1)["tokens"] for _ in range(int(times))]
 
 
 def cancels(root: str, agent_id: str) -> dict[str, bool]:
-    mark = gaia_sessions.cancel_session(agent_id, root=root)
+    mark = gaia_sessions.Sessions(root).cancel(agent_id)
     return {"below": mark["below"], "new": mark["new"]}
 
 
 def cancels_for(root: str, agent_id: str, reason: str) -> object:
-    return gaia_sessions.cancel_session(agent_id, reason, root=root)
+    return gaia_sessions.Sessions(root).cancel(agent_id, reason)
 
 
 def compares_and_sets(root: str, agent_id: str, me: str, last: str) -> list[int]:
@@ -182,7 +182,7 @@ def speaks(root: str, agent_id: str, me: str, times: str) -> int:
     chance = random.Random(me)
     for number in range(int(times)):
         content = f"{me} {number} " + "x" * chance.choice([0, 100, 5_000, 60_000])
-        gaia_sessions.add_message(agent_id, "user", content, root=root)
+        gaia_sessions.Sessions(root).add_message(agent_id, "user", content)
     return int(times)
 
 
@@ -199,8 +199,8 @@ def listens(root: str, agent_id: str, stop: str) -> dict[str, Any]:
     """Reads the transcript from both ends until the file ``stop`` is there; what was wrong with what it read."""
     wrong, count = [], 0
     while not os.path.exists(stop):
-        forwards = list(gaia_sessions.session_messages(agent_id, root=root))
-        backwards = list(gaia_sessions.session_messages(agent_id, last=1_000_000, root=root))
+        forwards = list(gaia_sessions.Sessions(root).messages(agent_id))
+        backwards = list(gaia_sessions.Sessions(root).messages(agent_id, last=1_000_000))
         for found in (forwards, backwards):
             numbers: list[Any] = [message["seq"] if isinstance(message, dict) else str(message) for message in found]
             if numbers and numbers != list(range(numbers[0], numbers[0] + len(found))):

@@ -76,7 +76,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def said(agent_id: str, root: str) -> list[str]:
-    messages = list(gaia_sessions.session_messages(agent_id, root=root))
+    messages = list(gaia_sessions.Sessions(root).messages(agent_id))
     assert [message for message in messages if not isinstance(message, dict)] == []
     return [message["content"] for message in messages if isinstance(message, dict)]
 
@@ -88,9 +88,9 @@ def record_of(root: str, agent_id: str) -> dict[str, Any]:
 
 def test_a_session_comes_with_every_file_that_is_its_own_private_and_shared_with_nobody(here: str, there: str) -> None:
     folder = create(there, "a")
-    gaia_sessions.add_message("a", "user", "first", root=there)
+    gaia_sessions.Sessions(there).add_message("a", "user", "first")
     FileStore(there).empty_transcript("a", lambda record: record)
-    gaia_sessions.add_message("a", "user", "second", root=there)
+    gaia_sessions.Sessions(there).add_message("a", "user", "second")
     FileStore(there).append("a", "events.jsonl", [{"at": "then"}])
     folder.joinpath("transcript-aside.jsonl").write_bytes(b"{}\n")
     folder.joinpath("cancelled.json").write_text('{"at": "2026-01-08T18:10:15Z", "below": false}', encoding="utf-8")
@@ -104,7 +104,7 @@ def test_a_session_comes_with_every_file_that_is_its_own_private_and_shared_with
     before = everything_in(there)
     files = files_of(Path(shutil.copytree(folder, f"{there}-copy", ignore=shutil.ignore_patterns("more", "*.bak"))))
 
-    assert gaia_sessions.import_sessions(there, root=here)["imported"] == ["a"]
+    assert gaia_sessions.Sessions(here).import_from(there)["imported"] == ["a"]
 
     assert everything_in(there) == before
     taken = files_of(Path(here, "a"))
@@ -121,10 +121,10 @@ def test_a_session_comes_with_every_file_that_is_its_own_private_and_shared_with
 
 def test_messages_are_numbered_on_after_an_import(here: str, there: str) -> None:
     create(there, "a")
-    gaia_sessions.add_message("a", "user", "first", root=there)
+    gaia_sessions.Sessions(there).add_message("a", "user", "first")
     FileStore(there).empty_transcript("a", lambda record: record)
-    gaia_sessions.import_sessions(there, root=here)
-    assert gaia_sessions.add_message("a", "user", "second", root=here)["seq"] == 2
+    gaia_sessions.Sessions(here).import_from(there)
+    assert gaia_sessions.Sessions(here).add_message("a", "user", "second")["seq"] == 2
     FileStore(here).empty_transcript("a", lambda record: record)
     archived = {path.read_bytes().count(b"\n") for path in Path(here, "a").glob("transcript*") if path.stat().st_size}
     assert archived == {1}
@@ -135,7 +135,7 @@ def test_the_record_says_where_it_came_from_and_goes_on_with_the_next_revision(h
     create(there, "a")
     before = record_of(there, "a")
 
-    gaia_sessions.import_sessions(there, root=here)
+    gaia_sessions.Sessions(here).import_from(there)
 
     assert record_of(here, "a") == {**before, "revision": 3, "imported_from": there}
     assert gaia_sessions.should_resume("a", root=here)
@@ -148,7 +148,7 @@ def test_a_run_without_an_end_is_lost_and_its_work_may_be_resumed_if_its_phase_c
 ) -> None:
     create_at_work(there, "a", phase)
 
-    gaia_sessions.import_sessions(there, root=here)
+    gaia_sessions.Sessions(here).import_from(there)
 
     record = record_of(here, "a")
     (run,) = record["runs"]
@@ -166,11 +166,11 @@ def test_what_is_cancelled_there_by_itself_or_above_is_abandoned_and_its_mark_co
     create(there, "other")
     create(there, "done")
     gaia_sessions.finalize_session("done", "completed", root=there)
-    gaia_sessions.cancel_session("above", "enough", root=there)
+    gaia_sessions.Sessions(there).cancel("above", "enough")
     for agent_id in ("solo", "done"):
-        gaia_sessions.cancel_session(agent_id, root=there)
+        gaia_sessions.Sessions(there).cancel(agent_id)
 
-    gaia_sessions.import_sessions(os.path.join(there, "below"), there, root=here)
+    gaia_sessions.Sessions(here).import_from(os.path.join(there, "below"), there)
 
     phases = {agent_id: record_of(here, agent_id)["phase"] for agent_id in ("above", "below", "done", "other", "solo")}
     ended = dict.fromkeys(("above", "below", "solo"), "abandoned")
@@ -188,7 +188,7 @@ def test_what_waits_there_is_applied_to_the_copy_and_still_waits_there(here: str
     before = everything_in(there)
 
     for dry_run in (True, False):
-        assert gaia_sessions.import_sessions(there, root=here, dry_run=dry_run)["imported"] == ["a", "b"]
+        assert gaia_sessions.Sessions(here).import_from(there, dry_run=dry_run)["imported"] == ["a", "b"]
 
     assert everything_in(there) == before
     records = [record_of(here, agent_id) for agent_id in ("a", "b")]
@@ -204,17 +204,17 @@ def test_a_session_that_only_a_waiting_event_makes_comes_too(here: str, there: s
     FileStore(there).defer(news_of("a9", kind="start", **of_workflow), NOW)
     assert len(list(gaia_sessions.list_sessions(root=there))) == 2
 
-    report = gaia_sessions.import_sessions(there, root=here)
+    report = gaia_sessions.Sessions(here).import_from(there)
 
     (made,) = (agent_id for agent_id in report["imported"] if agent_id != "b")
     assert record_of(here, made)["agent_name"] == "Explore"
     assert record_of(here, made)["runs"][0]["end"] == "lost"
-    assert gaia_sessions.import_sessions(there, root=here)["already_there"] == sorted(["b", made])
+    assert gaia_sessions.Sessions(here).import_from(there)["already_there"] == sorted(["b", made])
 
 
 def test_entries_of_the_index_lead_to_what_was_imported(here: str, there: str) -> None:
     create_at_work(there, "a")
-    gaia_sessions.import_sessions(there, root=here)
+    gaia_sessions.Sessions(here).import_from(there)
     with FileStore(here)._make_root() as root:
         assert index.is_complete(root)
         for key in index.keys_of(record_of(here, "a")):  # type: ignore[arg-type]
@@ -233,7 +233,7 @@ def test_several_folders_are_taken_one_after_the_other_and_the_first_has_each_id
     create(here, "c", "approval")
     kept = files_of(Path(here, "c"))
     for dry_run in (True, False):
-        report = gaia_sessions.import_sessions(there, project, root=here, dry_run=dry_run)
+        report = gaia_sessions.Sessions(here).import_from(there, project, dry_run=dry_run)
         assert report["directories"] == [there, str(project / ".claude" / "session")]
         assert (report["imported"], report["already_there"], report["failed"]) == (["a", "b"], ["b", "c"], [])
     assert record_of(here, "b")["phase"] == "planning"
@@ -243,19 +243,19 @@ def test_several_folders_are_taken_one_after_the_other_and_the_first_has_each_id
 def test_a_folder_of_which_several_sessions_are_named_is_told_once(here: str, there: str) -> None:
     for name in ("a", "b"):
         create(there, name)
-    report = gaia_sessions.import_sessions(Path(there, "a"), Path(there, "b"), root=here)
+    report = gaia_sessions.Sessions(here).import_from(Path(there, "a"), Path(there, "b"))
     assert (report["directories"], report["imported"]) == ([there], ["a", "b"])
 
 
 def test_of_several_folders_none_is_taken_if_one_cannot_be_read(here: str, there: str, tmp_path: Path) -> None:
     create(there, "a")
     with pytest.raises(NoSuchFolder):
-        gaia_sessions.import_sessions(there, tmp_path / "nowhere", root=here)
+        gaia_sessions.Sessions(here).import_from(there, tmp_path / "nowhere")
     other = tmp_path / "other"
     create(str(other), "b")
     other.joinpath(".inbox").symlink_to(there)
     with pytest.raises(StoreFailure):
-        gaia_sessions.import_sessions(there, other, root=here)
+        gaia_sessions.Sessions(here).import_from(there, other)
     assert not os.path.exists(here)
 
 
@@ -264,7 +264,7 @@ def test_what_is_here_already_is_left_alone_whether_it_can_be_read_or_not(here: 
     Path(here, "a").mkdir(parents=True)
     Path(here, "a", "state.json").write_text("{", encoding="utf-8")
     for dry_run in (True, False):
-        assert gaia_sessions.import_sessions(there, root=here, dry_run=dry_run)["already_there"] == ["a"]
+        assert gaia_sessions.Sessions(here).import_from(there, dry_run=dry_run)["already_there"] == ["a"]
     assert files_of(Path(here, "a")) == {"state.json": b"{"}
 
 
@@ -273,7 +273,7 @@ def test_a_folder_of_somebody_else_in_its_place_is_said_and_left_alone(here: str
     Path(here, "a").mkdir(parents=True)
     Path(here, "a", "notes").write_text("mine", encoding="utf-8")
     for dry_run in (True, False):
-        report = gaia_sessions.import_sessions(there, root=here, dry_run=dry_run)
+        report = gaia_sessions.Sessions(here).import_from(there, dry_run=dry_run)
         assert [(one["agent_id"], one["reason"]) for one in report["failed"]] == [("a", "io_error")]
     assert files_of(Path(here, "a")) == {"notes": b"mine"}
 
@@ -319,7 +319,7 @@ def test_a_session_is_not_taken_without_a_file_of_its_own_that_is_none(
     path = Path(there, "a", name)
     path.unlink(missing_ok=True)
     make(path)
-    reports = [gaia_sessions.import_sessions(there, root=here, dry_run=dry_run) for dry_run in (True, False)]
+    reports = [gaia_sessions.Sessions(here).import_from(there, dry_run=dry_run) for dry_run in (True, False)]
     assert [report["imported"] for report in reports if make is not huge or not report["dry_run"]] == [["b"]] * (
         1 if make is huge else 2
     )
@@ -331,10 +331,10 @@ def test_a_session_is_not_taken_without_a_file_of_its_own_that_is_none(
 
 def test_a_second_name_of_a_file_is_copied_and_shares_nothing(here: str, there: str, tmp_path: Path) -> None:
     create(there, "a")
-    gaia_sessions.add_message("a", "user", "first", root=there)
+    gaia_sessions.Sessions(there).add_message("a", "user", "first")
     os.link(Path(there, "a", "transcript.jsonl"), tmp_path / "second")
-    gaia_sessions.import_sessions(there, root=here)
-    gaia_sessions.add_message("a", "user", "second", root=here)
+    gaia_sessions.Sessions(here).import_from(there)
+    gaia_sessions.Sessions(here).add_message("a", "user", "second")
     assert (tmp_path / "second").read_bytes().count(b"\n") == 1
 
 
@@ -347,7 +347,7 @@ class WrittenMeanwhile(Source):
         super()._copy_files(agent_id, session, target, durable=durable)
         if self.times:
             type(self).times -= 1
-            gaia_sessions.add_message(agent_id, "user", "one more", root=self.root)
+            gaia_sessions.Sessions(self.root).add_message(agent_id, "user", "one more")
 
 
 @pytest.mark.parametrize(("times", "taken"), [(1, ["a"]), (2, ["a"]), (1000, [])])
@@ -376,14 +376,14 @@ def test_beside_a_writer_each_copy_is_one_of_the_states_that_were_acknowledged(t
 
     def write() -> None:
         while not is_over.is_set():
-            gaia_sessions.add_message("a", "user", "x" * 1000, root=there)
+            gaia_sessions.Sessions(there).add_message("a", "user", "x" * 1000)
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
         for number in range(10):
             here = str(tmp_path / f"here-{number}")
-            if gaia_sessions.import_sessions(there, root=here)["imported"]:
+            if gaia_sessions.Sessions(here).import_from(there)["imported"]:
                 assert len(said("a", here)) == record_of(here, "a").get("last_seq", 0)
     finally:
         is_over.set()
@@ -395,6 +395,6 @@ def test_a_folder_below_the_root_and_one_above_it_are_folders_like_any_other(her
     below = os.path.join(here, "moved")
     create(below, "b")
     above = str(tmp_path)
-    assert gaia_sessions.import_sessions(below, root=here)["imported"] == ["b"]
-    assert gaia_sessions.import_sessions(here, root=here)["already_there"] == ["a", "b"]
-    assert gaia_sessions.import_sessions(above, root=here)["imported"] == []
+    assert gaia_sessions.Sessions(here).import_from(below)["imported"] == ["b"]
+    assert gaia_sessions.Sessions(here).import_from(here)["already_there"] == ["a", "b"]
+    assert gaia_sessions.Sessions(here).import_from(above)["imported"] == []

@@ -130,8 +130,8 @@ def test_a_bound_that_is_no_time_is_refused_when_the_list_is_asked_for(name: str
 def test_the_events_of_a_missing_session_are_refused_when_they_are_asked_for(root: str) -> None:
     gaia_sessions.create_session(agent_id="agent-1", root=root)
     with pytest.raises(SessionNotFound):
-        gaia_sessions.session_events("agent-2", root=root)
-    assert list(gaia_sessions.session_events("agent-1", root=root)) == []
+        gaia_sessions.Sessions(root).events("agent-2")
+    assert list(gaia_sessions.Sessions(root).events("agent-1")) == []
 
 
 @pytest.mark.parametrize("hours", ["2h", None, -1, float("nan"), 1e9])

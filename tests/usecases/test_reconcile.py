@@ -301,7 +301,7 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def verdicts(root: str, *, dry_run: bool = False) -> dict[str, str]:
-    report = gaia_sessions.reconcile_sessions(root=root, dry_run=dry_run)
+    report = gaia_sessions.Sessions(root).reconcile(dry_run=dry_run)
     return {verdict["agent_id"]: verdict["verdict"] for verdict in report["verdicts"]}
 
 
@@ -375,7 +375,7 @@ FileStore(root).create({**record, "phase": "executing", "runs": [run]})
 """
 RECONCILES = """
 import json, sys, gaia_sessions
-print(json.dumps(gaia_sessions.reconcile_sessions(root=sys.argv[1])))
+print(json.dumps(gaia_sessions.Sessions(sys.argv[1]).reconcile()))
 """
 
 
@@ -392,7 +392,7 @@ def inside(source: str, *arguments: str) -> str:
 def test_nothing_of_another_pid_namespace_is_ended_from_outside(root: str, pid: int) -> None:
     inside(WRITES, root, "a", str(pid))
     before = Path(root, "a", "state.json").read_bytes()
-    report = gaia_sessions.reconcile_sessions(root=root)
+    report = gaia_sessions.Sessions(root).reconcile()
     [verdict] = report["verdicts"]
     expected = (
         "its host runs in another pid namespace, or its pid is not known; it began at 2026-01-08T18:00:00.000000Z"
@@ -609,7 +609,7 @@ def test_what_cannot_be_read_or_is_newer_is_said_and_hides_nothing(root: str, pu
         Path(root, name).mkdir()
         Path(root, name, "state.json").write_bytes(data)
     Path(root, ".index", "complete").unlink()  # as after a restart: then every session is looked at
-    report = gaia_sessions.reconcile_sessions(root=root)
+    report = gaia_sessions.Sessions(root).reconcile()
     assert [verdict["agent_id"] for verdict in report["verdicts"]] == ["a"]
     assert report["kept"] == [{"agent_id": "newer", "reason": "newer_schema"}]
     assert [left["agent_id"] for left in report["corrupt"]] == ["torn"]

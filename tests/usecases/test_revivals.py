@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.api import Sessions
+from gaia_sessions.api.sessions import Sessions
 from tests.hook.test_lives import CAPTURES, IDS, lives
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
     if (agent_id is None) == (conversation is None):
         problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"
         raise UsageError(problem, "type gaia-sessions cancel ID, or gaia-sessions cancel --conversation ID")
-    sessions, below = call.sessions(), not only
+    sessions = call.sessions()
     if conversation is not None:
-        cancelled = sessions.cancel_conversation(conversation, reason, below=below)
+        cancelled = sessions.cancel_conversation(conversation, reason, only=only)
     else:
-        cancelled = [sessions.cancel(call.session_id(str(agent_id), writes=True), reason, below=below)]
+        cancelled = [sessions.cancel(call.session_id(str(agent_id), writes=True), reason, only=only)]
     call.print_result({"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled))

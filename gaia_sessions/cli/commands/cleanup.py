@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api import DEFAULT_HOURS
+from gaia_sessions.api.sessions import DEFAULT_HOURS
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import HOURS

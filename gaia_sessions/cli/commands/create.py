@@ -13,7 +13,6 @@ from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
-from gaia_sessions.session.requests import NewSession
 from gaia_sessions.system.mounts import network_kind
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def command(
     parent_id = None if parent is None else call.session_id(parent, writes=True)
     is_new_root = not os.path.lexists(sessions.root)
     new_id = sessions.create(
-        NewSession(agent, purpose, values, agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens)
+        agent, purpose, values, agent_id=agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens
     )
     warn_if_network(sessions.root)
     _warn_if_cancelled(call, parent_id, new_id)

@@ -29,7 +29,7 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
         agent_id, outcome = outcome, agent_id
     sessions = call.sessions()
     session_id = call.session_id(agent_id, writes=True)
-    record, ended_now = sessions.finalize(session_id, Ending(outcome, summary, error))
+    record, ended_now = sessions.finalized(session_id, Ending(outcome, summary, error))
     if not ended_now:
         print_unchanged(call, record, {"summary": summary, "error": error})
     call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])

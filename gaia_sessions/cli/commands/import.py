@@ -44,7 +44,7 @@ def command(call: Call, directories: tuple[str, ...], *, dry_run: bool) -> int:
     """
     for directory in directories:
         check_expanded("DIR", directory, os.environ)
-    report = call.sessions().import_sessions(*directories, dry_run=dry_run)
+    report = call.sessions().import_from(*directories, dry_run=dry_run)
     call.print_result(report, lambda: import_lines(report))
     error_types = [_ERROR_TYPES.get(failed["reason"], StoreFailure) for failed in report["failed"]]
     return output.print_failures(

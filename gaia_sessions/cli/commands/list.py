@@ -11,14 +11,13 @@ from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import plain
 from gaia_sessions.system import utc_now
-from gaia_sessions.usecases.listing import Filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
+    from typing import Any
 
-    from gaia_sessions.api import Sessions
+    from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
     from gaia_sessions.usecases.tree import TreeLine
 
@@ -30,31 +29,19 @@ if TYPE_CHECKING:
     "list --since 2h --limit 10 --json",
 )
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
-@click.option("--agent", metavar="NAME", help="Only sessions of this kind of agent.")
+@click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
 @click.option("--phase", "phases", metavar="PHASE", multiple=True, help="Only sessions in this phase; can be repeated.")
 @click.option("--since", type=TIME, help="Only sessions created at or after this time: 2h or 3d (ago), or a date.")
 @click.option("--until", type=TIME, help="Only sessions created at or before this time.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N sessions.")
 @click.option("--tree", "as_tree", is_flag=True, help="Each session below its parent, the one that started it.")
-def command(
-    call: Call,
-    *,
-    active_only: bool,
-    agent: str | None,
-    phases: tuple[str, ...],
-    since: datetime | None,
-    until: datetime | None,
-    limit: int | None,
-    as_tree: bool,
-) -> None:
+def command(call: Call, *, as_tree: bool, **wanted: Any) -> None:  # noqa: ANN401  # the arguments of Sessions.list
     """List sessions, the most recently active first.
 
     It is also called ls and ps.
     """
-    filters = Filter(active_only=active_only, agent_name=agent, phases=phases, since=since, until=until)
     sessions = call.sessions()
-    lines: Iterable[TreeLine]
-    lines = sessions.tree(filters, limit) if as_tree else ((0, line) for line in sessions.list(filters, limit))
+    lines = sessions.tree(**wanted) if as_tree else ((0, line) for line in sessions.list(**wanted))
     print_sessions(call, sessions, lines)
 
 

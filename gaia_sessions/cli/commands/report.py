@@ -20,6 +20,6 @@ def command(call: Call, agent_id: str) -> int:
     Exit codes: 0 it has ended, in whatever way; 1 it has not, which includes a
     cancelled session whose agent may still be at work.
     """
-    found, is_over = call.sessions().report(call.session_id(agent_id))
+    found, is_over = call.sessions().reporter()(call.session_id(agent_id))
     call.print_result(found, lambda: session_reports.report_lines(found))
     return EXIT_DONE if is_over else EXIT_NO

@@ -40,7 +40,7 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
 def decision_for(call: Call, typed_id: str) -> Decision:
     """The policy's decision on the session that ``typed_id`` names; for a missing one, with advice where it may be."""
     sessions, agent_id = call.sessions(), call.session_id(typed_id)
-    decision = sessions.explain(agent_id)
+    decision = sessions.explain_resume(agent_id)
     if decision["reason"] == "not_found":
         from gaia_sessions.cli.typed_ids import advice
 

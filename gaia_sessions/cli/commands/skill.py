@@ -27,7 +27,7 @@ def add(call: Call, agent_id: str, name: str, tokens: int) -> None:
 
     A skill that was loaded already stays as it is, with the tokens that it has.
     """
-    skill = call.sessions().budgets().add_skill(call.session_id(agent_id, writes=True), name, tokens)
+    skill = call.sessions().add_skill(call.session_id(agent_id, writes=True), name, tokens)
     call.notice_if_abandoned(skill["agent_id"])
     call.print_result(skill, lambda: [budgets.skill_line(skill)])
 

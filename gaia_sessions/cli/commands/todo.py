@@ -9,8 +9,6 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare, declare_group
 from gaia_sessions.cli.render import budgets
-from gaia_sessions.session.schema import TODO_COMPLETED
-from gaia_sessions.usecases.budgets import numbered_todos
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -27,7 +25,7 @@ def command(call: Call) -> None:
 def add(call: Call, agent_id: str, text: str) -> None:
     """Add a todo at the end and print its number."""
     session_id = call.session_id(agent_id, writes=True)
-    todo = call.sessions().budgets().add_todo(session_id, text)
+    todo = call.sessions().add_todo(session_id, text)
     call.notice_if_abandoned(session_id)
     call.print_result({"agent_id": session_id, **todo}, lambda: [budgets.todo_change_line(session_id, todo)])
 
@@ -38,7 +36,7 @@ def add(call: Call, agent_id: str, text: str) -> None:
 def complete(call: Call, agent_id: str, number: int) -> None:
     """Mark todo N as completed; the first one is 1."""
     session_id = call.session_id(agent_id, writes=True)
-    todo = call.sessions().budgets().set_todo_status(session_id, number, TODO_COMPLETED)
+    todo = call.sessions().set_todo_status(session_id, number)
     call.notice_if_abandoned(session_id)
     call.print_result({"agent_id": session_id, **todo}, lambda: [budgets.todo_change_line(session_id, todo)])
 
@@ -47,7 +45,7 @@ def complete(call: Call, agent_id: str, number: int) -> None:
 @ID
 def list_(call: Call, agent_id: str) -> None:
     """List the todos of a session, with their numbers."""
-    todos = numbered_todos(call.sessions().read(call.session_id(agent_id, is_shown=False)))
+    todos = call.sessions().todos(call.session_id(agent_id, is_shown=False))
     if call.as_json:
         output.print_json_array(todos)
         return

@@ -65,7 +65,7 @@ def command(
 
 
 def _show(call: Call, agent_id: str, recent: int | None, since: datetime | None) -> None:
-    found = call.sessions().messages(call.session_id(agent_id, is_shown=False), recent, since)
+    found = call.sessions().messages(call.session_id(agent_id, is_shown=False), last=recent, since=since)
     if call.as_json:
         output.print_json_array(_readable(found))
         return

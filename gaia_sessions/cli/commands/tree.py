@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli.call import declare
-from gaia_sessions.usecases.listing import Filter
 
 from .list import print_sessions
 
@@ -24,5 +23,5 @@ def command(call: Call, agent_id: str | None) -> None:
     are reported.
     """
     sessions = call.sessions()
-    lines = sessions.tree(Filter()) if agent_id is None else sessions.subtree(call.session_id(agent_id))
+    lines = sessions.tree() if agent_id is None else sessions.subtree(call.session_id(agent_id))
     print_sessions(call, sessions, lines)

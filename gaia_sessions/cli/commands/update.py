@@ -12,7 +12,6 @@ from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.phases import ABANDONED
-from gaia_sessions.session.requests import Update
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
@@ -60,8 +59,9 @@ def command(
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     session_id = _session_id(call, agent_id, host_agent)
-    request = Update(phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
-    record = sessions.update(session_id, request)
+    record = sessions.update(
+        session_id, phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
+    )
     if record["phase"] == ABANDONED != phase:
         output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=call.as_json)
     call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])

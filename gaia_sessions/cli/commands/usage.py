@@ -35,7 +35,7 @@ def _usage(call: Call, agent_id: str, charge: int | None, total: int | None) -> 
         raise UsageError("--charge and --total cannot be combined", "omit one of them: a total includes all charges")
     sessions = call.sessions()
     if charge is not None:
-        return sessions.budgets().charge(call.session_id(agent_id, writes=True), charge)
+        return sessions.charge(call.session_id(agent_id, writes=True), charge)
     if total is not None:
-        return sessions.budgets().set_total(call.session_id(agent_id, writes=True), total)
-    return sessions.usage(sessions.preview(call.session_id(agent_id)))
+        return sessions.set_token_total(call.session_id(agent_id, writes=True), total)
+    return sessions.usage(call.session_id(agent_id))

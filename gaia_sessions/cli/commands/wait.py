@@ -51,7 +51,7 @@ def command(call: Call, agent_ids: tuple[str, ...], *, first: bool, timeout: flo
     Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.
     """
     ids = [call.session_id(agent_id) for agent_id in agent_ids]
-    reports = waiting.wait(call.sessions(), ids, first=first, timeout=timeout)
+    reports = call.sessions().wait(ids, first=first, timeout=timeout)
     if call.as_json:
         output.print_json_array(reports)
     else:

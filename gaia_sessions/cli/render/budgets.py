@@ -5,7 +5,7 @@ Owns that wording, which plain text and tables share.
 
 from __future__ import annotations
 
-from gaia_sessions.usecases.budgets import numbered_todos
+from gaia_sessions.session.todos import numbered_todos
 
 from .words import duration, safe
 
@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gaia_sessions.session.budget import TokenUsage
+    from gaia_sessions.session.budget import LoadedSkill, TokenUsage
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.usecases.budgets import LoadedSkill, NumberedTodo
+    from gaia_sessions.session.todos import NumberedTodo
 
     from .one_session import Section
 

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.liveness import Liveness
-    from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record, Run, Tools
+    from gaia_sessions.usecases.showing import View
 
     Section = tuple[str, list[str]]
     """A heading, and the lines below it."""
 
 
-def session_lines(record: Record, decision: Decision, now: datetime, alive: Liveness | None = None) -> Iterator[str]:
+def session_lines(view: View, now: datetime) -> Iterator[str]:
     """One session: its facts, its phases as a timeline, its runs."""
+    record = view.record
     yield f"{record['agent_id']}: {safe(record['agent_name'])}, {safe(record['purpose'])}"
-    yield from (f"  {name}: {value}" for name, value in facts(record, decision, now, alive))
+    yield from (f"  {name}: {value}" for name, value in facts(view, now))
     yield "phases"
     yield from (f"  {moment}  {step}" for moment, step in timeline(record))
     if record.get("runs"):
@@ -45,17 +45,16 @@ def section_lines(sections: Iterable[Section]) -> Iterator[str]:
         yield from (f"  {line}" for line in lines)
 
 
-def facts(
-    record: Record, decision: Decision, now: datetime, alive: Liveness | None = None
-) -> Iterator[tuple[str, str]]:
+def facts(view: View, now: datetime) -> Iterator[tuple[str, str]]:
     """Name and value of each fact about a session, and about the agent that is at work on it."""
+    record, decision = view.record, view.decision
     yield "phase", record["phase"]
     if text := decision_text(record, decision, now):
         yield "resume", text
     if "cancellation" in decision:
         yield "cancelled", cancellation_text(decision["cancellation"], now)
-    if alive:
-        yield "agent", liveness_text(alive, now)
+    if view.alive:
+        yield "agent", liveness_text(view.alive, now)
     yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"
     active = decision.get("last_activity", record["last_updated"])
     yield "last activity", f"{local_time(active)}, {ago(active, now)}"

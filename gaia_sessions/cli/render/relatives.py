@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.usecases.listing import Line
-    from gaia_sessions.usecases.relatives import Relatives
+    from gaia_sessions.usecases.showing import View
 
     from .one_session import Section
 
 _MOST_CHILDREN = 50
 
 
-def sections(agent_id: str, relatives: Relatives) -> Iterator[Section]:
-    """The sections for the parent and the children of ``agent_id``, where there are any."""
-    parent, children = relatives
-    if parent is not None:
-        yield "parent", [_line(parent)]
-    if children:
-        yield "children", [*_left_out(agent_id, len(children)), *map(_line, children[-_MOST_CHILDREN:])]
+def sections(view: View) -> Iterator[Section]:
+    """The sections for the parent and the children of a session, where there are any."""
+    if view.parent is not None:
+        yield "parent", [_line(view.parent)]
+    if view.children:
+        left_out = _left_out(view.record["agent_id"], len(view.children))
+        yield "children", [*left_out, *map(_line, view.children[-_MOST_CHILDREN:])]
 
 
 def _left_out(agent_id: str, number: int) -> Iterator[str]:

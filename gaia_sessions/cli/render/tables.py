@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
     from rich.console import ConsoleOptions, RenderableType
 
-    from gaia_sessions.session.liveness import Liveness
-    from gaia_sessions.session.policy import Decision
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.usecases.showing import View
     from gaia_sessions.usecases.tree import TreeLine
 
     from .one_session import Section
@@ -178,12 +176,11 @@ def _one_line(text: str = "", style: str = "") -> Text:
     return Text(text, style, no_wrap=True, overflow="crop")
 
 
-def session_view(
-    record: Record, decision: Decision, now: datetime, others: Iterable[Section] = (), alive: Liveness | None = None
-) -> RenderableType:
+def session_view(view: View, now: datetime, others: Iterable[Section] = ()) -> RenderableType:
     """One session: its facts, its phases as a timeline, its runs, and further sections."""
+    record = view.record
     head = Text.assemble((record["agent_id"], "bold"), f"  {safe(record['agent_name'])}, {safe(record['purpose'])}")
-    parts: list[RenderableType] = [head, _key_value_grid(one_session.facts(record, decision, now, alive))]
+    parts: list[RenderableType] = [head, _key_value_grid(one_session.facts(view, now))]
     parts += [Text("phases", "bold"), _key_value_grid(one_session.timeline(record))]
     if record.get("runs"):
         others = [("runs", [*one_session.run_lines(record)]), *others]

@@ -29,10 +29,12 @@ from gaia_sessions.cli.render.words import (
 )
 from gaia_sessions.cli.render.wrapped import wrap_line
 from gaia_sessions.errors import plural
+from gaia_sessions.session.budget import DefaultBudgets, usage_of
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide, decide_without_record
 from gaia_sessions.session.record import new_record
 from gaia_sessions.usecases.listing import summarize
+from gaia_sessions.usecases.showing import View
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = format_time(NOW)
@@ -53,6 +55,10 @@ def record(**changed: Any) -> Any:
 
 def decided(of: Any, now: datetime) -> Any:
     return decide("agent-1", of, now, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None)
+
+
+def viewed(of: Any, now: datetime) -> View:
+    return View(of, decided(of, now), None, usage_of(of, now, DefaultBudgets()), None, [])
 
 
 def summarized(of: Any, now: datetime) -> Any:
@@ -247,7 +253,7 @@ def test_no_form_of_a_session_or_its_events_shows_a_utc_stamp(zone: Callable[[st
         last_error={"message": "no", "timestamp": MOMENT},
     )
     lines = [
-        *one_session.session_lines(whole, decided(whole, NOW), NOW),
+        *one_session.session_lines(viewed(whole, NOW), NOW),
         plain.event_line({"at": MOMENT, "kind": "start", "phase": "approval"}),
     ]
 
@@ -604,7 +610,7 @@ def test_every_session_is_one_line_that_no_terminal_wraps(
 
 def test_markup_and_emoji_in_texts_are_texts() -> None:
     marked = record(purpose="[bold]x[/bold] :smile:")
-    shown = "\n".join(drawn(tables.session_view(marked, decided(marked, NOW), NOW), 120))
+    shown = "\n".join(drawn(tables.session_view(viewed(marked, NOW), NOW), 120))
     assert "[bold]x[/bold] :smile:" in shown
 
 
@@ -618,7 +624,7 @@ def test_a_session_for_people_has_the_same_facts_in_both_forms() -> None:
         summary="done",
         duration_seconds=61,
     )
-    table = " ".join(" ".join(drawn(tables.session_view(whole, decided(whole, NOW), NOW), 200)).split())
-    for line in one_session.session_lines(whole, decided(whole, NOW), NOW):
+    table = " ".join(" ".join(drawn(tables.session_view(viewed(whole, NOW), NOW), 200)).split())
+    for line in one_session.session_lines(viewed(whole, NOW), NOW):
         for word in re.split(r"[\s:,]+", line):
             assert word in table

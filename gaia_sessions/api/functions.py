@@ -1,0 +1,102 @@
+"""The functions of the users' documents and three beside them: each finds the root again and calls a method of
+``Sessions``, where everything is described.
+"""
+
+from __future__ import annotations
+
+from .sessions import DEFAULT_HOURS, Sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.usecases.cleanup import Report
+    from gaia_sessions.usecases.listing import Line
+
+
+def create_session(  # noqa: PLR0913  # those of the method
+    agent_name: str = "unknown",
+    purpose: str = "general",
+    metadata: Mapping[str, object] | None = None,
+    *,
+    agent_id: str | None = None,
+    parent_id: str | None = None,
+    max_depth: int | None = None,
+    max_tokens: int | None = None,
+    root: str | None = None,
+) -> str:
+    """Creates a session and returns its id: see ``Sessions.create``."""
+    return Sessions(root).create(
+        agent_name,
+        purpose,
+        metadata,
+        agent_id=agent_id,
+        parent_id=parent_id,
+        max_depth=max_depth,
+        max_tokens=max_tokens,
+    )
+
+
+def update_state(  # noqa: PLR0913  # those of the method
+    agent_id: str,
+    phase: str | None = None,
+    metadata: Mapping[str, object] | None = None,
+    error: str | None = None,
+    *,
+    resume_ready: bool | None = None,
+    if_revision: int | None = None,
+    denial: str | None = None,
+    root: str | None = None,
+) -> Record:
+    """Changes a session and returns the new record: see ``Sessions.update``."""
+    return Sessions(root).update(
+        agent_id, phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
+    )
+
+
+def should_resume(agent_id: str, *, root: str | None = None) -> bool:
+    """Whether the work may be resumed: see ``Sessions.should_resume``."""
+    return Sessions(root).should_resume(agent_id)
+
+
+def get_session(agent_id: str, *, root: str | None = None) -> Record | None:
+    """The record as it is stored, or None: see ``Sessions.get``."""
+    return Sessions(root).get(agent_id)
+
+
+def finalize_session(
+    agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None, root: str | None = None
+) -> Record:
+    """Ends a session and returns the record: see ``Sessions.finalize``."""
+    return Sessions(root).finalize(agent_id, outcome, summary, error=error)
+
+
+def explain_resume(agent_id: str, *, root: str | None = None) -> Decision:
+    """The decision on resuming with all checks: see ``Sessions.explain_resume``."""
+    return Sessions(root).explain_resume(agent_id)
+
+
+def list_sessions(
+    *,
+    active_only: bool = False,
+    agent_name: str | None = None,
+    phases: Iterable[str] = (),
+    since: datetime | str | None = None,
+    until: datetime | str | None = None,
+    limit: int | None = None,
+    root: str | None = None,
+) -> Iterator[Line]:
+    """Summaries, the latest activity first: see ``Sessions.list``."""
+    return Sessions(root).list(
+        active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until, limit=limit
+    )
+
+
+def cleanup_sessions(
+    hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False, root: str | None = None
+) -> Report:
+    """Removes what was not used for ``hours``, and reports it: see ``Sessions.cleanup``."""
+    return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt)

@@ -1,0 +1,112 @@
+"""One session as it is shown: with the policy's decision, its agent, its budget, its parent and its children.
+
+Owns in which order children come, and what is said of a parent that is gone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gaia_sessions.errors import InvalidId, NewerSchema, SessionNotFound, SessionsError
+from gaia_sessions.session.budget import usage_of
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.policy import resume_summary
+from gaia_sessions.session.record import check_readable, parent_id_of
+from gaia_sessions.store.above import Above
+
+from .listing import describe
+from .liveness import liveness_of
+from .resume import decide_on
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import NotRequired
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.session.budget import TokenUsage
+    from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.liveness import Liveness
+    from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Reader, RecordOrError
+
+    from .listing import Line
+
+    class Shown(Record):
+        """A record with what a program is shown besides. liveness: of the agent at work. children: their ids."""
+
+        resume: NotRequired[ResumeSummary]
+        cancellation: NotRequired[Cancellation]
+        liveness: NotRequired[Liveness]
+        children: NotRequired[list[str]]
+
+
+class View(NamedTuple):
+    """What a person is shown of a session. alive: what is known of the agent at work on it; None if there is none."""
+
+    record: Record
+    decision: Decision
+    alive: Liveness | None
+    usage: TokenUsage
+    parent: Line | None
+    children: list[Line]
+
+
+def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View:
+    """What a person is shown of a session. Raises ``NewerSchema``."""
+    record = sessions.read(agent_id)
+    check_readable(record)
+    decision = decide_on(sessions, record, now, config.limits)
+    parent_id = parent_id_of(record)
+    return View(
+        record,
+        decision,
+        liveness_of(record, decision, now, config.limits),
+        usage_of(record, now, config.budgets),
+        None if parent_id is None else line_of(sessions, Above(sessions), parent_id, now, config.limits),
+        children(sessions, agent_id, now, config.limits),
+    )
+
+
+def shown(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Shown:
+    """What a program is shown of a session; of a record that this version does not understand, ``children`` alone."""
+    record = sessions.read(agent_id)
+    found: Shown = {**record}  # type: ignore[typeddict-item]  # the other keys follow
+    try:
+        check_readable(record)
+    except NewerSchema:
+        pass
+    else:
+        decision = decide_on(sessions, record, now, limits)
+        found["resume"] = resume_summary(decision)
+        if "cancellation" in decision:
+            found["cancellation"] = decision["cancellation"]
+        if alive := liveness_of(record, decision, now, limits):
+            found["liveness"] = alive
+    if below := children(sessions, agent_id, now, limits):
+        found["children"] = [line["agent_id"] for line in below]
+    return found
+
+
+def children(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
+    """The sessions whose parent is ``agent_id``, the first that was created first; those of later versions last."""
+    records, above = sessions.children([agent_id]), Above(sessions)
+    return sorted((describe(above, record["agent_id"], record, now, limits) for record in records), key=_oldest_first)
+
+
+def line_of(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> Line:
+    """What a list says of ``agent_id``, which stands in a record as a parent: the session may be gone."""
+    found: RecordOrError
+    try:
+        found = sessions.read(agent_id)
+    except InvalidId:  # no session can have had it: somebody wrote it by hand
+        found = SessionNotFound(agent_id)
+    except SessionsError as error:
+        found = error
+    return describe(above, agent_id, found, now, limits)
+
+
+def _oldest_first(line: Line) -> tuple[float, str]:
+    created_at = line.get("created_at")
+    return parse_time(created_at).timestamp() if created_at else float("inf"), line["agent_id"]
