@@ -282,5 +282,6 @@ def test_a_report_with_the_longest_result_is_printed_by_wait_as_by_report(root: 
         words = [sys.executable, "-m", "gaia_sessions", command, agent_id, "--json"]
         return json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
 
-    assert printed("wait") == [printed("report")]
-    assert len(printed("report")["result"]) == longest
+    [waited], reported = printed("wait"), printed("report")
+    assert waited == {**reported, "elapsed_secs": waited["elapsed_secs"]}  # seconds pass between the two
+    assert len(reported["result"]) == longest
