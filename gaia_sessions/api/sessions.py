@@ -490,14 +490,13 @@ class Sessions:
         Each of the ``verdicts`` has its evidence. ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running``
         and ``unsure`` are left alone. ``counted`` has the runs of which it counted what they used.
         """
-        from gaia_sessions.hosts import consumption, label_in_files
         from gaia_sessions.ingest.consumption import count_ended_runs
         from gaia_sessions.usecases.reconcile import reconcile
 
         reader = self._reader_for(dry_run=dry_run)
         report = reconcile(self._store, utc_now(), self._evidence_reader(), dry_run=dry_run, sessions=reader)
-        readers = (consumption, label_in_files) if self.config.store_description else (consumption,)
-        return {**report, "counted": count_ended_runs(self._store, reader, *readers, dry_run=dry_run)}
+        counted = count_ended_runs(self._store, reader, with_labels=self.config.store_description, dry_run=dry_run)
+        return {**report, "counted": counted}
 
     def import_from(self, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
         """[Copies](operations.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
@@ -561,12 +560,11 @@ class Sessions:
 
         What waits for a limit and what the user stopped come last. host_session_id: only that conversation's.
         """
-        from gaia_sessions.hosts import revival
         from gaia_sessions.usecases import revivals
 
         claude = claude_folder(self.root)
         project = os.path.dirname(claude) if claude else None
-        rule = revivals.Rule(utc_now(), self.config.limits, revival, project)
+        rule = revivals.Rule(utc_now(), self.config.limits, project)
         return revivals.revivals(self._preview(), rule, host_session_id)
 
     def cancellation_and_above(
@@ -582,15 +580,12 @@ class Sessions:
 
         Of a session it returns the report, and whether its work is over.
         """
-        from gaia_sessions.hosts import recent_messages
         from gaia_sessions.store.above import Above
         from gaia_sessions.usecases import reporting
 
         sessions, now = self._preview(), utc_now()
         above = Above(sessions)
-        return lambda agent_id: reporting.report_on(
-            sessions, above, agent_id, now, self.config.budgets, recent_messages
-        )
+        return lambda agent_id: reporting.report_on(sessions, above, agent_id, now, self.config.budgets)
 
     def _usage_of(self, record: Record) -> TokenUsage:
         from gaia_sessions.session.budget import usage_of
@@ -612,10 +607,9 @@ class Sessions:
         return self._preview() if dry_run else self._writable()
 
     def _evidence_reader(self) -> EvidenceReader:
-        from gaia_sessions.hosts import end_in_files
         from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
 
-        return EvidenceReader(self.root, end_in_files)
+        return EvidenceReader(self.root)
 
     def _writable(self) -> FileStore:
         """The store, once the events that wait in the inbox are applied, and logged which."""

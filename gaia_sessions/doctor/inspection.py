@@ -11,7 +11,6 @@ from functools import cached_property
 
 from gaia_sessions import config
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
-from gaia_sessions.hosts import end_in_files
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.store.file_store import FileStore
@@ -146,7 +145,7 @@ class Inspection:
     def run_verdicts(self) -> list[Verdict]:
         """The verdict of ``reconcile --dry-run`` on every run without an end."""
         sessions = Preview(self.store, self.now, self.config)
-        evidence_reader = EvidenceReader(self.root, end_in_files)
+        evidence_reader = EvidenceReader(self.root)
         result = reconcile(self.store, self.now, evidence_reader, dry_run=True, sessions=sessions)
         return result["verdicts"]
 

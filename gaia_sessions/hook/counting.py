@@ -13,7 +13,6 @@ from gaia_sessions.ingest.consumption import count_run_of_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.ingest import EventResult
-    from gaia_sessions.ingest.consumption import ReadConsumption
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.file_store import FileStore
 
@@ -23,7 +22,7 @@ COUNTING_TIMEOUT = 0.25
 """How many seconds of a call may be spent on reading transcripts; what is left then, ``reconcile`` counts."""
 
 
-def count_runs(results: list[tuple[FileStore, Event, EventResult]], read: ReadConsumption, limits: TimeLimits) -> None:
+def count_runs(results: list[tuple[FileStore, Event, EventResult]], limits: TimeLimits) -> None:
     """Counts the runs that the events of this call ended, until the time is up."""
     until = time.monotonic() + COUNTING_TIMEOUT
 
@@ -32,4 +31,4 @@ def count_runs(results: list[tuple[FileStore, Event, EventResult]], read: ReadCo
 
     for store, event, result in results:
         if not is_late():
-            count_run_of_event(store, event, result, read, is_late, COUNTING_TIMEOUT)
+            count_run_of_event(store, event, result, is_late, COUNTING_TIMEOUT)

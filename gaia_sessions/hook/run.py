@@ -181,7 +181,7 @@ class HookCall:
         if self.results_to_count and host.consumption:
             from .counting import count_runs
 
-            count_runs(self.results_to_count, host.consumption, self.time)
+            count_runs(self.results_to_count, self.time)
 
     def _find_host(self, payload: Payload) -> str | None:
         configured = self.arguments.host if self.arguments else None

@@ -2,12 +2,13 @@
 
 Owns when a run is counted, and that its record gets the sum, or a label that came as late. It is a write of its own:
 the end of a run never waits for it, and whoever has no time leaves it to the next ``reconcile``. Counting twice changes
-nothing. How a host's files are read is handed in.
+nothing.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.hosts import consumption, label_in_files
 from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import has_ended
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
     from . import EventResult
 
-    ReadConsumption = Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None]
-    """Reads what a run used from one time to another; None if that is not known, or if it is late."""
-
     class CountedRun(TypedDict):
         """A run by its number in the session, of which is now known what it used."""
 
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def count_run_of_event(
-    store: Store, event: Event, result: EventResult, read: ReadConsumption, is_late: Callable[[], bool], timeout: float
+    store: Store, event: Event, result: EventResult, is_late: Callable[[], bool], timeout: float
 ) -> None:
     """Counts the run that ``event`` ended, if it is the latest; what had been counted before, only for news.
 
@@ -48,7 +46,7 @@ def count_run_of_event(
     if not record or not has_ended(run) or ("consumed" in run and result.word == KNOWN):
         return
     since, _ = span_of(record, run)
-    counted = read(run, since, event["at"], is_late)
+    counted = consumption(run, since, event["at"], is_late)
     if counted:
         _store_counted(store, record["agent_id"], run["run"], counted, timeout)
 
@@ -56,31 +54,31 @@ def count_run_of_event(
 def count_ended_runs(
     store: Store,
     sessions: Reader,
-    read: ReadConsumption,
-    read_label: Callable[[Run], str | None] = lambda _: None,
     *,
+    with_labels: bool,
     dry_run: bool,
 ) -> list[CountedRun]:
     """Counts every run that has ended and was not counted; returns those of which it is known now what they used.
 
-    A session whose purpose nobody stated gets the label that the host noted of its latest run afterwards.
-    ``sessions`` are read, and ``store`` is written. Sessions that cannot be written are left out: a later call counts.
+    ``with_labels``, a session whose purpose nobody stated gets the label that the host noted of its latest run
+    afterwards. ``sessions`` are read, and ``store`` is written. Sessions that cannot be written are left out: a later
+    call counts.
     """
     counted_runs: list[CountedRun] = []
     for agent_id, found in sessions.scan():
         if isinstance(found, SessionsError) or has_newer_schema(found):
             continue
-        if not dry_run and found["purpose"] == NO_PURPOSE:
-            _store_label(store, found, read_label)
+        if with_labels and not dry_run and found["purpose"] == NO_PURPOSE:
+            _store_label(store, found)
         for run in uncounted_runs(found):
-            counted = read(run, *span_of(found, run), lambda: False) if "transcript_path" in run else None
+            counted = consumption(run, *span_of(found, run), lambda: False) if "transcript_path" in run else None
             if counted and (dry_run or _store_counted(store, agent_id, run["run"], counted, 0)):
                 counted_runs.append({"agent_id": agent_id, "run": run["run"]})
     return counted_runs
 
 
-def _store_label(store: Store, record: Record, read_label: Callable[[Run], str | None]) -> None:
-    labels = (read_label(run) for run in record.get("runs", [])[-1:])
+def _store_label(store: Store, record: Record) -> None:
+    labels = (label_in_files(run) for run in record.get("runs", [])[-1:])
     label = next(labels, None)
     if not label:
         return

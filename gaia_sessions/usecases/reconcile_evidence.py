@@ -1,10 +1,11 @@
-"""The evidence on a run without an end: the process of its host, the log of the hooks, the time of its transcript.
+"""The evidence on a run without an end: the process and the files of its host, the log of the hooks.
 
 Owns how each is examined, which lines of the log say that a main session ended, and what counts as not known.
 """
 
 from __future__ import annotations
 
+from gaia_sessions.hosts import end_in_files
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import SESSION_END
 from gaia_sessions.session.runs import conversation_of
@@ -16,38 +17,28 @@ from .reconcile_rules import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
 
     HostSession = tuple[str, str]
     """A main session: the name of its host, and the id that the host gave it, shortened as the log keeps it."""
 
-    ReadEndInFiles = Callable[[Run], ReportedEnd | None]
-    """Reads how a run ended from the files that its host keeps about the agent; None if they do not say."""
-
-
-def _no_end(_: Run) -> ReportedEnd | None:
-    return None
-
 
 class EvidenceReader:
     """Gathers the evidence on runs, afresh for each call; only the log is read at most once, and only if needed."""
 
-    __slots__ = ("_read_end_in_files", "_root", "_session_ends")
+    __slots__ = ("_root", "_session_ends")
 
-    def __init__(self, root: str | None = None, read_end_in_files: ReadEndInFiles = _no_end) -> None:
+    def __init__(self, root: str | None = None) -> None:
         self._root = root
-        self._read_end_in_files = read_end_in_files
         self._session_ends: dict[HostSession, datetime] | None = None
 
     def of(self, run: Run) -> Evidence:
         """The evidence on ``run`` as it is now."""
         over_at = self._end_of(run.get("host"), conversation_of(run))
         written = written_at(run.get("transcript_path"))
-        reported = self._read_end_in_files(run)
+        reported = end_in_files(run)
         if "host_process" not in run:
             return Evidence(over_at=over_at, written_at=written, reported=reported)
         host_gone, statement = processes.gone_and_reason(run["host_process"], "its host")

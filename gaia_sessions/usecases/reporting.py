@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from gaia_sessions.hosts import recent_messages
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, is_over, report
 from gaia_sessions.session.runs import runs_of_gone_hosts
@@ -18,22 +19,18 @@ from .transcript import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.budget import DefaultBudgets
     from gaia_sessions.session.report import RecentMessage, Report
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader
 
-    ReadMessages = Callable[[Run, int], list[RecentMessage]]
-    """Reads the latest messages of a run, at most so many, from the files of its host."""
-
 
 def report_on(
-    sessions: Reader, above: Above, agent_id: str, now: datetime, defaults: DefaultBudgets, read_messages: ReadMessages
+    sessions: Reader, above: Above, agent_id: str, now: datetime, defaults: DefaultBudgets
 ) -> tuple[Report, bool]:
     """The report on a session, and whether its work is over.
 
@@ -41,17 +38,17 @@ def report_on(
     """
     record = sessions.read(agent_id)
     check_readable(record)
-    messages = _latest_messages(sessions, record, read_messages)
+    messages = _latest_messages(sessions, record)
     findings = Findings(messages, above.cancellation(record), runs_of_gone_hosts(record, is_gone))
     return report(record, findings, now, defaults), is_over(record, findings)
 
 
-def _latest_messages(sessions: Reader, record: Record, read_messages: ReadMessages) -> list[RecentMessage]:
+def _latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
     if committed_bytes(record):
         newest_first = readable(sessions.messages_backwards(record["agent_id"]))
         return [_as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]
     runs = record.get("runs")
-    return read_messages(runs[-1], RECENT_MESSAGES) if runs else []
+    return recent_messages(runs[-1], RECENT_MESSAGES) if runs else []
 
 
 def _as_recent(message: Message) -> RecentMessage:

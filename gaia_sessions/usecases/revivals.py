@@ -7,6 +7,7 @@ having wanted to. Work that waits for an answer is not among them.
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.hosts import revival as by_its_host
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import is_final
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict, final
 
-    from gaia_sessions.hosts.protocol import ReviveByHost, Work
+    from gaia_sessions.hosts.protocol import Work
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Reader
@@ -65,14 +66,13 @@ _ENDS = (ENDED_WITH_HOST, LOST)
 
 
 class Rule:
-    """By what sessions are judged: the time, the limits of the policy, how hosts go on, and the project's folder."""
+    """By what sessions are judged: the time, the limits of the policy, and the project's folder."""
 
-    __slots__ = ("by_host", "limits", "now", "project")
+    __slots__ = ("limits", "now", "project")
 
-    def __init__(self, now: datetime, limits: Limits, by_host: ReviveByHost, project: str | None) -> None:
+    def __init__(self, now: datetime, limits: Limits, project: str | None) -> None:
         self.now = now
         self.limits = limits
-        self.by_host = by_host
         self.project = project
 
 
@@ -122,7 +122,7 @@ def _goes_on_with_its_workflow(sessions: Reader, record: Record, run: Run) -> bo
 def _revival(record: Record, run: Run, decision: Decision, rule: Rule) -> Revival:
     is_waiting = "paused_until" in decision
     work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": rule.project}
-    by_host = rule.by_host(run, work)
+    by_host = by_its_host(run, work)
     revival: Revival = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
