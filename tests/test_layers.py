@@ -238,6 +238,7 @@ def test_only_the_store_writes_files_and_the_table_says_what_others_alter() -> N
 
 # What the store does beside ``atomic``: it moves whole folders, syncs names, and makes lock files, which nobody reads.
 BESIDE_ATOMIC = {
+    "store/open_session.py": {"os.fsync"},
     "store/session_directory.py": {"os.rename", "os.fsync"},
     "store/directory.py": {"os.O_CREAT"},
     "store/superuser.py": {"os.O_CREAT"},
@@ -455,7 +456,7 @@ def test_everybody_who_asks_the_policy_says_which_hosts_are_gone_what_is_cancell
         "ingest/delegate.py": {
             (
                 "runs.runs_of_gone_hosts(record, is_gone)",
-                "proved_cancellation(store, record)",
+                "cancellation",
                 "written_at(runs.latest_transcript(record))",
             )
         },

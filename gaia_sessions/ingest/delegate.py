@@ -16,7 +16,8 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
-from gaia_sessions.store import change_with_result, create_under_new_id, proved_cancellation
+from gaia_sessions.session.updates import Change
+from gaia_sessions.store import create_under_new_id, proved_cancellation
 
 from . import KNOWN, EventResult, id_bytes
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.port import OpenSession, Store
 
     from . import HandlerContext
 
@@ -119,11 +121,12 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], context
     earlier = read_or_none(store, record["continues"]) if "continues" in record else None
     if earlier is None:
         return EventResult(KNOWN, record=record)
-    reason = _decide(store, earlier, context.now, context.config.limits)["reason"]
+    cancellation = proved_cancellation(store, earlier)
+    reason = _decide(earlier, cancellation, context.now, context.config.limits)["reason"]
     return EventResult(KNOWN, record=record, resumed=earlier, reason=reason)
 
 
-def _decide(store: Store, record: Record, now: datetime, limits: Limits) -> Decision:
+def _decide(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
     from gaia_sessions.session import policy  # only a resume needs the policy
     from gaia_sessions.system import written_at
     from gaia_sessions.system.processes import is_gone
@@ -134,17 +137,15 @@ def _decide(store: Store, record: Record, now: datetime, limits: Limits) -> Deci
         now,
         limits,
         dead_runs=runs.runs_of_gone_hosts(record, is_gone),
-        cancellation=proved_cancellation(store, record),
+        cancellation=cancellation,
         written_at=written_at(runs.latest_transcript(record)),
     )
 
 
 def _resume(store: Store, event: Event, context: HandlerContext, requested_id: str) -> EventResult:
-    def claim(record: Record) -> tuple[Record, Entry | None, str | None]:
-        return _with_claim(store, record, event, context)
-
     try:
-        record, reason = change_with_result(store, requested_id, claim, timeout=context.timeout)
+        with store.open(requested_id, timeout=context.timeout) as session:
+            record, reason = _claimed(session, event, context)
     except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge) as error:
         # a delegation cannot wait
         return create_session(store, event, context, refused=error.code)
@@ -154,17 +155,15 @@ def _resume(store: Store, event: Event, context: HandlerContext, requested_id: s
     return create_session(store, event, context, earlier=continued, refused=reason)
 
 
-def _with_claim(
-    store: Store, record: Record, event: Event, context: HandlerContext
-) -> tuple[Record, Entry | None, str | None]:
-    """With a run for the resume, and its journal entry, if the policy allows it; else ``record`` and the reason."""
+def _claimed(session: OpenSession, event: Event, context: HandlerContext) -> tuple[Record, str | None]:
+    """The record, with a run for the resume if the policy allows it, else as it is; and the reason if it does not."""
     now = context.now
-    freed_record = _with_stale_runs_ended(record, event, now)
-    decision = _decide(store, freed_record, now, context.config.limits)
+    freed_record = _with_stale_runs_ended(session.record, event, now)
+    decision = _decide(freed_record, session.cancellation(), now, context.config.limits)
     if not decision["should_resume"]:
-        return record, None, decision["reason"]
+        return session.record, decision["reason"]
     claimed = check_room_for_run(runs.with_claimed_run(freed_record, run_fields_of(event), now))
-    return claimed, changed_run_entry(event, claimed, claimed["runs"][-1]), None
+    return session.commit(Change(claimed, [changed_run_entry(event, claimed, claimed["runs"][-1])])), None
 
 
 def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Record:

@@ -12,7 +12,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import START
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
-from gaia_sessions.store import change_with_result
+from gaia_sessions.session.updates import Change
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.store.reading import EVENTS
 
@@ -56,25 +56,22 @@ def change_run(
     store: Store, event: Event, joined: JoinedRun, timeout: float, rule: RunRule, word_for: Callable[[Record], str]
 ) -> EventResult:
     """Applies ``rule`` like ``change_joined_run`` to a run that was found before, as it is under the lock."""
-    number = joined[1]["run"]
-
-    def change(record: Record) -> tuple[Record, Entry | None, str]:
-        run = runs.run_by_number(record, number)
+    with store.open(joined[0]["agent_id"], timeout=timeout) as session:
+        record = session.record
+        run = runs.run_by_number(record, joined[1]["run"])
         if run is None:  # dropped since it was found
-            return record, None, not_joined_result(event).word
+            return EventResult(not_joined_result(event).word, record=record)
         if not may_be_of_agent(run, event):  # another agent has joined it since it was found
-            return record, None, KEYS_DISAGREE
+            return EventResult(KEYS_DISAGREE, record=record)
         changed = rule(*_in_conversation_of_event(record, run, event))
         if not _FIGURE_KEYS.isdisjoint(event):
             from gaia_sessions.session.usage import with_reported_usage
 
             changed = with_reported_usage(changed, run, event)
         if changed is record:
-            return record, None, KNOWN
-        return changed, changed_run_entry(event, changed, run), ""  # the word is for what is stored
-
-    record, word = change_with_result(store, joined[0]["agent_id"], change, timeout=timeout)
-    return EventResult(word or word_for(record), record=record)
+            return EventResult(KNOWN, record=record)
+        record = session.commit(Change(changed, [changed_run_entry(event, changed, run)]))
+        return EventResult(word_for(record), record=record)
 
 
 def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[Record, Run]:

@@ -12,6 +12,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session import runs
 from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.updates import Change
 
 from . import AT_ONCE, BUSY, KNOWN, EventResult
 from .join import changed_run_entry
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.port import Store
 
     from . import HandlerContext
     from .join import JoinedRun, RunRule
@@ -82,12 +83,11 @@ def _runs_to_change(
 
 
 def _change_run(store: Store, event: Event, timeout: float, rule: RunRule, agent_id: str, number: int) -> None:
-    def under_lock(record: Record) -> tuple[Record, Entry | None]:
-        run = runs.run_by_number(record, number)
-        changed = record if run is None else rule(record, run)
-        return changed, None if run is None or changed is record else changed_run_entry(event, changed, run)
-
-    store.change(agent_id, under_lock, timeout=timeout)
+    with store.open(agent_id, timeout=timeout) as session:
+        run = runs.run_by_number(session.record, number)
+        changed = session.record if run is None else rule(session.record, run)
+        if run is not None and changed is not session.record:
+            session.commit(Change(changed, [changed_run_entry(event, changed, run)]))
 
 
 def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:

@@ -13,6 +13,7 @@ from gaia_sessions.session.events import FAIL, RETURNED, START, STOP
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema, new_record
 from gaia_sessions.session.run_reopening import with_agent_in_conversation
+from gaia_sessions.session.updates import Change
 
 from . import EventResult, id_bytes
 from .join import changed_run_entry, find_run
@@ -22,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.port import Store
 
     from . import HandlerContext
 
@@ -83,14 +84,14 @@ def _run_of(record: Record, event: Event) -> Run | None:
 def _join(store: Store, agent_id: str, event: Event, context: HandlerContext) -> None:
     """With the agent of ``event`` in the run of its delegation, alive in the conversation in which it was heard of."""
 
-    def join(record: Record) -> tuple[Record, Entry | None]:
+    def join(record: Record) -> Record | Change:
         run = _run_of(record, event)
         if run is None:
-            return record, None
+            return record
         joined = runs.with_start(record, run, {"host_agent_id": event["host_agent_id"]}, context.now)
         joined = with_agent_in_conversation(
             joined, runs.updated_run(joined, run), event["host_session_id"], context.now
         )
-        return joined, changed_run_entry(event, joined, run)
+        return Change(joined, [changed_run_entry(event, joined, run)])
 
     store.change(agent_id, join, timeout=context.timeout)

@@ -11,7 +11,7 @@ from gaia_sessions.errors import CorruptSession, SessionNotFound
 from gaia_sessions.session import liveness, tool_inference
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import run_of_agent, updated_run
-from gaia_sessions.store import change_with_result
+from gaia_sessions.session.updates import Change
 
 from . import KNOWN, NO_KEY, EventResult
 from .join import alive_in_conversation, changed_run_entry, may_be_of_host, session_id_of_agent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.port import OpenSession, Store
 
     from . import HandlerContext
     from .join import RunRule
@@ -61,26 +61,25 @@ def _change_session_of_agent(store: Store, event: Event, context: HandlerContext
     if agent_id is None:
         return EventResult(NO_KEY)
 
-    def change(record: Record) -> tuple[Record, Entry | None, str]:
-        return _with_tool_event(record, event, context.now, rule)
-
     try:
-        record, word = change_with_result(store, agent_id, change, timeout=context.timeout, reserved=RESERVED_BYTES)
+        with store.open(agent_id, timeout=context.timeout) as session:
+            return _change_run_of_agent(session, event, context.now, rule)
     except (SessionNotFound, CorruptSession, errors.NewerSchema):
         # the index was outdated, or the session cannot be changed
         return EventResult(NO_KEY)
     except errors.TooLarge:  # the rest is reserved for the end
         return EventResult("full", agent_id)
-    return EventResult(word, record=record)
 
 
-def _with_tool_event(record: Record, event: Event, now: datetime, rule: RunRule) -> tuple[Record, Entry | None, str]:
+def _change_run_of_agent(session: OpenSession, event: Event, now: datetime, rule: RunRule) -> EventResult:
+    record = session.record
     run = run_of_agent(record, event["host_session_id"], event["host_agent_id"])
     if run is None or not may_be_of_host(run, event):
-        return record, None, NO_KEY
+        return EventResult(NO_KEY, record=record)
     changed = rule(*alive_in_conversation(record, run, event["host_session_id"], now))
     if changed is record:
-        return record, None, KNOWN
-    if changed["phase"] == record["phase"]:
-        return changed, None, "noted"
-    return changed, changed_run_entry(event, changed, changed["runs"][-1]), "inferred"
+        return EventResult(KNOWN, record=record)
+    is_inferred = changed["phase"] != record["phase"]
+    entries = [changed_run_entry(event, changed, changed["runs"][-1])] if is_inferred else []
+    record = session.commit(Change(changed, entries), reserved=RESERVED_BYTES)
+    return EventResult("inferred" if is_inferred else "noted", record=record)

@@ -15,6 +15,7 @@ from gaia_sessions.session.record import NO_PURPOSE, new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.schema import KILLED, LOST
+from gaia_sessions.session.updates import Change
 
 from . import BUSY, KNOWN, NO_KEY, EventResult, id_bytes
 from . import delegate as delegations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, Store
+    from gaia_sessions.store.port import Store
 
     from . import HandlerContext
     from .join import JoinedRun
@@ -97,10 +98,10 @@ def _lock_key(event: Event) -> tuple[str, str]:
 
 
 def _with_resumed_run(store: Store, event: Event, earlier: Record, context: HandlerContext) -> Record:
-    def claim(record: Record) -> tuple[Record, Entry | None]:
+    def claim(record: Record) -> Change:
         claimed = runs.with_claimed_run(record, delegations.run_fields_of(event), context.now)
         claimed = check_room_for_run(_with_earlier_runs_ended(claimed, context.now))
-        return claimed, changed_run_entry(event, claimed, claimed["runs"][-1])
+        return Change(claimed, [changed_run_entry(event, claimed, claimed["runs"][-1])])
 
     return store.change(earlier["agent_id"], claim, timeout=context.timeout)
 
@@ -117,11 +118,11 @@ def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventRe
         return _begin_session(store, event, context, workflow, earlier)
 
     def resume(parent: Record | None) -> Record:
-        def rule(record: Record) -> tuple[Record, Entry | None]:
+        def rule(record: Record) -> Change:
             record = _with_earlier_runs_ended(runs.with_new_run(record, {}), context.now)
             run = record["runs"][-1]
             started = runs.with_start(record, run, starts.first_fields(event, context.now), context.now)
-            return with_parent_known(store, started, parent), changed_run_entry(event, started, run)
+            return Change(with_parent_known(store, started, parent), [changed_run_entry(event, started, run)])
 
         return store.change(earlier["agent_id"], rule, timeout=context.timeout)
 

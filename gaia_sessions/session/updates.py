@@ -14,6 +14,7 @@ from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from .schema import Move, Record
 
 MAX_HISTORY = 200
+
+
+class Change:
+    """What becomes of a session: its new record, and the entries that its journal of events gets with that."""
+
+    __slots__ = ("entries", "record")
+
+    def __init__(self, record: Record, entries: Sequence[dict[str, Json]] = ()) -> None:
+        self.record = record
+        self.entries = entries
 
 
 def check_writable(record: Record) -> None:

@@ -1,8 +1,7 @@
 """Where records are stored: the port, the file store, and the store in memory that it is compared with.
 
 ``atomic`` is the only code that writes a file, ``locks`` the only code that locks. Owns what stands between a pure rule
-and the port of any store: an id that is free for a new record, the result of a rule beside the record it made, and how
-the sessions above one are read. Rules come in as functions, records go out as they were stored.
+and the port of any store: an id that is free for a new record, and how the sessions above one are read.
 """
 
 from __future__ import annotations
@@ -13,15 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
-    from typing import TypeVar
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
 
     from .port import Entry, Reader, ReaderAbove, Store
-
-    Result = TypeVar("Result")
 
 
 def create_under_new_id(
@@ -96,26 +92,3 @@ def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
         return sessions.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
         return None
-
-
-def change_with_result(
-    store: Store,
-    agent_id: str,
-    rule: Callable[[Record], tuple[Record, Entry | None, Result]],
-    *,
-    timeout: float | None = None,
-    reserved: int = 0,
-) -> tuple[Record, Result]:
-    """``store.change`` with a rule that also returns what it found; the stored record and that result.
-
-    The result is that of the call under the lock, which may see another record than the caller read before.
-    """
-    results: list[Result] = []
-
-    def under_lock(record: Record) -> tuple[Record, Entry | None]:
-        changed, entry, result = rule(record)
-        results.append(result)
-        return changed, entry
-
-    record = store.change(agent_id, under_lock, timeout=timeout, reserved=reserved)
-    return record, results[-1]

@@ -50,14 +50,14 @@ class FileReader:
         self.root = root
         self.seconds_left = seconds_left
         self._cache = reading.RecordCache()
-        self._load = self._cache.load if seconds_left else reading.load  # these two are handed out
+        self.load = self._cache.load if seconds_left else reading.load  # these two are handed out
         self._read = self._cache.read if seconds_left else reading.read
         self._ids_by_alias: dict[Alias, list[str]] | None = None
 
     def read(self, agent_id: str) -> Record:
         check_agent_id(agent_id)
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
-            return self._load(session, agent_id)
+            return self.load(session, agent_id)
 
     def _open_root(self) -> Directory | None:
         return roots.open_if_exists(self.root)
@@ -146,9 +146,10 @@ class FileReader:
         if root is None:
             return []
         with root:
-            return self._marks_in(root, agent_ids)
+            return self.marks_in(root, agent_ids)
 
-    def _marks_in(self, root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+    def marks_in(self, root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        """``marks``, in the open ``root``."""
         marked_ids = reading.marked_ids(root, agent_ids)
         if not marked_ids:
             return []
@@ -206,7 +207,7 @@ class FileReader:
         from . import transcript_reader
 
         with self._open_root_for(agent_id) as root, reading.open_session(root, agent_id) as session:
-            yield from transcript_reader.messages(session, lambda: self._load(session, agent_id), take)
+            yield from transcript_reader.messages(session, lambda: self.load(session, agent_id), take)
 
     def messages_backwards(self, agent_id: str) -> Messages:
         self.read(agent_id)

@@ -1,19 +1,14 @@
 """The file store: one directory per session below one root, on a local POSIX file system.
 
-Owns the order of steps by which the promises of the port hold: lock, read, apply the rule, write whole, sync, rename,
-sync, answer. Each step has its module: ``file_reader`` reads and finds, ``locks`` locks, ``session_directory`` creates,
-changes and deletes, ``journal`` and ``transcript_file`` append, ``inbox`` defers, ``sweep`` tidies. Hooks that only
-look load no module that writes a session.
+Whatever changes a session works on an ``open_session``, which has the order of the steps. Hooks that only look load no
+module that writes a session.
 """
 
 from __future__ import annotations
 
-from gaia_sessions import errors
-from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.updates import check_writable
 
-from . import atomic, ids_up_to_root, index, locks, reading
+from . import atomic, index, locks, reading
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -35,8 +30,8 @@ if TYPE_CHECKING:
     from .directory import Directory
     from .import_source import Source
     from .key_lock import KeyLock
+    from .open_session import OpenSession
     from .port import Entry, MarkRule, RecordOrError, StoreRule
-    from .transcript_file import Appending, Emptying
 
 _SECONDS_AFTER_REBUILD = 1.2
 """Seconds that a hook keeps of its call, to answer after it has rebuilt the index."""
@@ -79,11 +74,11 @@ class FileStore(FileReader):
         return cls(root, durable=durable, lock_timeout=timeout, wait=wait, seconds_left=seconds_left)
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
-        def write_journal(session: Directory) -> None:
+        def write_journal(directory: Directory) -> None:
             if line:
-                atomic.write_new(session, reading.EVENTS, line, durable=self.durable)
+                atomic.write_new(directory, reading.EVENTS, line, durable=self.durable)
 
-        line = journals.entry_line(entry)
+        line = journals.entry_lines([entry] if entry else ())
         self._create(record, write_journal, reserved)
 
     def take_in(self, record: Record, source: Source, entries: Iterable[Json], *, reserved: int = 0) -> None:
@@ -93,12 +88,12 @@ class FileStore(FileReader):
         copied, and ``StoreFailure`` if the session was written meanwhile.
         """
 
-        def copy_files(session: Directory) -> None:
-            source.copy(record["agent_id"], session, durable=self.durable)
+        def copy_files(directory: Directory) -> None:
+            source.copy(record["agent_id"], directory, durable=self.durable)
             if lines:
-                atomic.append(session, reading.EVENTS, lines, durable=self.durable)
+                atomic.append(directory, reading.EVENTS, lines, durable=self.durable)
 
-        lines = b"".join(map(strict.dump_line, entries))
+        lines = journals.entry_lines(entries)
         self._create(record, copy_files, reserved)
 
     def _create(self, record: Record, write_others: Callable[[Directory], None], reserved: int) -> None:
@@ -106,55 +101,30 @@ class FileStore(FileReader):
 
         from . import session_directory
 
-        def write_files(session: Directory) -> None:
-            atomic.write_new(session, reading.STATE, data, durable=self.durable)
-            write_others(session)
+        def write_files(directory: Directory) -> None:
+            atomic.write_new(directory, reading.STATE, data, durable=self.durable)
+            write_others(directory)
 
         agent_id = check_agent_id(record["agent_id"])
         data = fit_record(record, reserved)[1]
-        with translate_errors("create", f"{self.root}/{agent_id}"), self._make_root() as root:
-            if not index.is_complete(root):
-                from .index_repair import set_empty_complete
+        with translate_errors("create", f"{self.root}/{agent_id}"), self._open(agent_id, None, self._make_root) as new:
+            session_directory.create(new, record, write_files)
 
-                set_empty_complete(root)
-            with root.make(roots.LOCKS) as folder, self._lock(folder, agent_id):
-                if root.has(agent_id):
-                    raise errors.SessionExists(agent_id)
-                self._marks_in(root, ids_up_to_root(self, record)[1:])  # refused while they cannot be read
-                session_directory.create(root, record, write_files, durable=self.durable)
+    def _make_root(self) -> Directory:
+        return roots.make_root(self.root, durable=self.durable)
 
-    def change(
-        self,
-        agent_id: str,
-        rule: StoreRule,
-        *,
-        timeout: float | None = None,
-        reserved: int = 0,
-        transcript: Appending | Emptying | None = None,
-    ) -> Record:
-        """As the port says; ``transcript`` is what happens to that file in the same commit."""
-        check_agent_id(agent_id)
-        with (
-            self._open_root_with(agent_id) as root,
-            roots.open_lock_folder(root) as folder,
-            self._lock(folder, agent_id, timeout) as lock,
-            reading.open_session(root, agent_id) as session,
-        ):
-            record = self._load(session, agent_id)
-            check_writable(record)
-            result = lock.apply(rule, record)
-            changed, entry = result if isinstance(result, tuple) else (result, None)
-            changed = transcript.prepare(session, record, changed) if transcript else changed
-            if changed is record:
-                return record
-            if found := self._marks_in(root, ids_up_to_root(self, changed)):
-                from . import marks
+    def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
+        return self._open(check_agent_id(agent_id), timeout, lambda: self._open_root_with(agent_id))
 
-                changed, entry = marks.applied(record, changed, entry, found)
-            from . import session_directory
+    def _open(self, agent_id: str, timeout: float | None, open_root: Callable[[], Directory]) -> OpenSession:
+        from .open_session import OpenSession
 
-            change = session_directory.Change(record, changed, entry, reserved, transcript)
-            return change.commit(root, session, durable=self.durable)
+        seconds = self.lock_timeout if timeout is None else timeout
+        return OpenSession(self, agent_id, open_root, seconds, self.wait, durable=self.durable)
+
+    def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
+        with self.open(agent_id, timeout=timeout) as session:
+            return session.commit(rule(session.record), reserved=reserved)
 
     def add_messages(
         self,
@@ -168,24 +138,18 @@ class FileStore(FileReader):
         from .transcript_file import Appending
 
         added = Appending(messages)
-        return self.change(agent_id, rule, timeout=timeout, reserved=reserved, transcript=added), added.stored
+        with self.open(agent_id, timeout=timeout) as session:
+            return session.commit(rule(session.record), reserved=reserved, transcript=added), added.stored
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
         from .transcript_file import Emptying
 
-        return self.change(agent_id, rule, timeout=timeout, transcript=Emptying())
+        with self.open(agent_id, timeout=timeout) as session:
+            return session.commit(rule(session.record), transcript=Emptying())
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
-        check_agent_id(agent_id)
-        with (
-            self._open_root_with(agent_id) as root,
-            roots.open_lock_folder(root) as folder,
-            self._lock(folder, agent_id, timeout),
-            reading.open_session(root, agent_id) as session,
-        ):
-            from . import marks
-
-            return marks.change(root, session, agent_id, rule, durable=self.durable)
+        with self.open(agent_id, timeout=timeout) as session:
+            return session.mark(rule)
 
     def ensure_index(self) -> None:
         root = self._open_root()
@@ -204,14 +168,9 @@ class FileStore(FileReader):
     def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
         from . import session_directory
 
-        check_agent_id(agent_id)
-        with (
-            self._open_root_with(agent_id) as root,
-            roots.open_lock_folder(root) as folder,
-            self._lock(folder, agent_id, 0) as lock,
-        ):
-            found = self._read_or_error(root, agent_id)
-            return session_directory.delete_if(root, agent_id, found, should_delete, lock, durable=self.durable)
+        with self.open(agent_id, timeout=0) as session:
+            found = self._read_or_error(session.root, agent_id)
+            return session_directory.delete_if(session, found, should_delete)
 
     def sync(self) -> None:
         """Makes durable which sessions are here: a process may have been killed before it did that."""
@@ -249,19 +208,9 @@ class FileStore(FileReader):
         with self._make_root() as root:
             return root.make(roots.LOCKS)
 
-    def _make_root(self) -> Directory:
-        return roots.make_root(self.root, durable=self.durable)
-
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
-        check_agent_id(agent_id)
-        lines = b"".join(strict.dump_line(entry) for entry in entries)
-        with (
-            self._open_root_with(agent_id) as root,
-            roots.open_lock_folder(root) as folder,
-            self._lock(folder, agent_id, timeout),
-            reading.open_session(root, agent_id) as session,
-        ):
-            atomic.append(session, journal, lines, durable=self.durable)
+        with self.open(agent_id, timeout=timeout) as session:
+            session.append(journal, entries)
 
     def defer(self, event: Event, now: datetime) -> str:
         from . import inbox
@@ -277,7 +226,3 @@ class FileStore(FileReader):
             return
         with root, translate_errors("dismiss", f"{self.root}/{roots.INBOX}/{name}"):
             inbox.remove(root, name)
-
-    def _lock(self, folder: Directory, agent_id: str, timeout: float | None = None) -> locks.Lock:
-        timeout = self.lock_timeout if timeout is None else timeout
-        return locks.acquire(folder, locks.name_for(agent_id), timeout, self.wait)

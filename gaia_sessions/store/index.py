@@ -132,6 +132,12 @@ def keys_of(record: Record) -> list[IndexKey]:
     return list(dict.fromkeys(keys))  # the runs of one agent share its keys
 
 
+def difference(before: Record, record: Record) -> tuple[list[IndexKey], list[IndexKey]]:
+    """The keys that a session gets and those that it loses with ``record`` in place of ``before``."""
+    old, new = keys_of(before), keys_of(record)
+    return [key for key in new if key not in old], [key for key in old if key not in new]
+
+
 def narrowest_key(agent_name: str | None, host_session_id: str | None) -> IndexKey:
     """The narrowest key that every matching open session has."""
     if host_session_id is not None:

@@ -15,7 +15,7 @@ from .reading import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
@@ -42,15 +42,15 @@ def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: i
     return {**entry, "revision": revision, "evidence": evidence}
 
 
-def entry_line(entry: Entry | None) -> bytes:
-    """``entry`` as a line; empty for none."""
-    return b"" if entry is None else dump_line(entry)
+def entry_lines(entries: Iterable[Json]) -> bytes:
+    """``entries``, each as a line."""
+    return b"".join(map(dump_line, entries))
 
 
-def append_event(session: Directory, line: bytes, *, durable: bool) -> None:
-    """Appends ``line`` after its record was stored; raises ``DurabilityUnknown`` if the system refuses."""
+def append_events(session: Directory, lines: bytes, *, durable: bool) -> None:
+    """Appends ``lines`` after their record was stored; raises ``DurabilityUnknown`` if the system refuses."""
     try:
-        atomic.append(session, EVENTS, line, durable=durable)
+        atomic.append(session, EVENTS, lines, durable=durable)
     except errors.StoreFailure as error:
         raise errors.DurabilityUnknown(f"{session.path}/{EVENTS}", str(error)) from error
 

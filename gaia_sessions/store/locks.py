@@ -27,12 +27,10 @@ from .directory import PRIVATE_FILE, give_to_folder_owner, open_private, transla
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self, TypeVar
+    from typing import Self
 
     from .directory import Directory
 
-    Argument = TypeVar("Argument")
-    Result = TypeVar("Result")
     Release = Callable[[], object]
     WaitForLock = Callable[[Directory, str, float], Release | None]
     """Waits for a lock file of a directory, at most so many seconds; returns what releases it."""
@@ -69,13 +67,11 @@ class Lock:
         if self._is_held():
             self.release()
 
-    def apply(self, rule: Callable[[Argument], Result], argument: Argument) -> Result:
-        """What ``rule`` returns; raises ``StoreFailure`` in a child that it has forked."""
-        result = rule(argument)
+    def check_held(self) -> None:
+        """Raises ``StoreFailure`` in a child that its holder has forked."""
         if not self._is_held():
             reason = f"process {self.holder}, which forked this one, holds the lock"
             raise errors.StoreFailure("write under", f"{self.folder.path}/{self.name}", reason, "try again")
-        return result
 
     def remove(self) -> None:
         """Removes the file, as the last act under the lock: whoever waits for it notices that and begins again."""

@@ -10,16 +10,16 @@ import errno
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.cancellation import cancellation_of, read_mark, with_cancellation
+from gaia_sessions.session.cancellation import read_mark, with_cancellation
 
 from . import atomic, reading
 from .directory import TooBig, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
@@ -84,11 +84,8 @@ def change(root: Directory, session: Directory, agent_id: str, rule: MarkRule, *
 
 
 def applied(
-    before: Record, changed: Record, entry: Entry | None, marks: Iterable[tuple[str, Mark]]
-) -> tuple[Record, Entry | None]:
-    """The result of a write under ``marks``: the record, and its journal entry with the phase of that."""
-    cancellation = cancellation_of(before["agent_id"], marks)
-    if cancellation is None:
-        return changed, entry
-    record = with_cancellation(before, changed, cancellation)
-    return record, {**entry, "phase": record["phase"]} if entry and "phase" in entry else entry
+    before: Record, record: Record, entries: Iterable[Entry], cancellation: Cancellation
+) -> tuple[Record, Sequence[Entry]]:
+    """The result of a write of a cancelled session: the record, and its journal entries with the phase of that."""
+    record = with_cancellation(before, record, cancellation)
+    return record, [{**entry, "phase": record["phase"]} if "phase" in entry else entry for entry in entries]

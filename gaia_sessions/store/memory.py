@@ -6,6 +6,7 @@ Owns the simplest implementation of every method of the port, for one process an
 from __future__ import annotations
 
 import json
+from itertools import takewhile
 
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
@@ -13,38 +14,52 @@ from gaia_sessions.session.ids import check_agent_id, is_agent_id
 from gaia_sessions.session.record import decode, is_child, is_open
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import newest_session_with, open_conversations
-from gaia_sessions.session.updates import check_writable, with_next_revision
+from gaia_sessions.session.transcript import (
+    committed_bytes,
+    current_turn,
+    decode_message,
+    generation_of,
+    last_seq,
+    number_messages,
+    with_next_transcript,
+    with_transcript,
+)
+from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
-from . import ids_up_to_root, marks
+from . import ids_up_to_root, marks, proved_cancellation
 from .inbox_keys import keys_of_event
-from .journal import entry_line
-from .memory_transcripts import MemoryTranscripts
+from .journal import entry_lines
 from .reading import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
+    from typing import Self
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message, NewMessage
 
     from .inbox_keys import WaitingEvent
-    from .port import Entry, MarkRule, RecordOrError, StoreRule
+    from .port import Entry, IsWanted, MarkRule, Messages, RecordOrError, StoreRule
+
+    AdaptRecord = Callable[[Record, Record], Record]
+    """Makes what is kept of the record before a change, and of the one that a rule returned."""
 
 
-class MemoryStore(MemoryTranscripts):
+class MemoryStore:
     """Keeps records as bytes, so that a stored record cannot be changed through a value that was returned."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._records: dict[str, bytes] = {}
         self._journals: dict[tuple[str, str], list[bytes]] = {}
         self._marks: dict[str, bytes] = {}
+        self._transcripts: dict[str, bytes] = {}
         self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held_keys: set[tuple[str, ...]] = set()
         self._deferred_count = 0
@@ -81,35 +96,70 @@ class MemoryStore(MemoryTranscripts):
         if self.has(agent_id):
             raise errors.SessionExists(agent_id)
         self.marks(ids_up_to_root(self, kept)[1:])  # refused while they cannot be read
-        self._save(kept, data, _lines_of(entry))
+        self._save(kept, data, entry_lines([entry] if entry else ()))
 
-    def change(
+    def open(self, agent_id: str, *, timeout: float | None = None) -> MemorySession:  # noqa: ARG002  # one process holds no lock
+        return MemorySession(self, agent_id)
+
+    def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
+        with self.open(agent_id, timeout=timeout) as session:
+            return session.commit(rule(session.record), reserved=reserved)
+
+    def commit(self, before: Record, change: Change, reserved: int) -> Record:
+        """Keeps what ``change`` makes of the record ``before``, and returns that."""
+        cancellation = proved_cancellation(self, change.record)
+        record, entries = change.record, change.entries
+        if cancellation is not None:
+            record, entries = marks.applied(before, record, entries, cancellation)
+        lines = entry_lines(entries)
+        record, data = fit_record(with_next_revision(record), reserved, before)
+        self._save(record, data, lines)
+        return record
+
+    def add_messages(
         self,
         agent_id: str,
+        messages: Sequence[NewMessage],
         rule: StoreRule,
         *,
-        timeout: float | None = None,  # noqa: ARG002  # one process holds no lock
+        timeout: float | None = None,
         reserved: int = 0,
-    ) -> Record:
-        return self._change(agent_id, rule, reserved, lambda _, changed: changed)
+    ) -> tuple[Record, list[Message]]:
+        stored: list[Message] = []
+        lines = b""
 
-    def _change(
-        self, agent_id: str, rule: StoreRule, reserved: int, adapt: Callable[[Record, Record], Record]
-    ) -> Record:
-        """Applies ``rule``, and then ``adapt`` to the record before it and the one that it returned."""
-        record = self.read(agent_id)
-        check_writable(record)
-        result = rule(record)
-        changed, entry = result if isinstance(result, tuple) else (result, None)
-        changed = adapt(record, changed)
-        if changed is record:
-            return record
-        found = self.marks(ids_up_to_root(self, changed))
-        changed, entry = marks.applied(record, changed, entry, found) if found else (changed, entry)
-        lines = _lines_of(entry)
-        changed, data = fit_record(with_next_revision(changed), reserved, record)
-        self._save(changed, data, lines)
-        return changed
+        def adapt(record: Record, changed: Record) -> Record:
+            nonlocal stored, lines
+            if not messages:
+                return changed
+            stored, lines = number_messages(messages, last_seq(record) + 1, current_turn(record))
+            return with_transcript(changed, committed_bytes(record) + len(lines), stored[-1]["seq"])
+
+        with self.open(agent_id, timeout=timeout) as session:
+            record = session.commit(rule(session.record), reserved=reserved, transcript=adapt)
+        self._transcripts[agent_id] = self._transcripts.get(agent_id, b"") + lines
+        return record, stored
+
+    def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
+        def adapt(record: Record, changed: Record) -> Record:
+            if not committed_bytes(record):
+                return changed
+            return with_next_transcript(changed, generation_of(record) + 1, last_seq(record))
+
+        with self.open(agent_id, timeout=timeout) as session:
+            record = session.commit(rule(session.record), transcript=adapt)
+        self._transcripts[agent_id] = b""
+        return record
+
+    def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
+        return reversed(list(takewhile(is_wanted or (lambda _: True), self.messages_backwards(agent_id))))
+
+    def messages_backwards(self, agent_id: str) -> Messages:
+        self.read(agent_id)
+        return self._own_messages_backwards(agent_id)
+
+    def _own_messages_backwards(self, agent_id: str) -> Iterator[Message]:
+        return map(decode_message, reversed(self._transcripts.get(agent_id, b"").splitlines()))
 
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         found = ((agent_id, self._mark_of(agent_id)) for agent_id in agent_ids if is_agent_id(agent_id))
@@ -132,9 +182,9 @@ class MemoryStore(MemoryTranscripts):
         self._marks[agent_id] = strict.dumps(mark)
         return mark
 
-    def _save(self, record: Record, data: bytes, lines: list[bytes]) -> None:
+    def _save(self, record: Record, data: bytes, lines: bytes) -> None:
         self._records[record["agent_id"]] = data
-        self._journals.setdefault((record["agent_id"], EVENTS), []).extend(lines)
+        self._journals.setdefault((record["agent_id"], EVENTS), []).extend(lines.splitlines())
 
     def find(self, alias: Alias) -> str | None:
         return newest_session_with(alias, map(self.read, list(self._records)))
@@ -213,9 +263,37 @@ def is_active(record: Record, agent_name: str | None, host_session_id: str | Non
     return has_name and is_open(record) and host_session_id in (None, *open_conversations(record))
 
 
-def _lines_of(entry: Entry | None) -> list[bytes]:
-    line = entry_line(entry)
-    return [line] if line else []
+class MemorySession:
+    """A session open for a ``with`` block, in which nobody else can write to a store of one thread."""
+
+    def __init__(self, store: MemoryStore, agent_id: str) -> None:
+        self._store = store
+        self._agent_id = agent_id
+
+    def __enter__(self) -> Self:
+        self.record = self._store.read(self._agent_id)
+        check_writable(self.record)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def cancellation(self) -> Cancellation | None:
+        return proved_cancellation(self._store, self.record)
+
+    def commit(
+        self,
+        change: Record | Change,
+        *,
+        reserved: int = 0,
+        transcript: AdaptRecord = lambda _before, record: record,
+    ) -> Record:
+        """As the port says; ``transcript`` is applied to the record before and the new one."""
+        change = change if isinstance(change, Change) else Change(change)
+        record = transcript(self.record, change.record)
+        if record is not self.record:
+            self.record = self._store.commit(self.record, Change(record, change.entries), reserved)
+        return self.record
 
 
 class MemoryKeyLock:

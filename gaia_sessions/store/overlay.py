@@ -132,7 +132,7 @@ class Overlay(MemoryStore):
         except (SessionNotFound, CorruptSession):
             return
 
-    def _save(self, record: Record, data: bytes, lines: list[bytes]) -> None:
+    def _save(self, record: Record, data: bytes, lines: bytes) -> None:
         super()._save(record, data, lines)
         agent_id = record["agent_id"]
         self._changed[agent_id] = _copy_of(record)

@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
+    from typing import Self
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.session.updates import Change
 
     from .inbox_keys import WaitingEvent
 
     Entry: TypeAlias = dict[str, Json]
     """One entry of a journal, as data."""
-    StoreRule = Callable[[Record], Record | tuple[Record, Entry | None]]
-    """A pure function: the new record, alone or with the entry that the journal of events gets with it."""
+    StoreRule = Callable[[Record], Record | Change]
+    """A pure function: the new record, alone or with the entries that the journal of events gets with it."""
     MarkRule = Callable[[Mark | None], Mark]
     """A pure function: the mark that a session is to have, made of the one that it has."""
     RecordOrError: TypeAlias = Record | SessionsError
@@ -39,6 +41,45 @@ class HeldLock(Protocol):
     def __enter__(self) -> object: ...
 
     def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
+
+
+class OpenSession(Protocol):
+    """A session under its lock, for as long as the ``with`` block lasts: no other write comes between.
+
+    Who has something to decide or to tell besides the new record does it here; a rule alone needs no more than
+    ``Store.change``.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
+
+    @property
+    def record(self) -> Record:
+        """The record as it is: read under the lock, and after ``commit`` what was stored.
+
+        Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``.
+        """
+
+    def cancellation(self) -> Cancellation | None:
+        """Why the session is cancelled, None if it is not; after a ``commit``, as that found it.
+
+        Asked for before the end of the block. Raises ``StoreFailure`` if it cannot be read.
+        """
+
+    def commit(self, change: Record | Change, *, reserved: int = 0) -> Record:
+        """Stores what a rule has made of ``record``, durably, and returns it as it is stored.
+
+        The store raises the revision by one, so the ``revision`` of an entry is that of the record before plus one.
+        The very record that was read, with or without entries, writes nothing.
+        What is stored is what ``retention`` leaves of the new record: if it does not fit, texts about runs are
+        shortened. With ``reserved`` nothing is shortened: a record that grows must leave so many bytes free, or the
+        change is refused as ``TooLarge``. Entries are added to ``events.jsonl`` right after the record.
+        If the session is cancelled, by its own mark or one above it, what is stored is what ``with_cancellation`` of
+        the domain makes of the result; what changes nothing still writes nothing.
+        While its ``marks`` cannot be read, each write is refused with ``StoreFailure``.
+        Raises ``TooLarge``, ``DurabilityUnknown``.
+        """
 
 
 class ReaderAbove(Protocol):
@@ -145,27 +186,23 @@ class Store(StoreReader, Protocol):
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         """Stores a new record durably; ``find`` finds it by its aliases. Of concurrent calls for one id one succeeds.
 
-        ``entry``, if given, becomes the first line of ``events.jsonl``. ``reserved`` is as in ``change``.
+        ``entry``, if given, becomes the first line of ``events.jsonl``. ``reserved`` is as in ``commit``.
 
         Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``; and ``StoreFailure`` if the
         ``marks`` of the sessions above it cannot be read.
         """
 
-    def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
-        """Reads the record, applies ``rule``, stores the result durably and returns it; no other write comes between.
+    def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
+        """The session, locked from the beginning of the block to its end.
 
-        The store raises the revision by one, so the ``revision`` of an entry is that of the record before plus one.
-        A rule that returns the very record it was given, with or without an entry, writes nothing. What it raises
-        passes through, and nothing is written.
-        What is stored is what ``retention`` leaves of the new record: if it does not fit, texts about runs are
-        shortened. With ``reserved`` nothing is shortened: a record that grows must leave so many bytes free, or the
-        change is refused as ``TooLarge``. An entry is added to ``events.jsonl`` right after the record.
-        ``timeout`` in seconds replaces the store's own; 0 does not wait.
-        If the session is cancelled, by its own mark or one above it, what is stored is what ``with_cancellation`` of
-        the domain makes of the result; a rule that changes nothing still writes nothing.
-        While its ``marks`` cannot be read, each write is refused with ``StoreFailure``.
-        Raises ``SessionNotFound``, ``CorruptSession``, ``LockTimeout``, ``NewerSchema``, ``TooLarge``,
-        ``DurabilityUnknown``.
+        ``timeout`` in seconds replaces the store's own; 0 does not wait. To enter raises ``SessionNotFound`` and
+        ``LockTimeout``.
+        """
+
+    def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
+        """Commits what ``rule`` makes of the record, and returns it as it is stored.
+
+        What ``rule`` raises passes through, and nothing is written.
         """
 
     def add_messages(

@@ -1,24 +1,18 @@
-"""How the directory of a session comes into the root, takes its next record and what goes with it, and leaves.
+"""How the directory of a session comes into the root, and how it leaves; the caller holds the lock of the session.
 
 A directory is built in ``.stage`` and renamed into place whole; it leaves by a rename into ``.trash``, and is emptied
 there only when that rename is on the disk. One whose record cannot be read may hold files of others: from that, only
-names that the store gives are removed. The index entries of a session are made before its first write that needs them
-and removed after its last, so a crash leaves an entry too many, never one too few. All of it happens under the lock of
-the session, which the caller holds.
+names that the store gives are removed.
 """
 
 from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.errors import CorruptSession, SessionExists, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import is_agent_id
-from gaia_sessions.session.record import is_open
-from gaia_sessions.session.retention import fit_record
-from gaia_sessions.session.updates import with_next_revision
 
 from . import atomic, index, reading
-from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
 
@@ -29,119 +23,48 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
-    from .index import IndexKey
-    from .locks import Lock
-    from .port import Entry, RecordOrError
-    from .transcript_file import Appending, Emptying
+    from .open_session import OpenSession
+    from .port import RecordOrError
 
 
-def create(root: Directory, record: Record, write_files: Callable[[Directory], None], *, durable: bool) -> None:
+def create(new: OpenSession, record: Record, write_files: Callable[[Directory], None]) -> None:
     """Creates the directory of the session of ``record`` with what ``write_files`` writes: whole, or not at all.
 
-    Raises ``OSError``, ``DurabilityUnknown``.
+    Raises ``SessionExists``, ``OSError``, ``DurabilityUnknown``, and ``StoreFailure`` while it cannot be read whether
+    it is cancelled by a session above it.
     """
-    agent_id = record["agent_id"]
+    root, agent_id = new.root, new.agent_id
+    if root.has(agent_id):
+        raise SessionExists(agent_id)
+    new.check_above(record)
+    if not index.is_complete(root):
+        from .index_repair import set_empty_complete
+
+        set_empty_complete(root)
     index.add(root, agent_id, index.keys_of(record))
     with root.make(roots.STAGE) as stage:
         staged_name = atomic.with_random_suffix(agent_id)
         try:
-            with stage.make(staged_name) as session:
-                write_files(session)
-                if durable:
-                    os.fsync(session.fd)
+            with stage.make(staged_name) as directory:
+                write_files(directory)
+                if new.durable:
+                    os.fsync(directory.fd)
             os.rename(staged_name, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
         except BaseException:
             atomic.discard_folder(stage, staged_name)
             raise
-    if durable:
+    if new.durable:
         atomic.sync_folder(root)
 
 
-class Change:
-    """One change of a session: the record before and after the rule, the entry, and what happens to the transcript.
-
-    reserved: as in ``Store.change``.
-    """
-
-    __slots__ = ("entry", "new", "old", "reserved", "transcript")
-
-    def __init__(
-        self, old: Record, new: Record, entry: Entry | None, reserved: int, transcript: Appending | Emptying | None
-    ) -> None:
-        self.old = old
-        self.new = new
-        self.entry = entry
-        self.reserved = reserved
-        self.transcript = transcript
-
-    def commit(self, root: Directory, session: Directory, *, durable: bool) -> Record:
-        """Writes what changed, and returns the record as it is kept.
-
-        Raises like ``fit_record`` and ``atomic.replace``, and ``StoreFailure``.
-        """
-        transcript = self.transcript
-        line = journals.entry_line(self.entry)
-        write = (lambda: transcript.write(session, durable=durable)) if transcript else None
-        with translate_errors("change", session.path):
-            kept = _replace(
-                root, session, self.old, with_next_revision(self.new), self.reserved, write, durable=durable
-            )
-        if line:
-            journals.append_event(session, line, durable=durable)
-        if transcript:
-            transcript.finish(session)
-        return kept
-
-
-def _replace(
-    root: Directory,
-    session: Directory,
-    old: Record,
-    new: Record,
-    reserved: int,
-    write_first: Callable[[], None] | None,
-    *,
-    durable: bool,
-) -> Record:
-    """Replaces the record ``old`` by what is kept of ``new``, and returns that.
-
-    ``write_first`` is called when nothing but the system can refuse the change any more.
-    """
-    new, data = fit_record(new, reserved, old)
-    old_keys, new_keys = index.keys_of(old), index.keys_of(new)
-    index.add(root, new["agent_id"], _difference(new_keys, old_keys))
-    if not is_open(new):
-        for leftover in filter(reading.is_unfinished, session.names()):  # its writer was killed: we hold its lock
-            atomic.discard(session, leftover)
-    if durable and (old["revision"] <= 1 or "imported_from" in old):
-        os.fsync(root.fd)  # whoever brought it here may have been killed before its name was on the disk
-    if write_first:
-        write_first()
-    atomic.replace(session, reading.STATE, data, durable=durable)
-    index.remove(root, new["agent_id"], _difference(old_keys, new_keys))
-    return new
-
-
-def _difference(keys: list[IndexKey], other_keys: list[IndexKey]) -> list[IndexKey]:
-    excluded = frozenset(other_keys)
-    return [key for key in keys if key not in excluded]
-
-
-def delete_if(
-    root: Directory,
-    agent_id: str,
-    found: RecordOrError,
-    should_delete: Callable[[RecordOrError], bool],
-    lock: Lock,
-    *,
-    durable: bool,
-) -> bool:
+def delete_if(session: OpenSession, found: RecordOrError, should_delete: Callable[[RecordOrError], bool]) -> bool:
     """Deletes the session, its index entries and at last its lock, if ``should_delete`` says so; whether it did.
 
     ``found`` is the record, or the error that reading it raised. Raises ``SessionNotFound``, ``StoreFailure``.
     """
+    root, agent_id = session.root, session.agent_id
     if isinstance(found, SessionNotFound):
-        lock.remove()
+        session.lock.remove()
         raise found
     if isinstance(found, StoreFailure):  # for the moment nobody can judge it
         raise found
@@ -149,11 +72,11 @@ def delete_if(
         return False
     with translate_errors("delete", f"{root.path}/{agent_id}"):
         if isinstance(found, SessionsError):
-            _remove_own_files(root, agent_id, durable=durable)
+            _remove_own_files(root, agent_id, durable=session.durable)
         else:
             _move_to_trash(root, agent_id)
             index.remove(root, agent_id, index.keys_of(found))
-        lock.remove()
+        session.lock.remove()
     return True
 
 

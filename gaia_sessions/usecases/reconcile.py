@@ -15,7 +15,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.runs import has_ended, run_by_number, runs_of_gone_hosts, updated_run
-from gaia_sessions.store import change_with_result
+from gaia_sessions.session.updates import Change
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system.processes import is_gone
@@ -176,16 +176,15 @@ def _judge_and_close(
     """Judges the run with this ``number``, closes it if its end is proved, and adds the verdict to ``report``."""
     agent_id = record["agent_id"]
 
-    def rule(record: Record) -> tuple[Record, Entry | None, Judged | None]:
-        return _closed_if_proved(record, number, evidence_reader, now)
-
-    closed, _, judged = rule(record)
+    change, judged = _closed_if_proved(record, number, evidence_reader, now)
     with _refusals_in(report, agent_id):
-        if closed is record or report["dry_run"]:
-            closed = _as_stored(above, record, closed)
+        if change.record is record or report["dry_run"]:
+            closed = _as_stored(above, record, change.record)
             _add_verdict(report, closed, number, judged, closed=False)
             return
-        after, judged = change_with_result(store, agent_id, rule, timeout=0)
+        with store.open(agent_id, timeout=0) as session:
+            change, judged = _closed_if_proved(session.record, number, evidence_reader, now)
+            after = session.commit(change)
         run = run_by_number(after, number)
         _add_verdict(report, after, number, judged, closed=run is None or has_ended(run))
 
@@ -198,21 +197,21 @@ def _as_stored(above: Above, record: Record, closed: Record) -> Record:
 
 def _closed_if_proved(
     record: Record, number: int, evidence_reader: EvidenceReader, now: datetime
-) -> tuple[Record, Entry | None, Judged | None]:
+) -> tuple[Change, Judged | None]:
     """The record with the run closed and the journal entry, or ``record`` itself and no entry without proof.
 
-    The third value is the verdict, None if the run has an end by now.
+    The second value is the verdict, None if the run has an end by now.
     """
     run = run_by_number(record, number)
     if run is None or has_ended(run):
-        return record, None, None
+        return Change(record), None
     evidence = evidence_reader.of(run)
     verdict, detail = judged = judge(run, evidence, now)
     if verdict not in CLOSING_VERDICTS:
-        return record, None, judged
+        return Change(record), judged
     fields: Run = evidence.reported[1] if evidence.reported else {"detail": detail}
     closed = with_end(record, run, verdict, fields, now, evidence.written_at)
-    return closed, _entry(closed, updated_run(closed, run), evidence, now), judged
+    return Change(closed, [_entry(closed, updated_run(closed, run), evidence, now)]), judged
 
 
 def _entry(record: Record, run: Run, evidence: Evidence, now: datetime) -> Entry:

@@ -12,7 +12,7 @@ from gaia_sessions.session.phases import ABANDONED, is_final
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.requests import with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.updates import check_writable
+from gaia_sessions.session.updates import Change, check_writable
 from gaia_sessions.store import (
     children_lock_key,
     create_under_new_id,
@@ -88,9 +88,9 @@ def update(store: Store, now: datetime, agent_id: str, request: Update) -> Recor
     outcome = request.phase if request.phase is not None and is_final(request.phase) else None
     _check_not_cancelled(store, agent_id, outcome)
 
-    def rule(record: Record) -> tuple[Record, Entry | None]:
+    def rule(record: Record) -> Change:
         changed = with_update(record, request, now)
-        return changed, None if request.denial is None else _denial_entry(record, changed, request.denial, now)
+        return Change(changed, [] if request.denial is None else [_denial_entry(record, changed, request.denial, now)])
 
     return _with_asked_outcome(store, store.change(agent_id, rule, reserved=request.reserved_bytes()), outcome)
 

@@ -11,6 +11,7 @@ from gaia_sessions.errors import InvalidInput, NewerSchema, SessionExists, Sessi
 from gaia_sessions.errors import TooLarge as RecordTooLarge
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.runs import agent_alias, delegation_alias
+from gaia_sessions.session.updates import Change
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,13 +37,13 @@ def numbered(number: int, revision: int = 1) -> Entry:
     return {"number": number, "revision": revision}
 
 
-def noted_as(number: int, rule: Callable[[Record], Record] = noted) -> Callable[[Record], tuple[Record, Entry]]:
+def noted_as(number: int, rule: Callable[[Record], Record] = noted) -> Callable[[Record], Change]:
     """``rule`` with an entry that has this ``number`` and the revision of the record it makes."""
-    return lambda record: (rule(record), numbered(number, record["revision"] + 1))
+    return lambda record: Change(rule(record), [numbered(number, record["revision"] + 1)])
 
 
-def untouched(record: Record) -> tuple[Record, Entry]:
-    return record, {"nothing": "was written"}
+def untouched(record: Record) -> Change:
+    return Change(record, [{"nothing": "was written"}])
 
 
 def journal(store: Store, agent_id: str = "agent-1") -> list[object]:
@@ -66,7 +67,7 @@ def test_without_an_entry_nothing_is_noted(store: Store, new: New) -> None:
 def test_the_entry_of_a_change_is_what_the_rule_returned_beside_the_record(store: Store, new: New) -> None:
     store.create(new())
 
-    changed = store.change("agent-1", lambda record: (noted(record), whole(record)))
+    changed = store.change("agent-1", lambda record: Change(noted(record), [whole(record)]))
 
     assert changed == new(metadata={"noted": True}, revision=2)
     assert journal(store) == [{"record": new()}]
@@ -122,7 +123,7 @@ def test_entries_go_to_their_own_session_and_to_this_one_journal(store: Store, n
 
 def test_an_entry_that_has_nothing_to_say_is_no_line(store: Store, new: New) -> None:
     store.create(new(), entry=None)
-    changed = store.change("agent-1", lambda record: (noted(record), None))
+    changed = store.change("agent-1", lambda record: Change(noted(record)))
 
     assert (store.read("agent-1"), changed["revision"]) == (changed, 2)
     assert journal(store) == []
@@ -197,7 +198,7 @@ def test_a_change_whose_entry_could_not_be_read_back_is_refused_and_the_old_reco
     store.create(new())
 
     with pytest.raises(InvalidInput):
-        store.change("agent-1", lambda record: (noted(record), {"entry": entry}))
+        store.change("agent-1", lambda record: Change(noted(record), [{"entry": entry}]))
 
     assert (store.read("agent-1"), journal(store)) == (new(), [])
 

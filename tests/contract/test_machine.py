@@ -33,6 +33,7 @@ from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.session.transcript import after, message_rule, new_message
+from gaia_sessions.session.updates import Change
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
@@ -271,9 +272,9 @@ class Twins(RuleBasedStateMachine):
     def join_an_agent(self, host: str, tool: str, child: str) -> None:
         agent_id = self.memory.find(delegation_alias(host, tool))
 
-        def join(record: Record) -> tuple[Record, dict[str, Json]]:
+        def join(record: Record) -> Change:
             joined: Record = {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
-            return joined, entry_of(joined)
+            return Change(joined, [entry_of(joined)])
 
         if agent_id is not None:
             self.each(lambda store: store.change(agent_id, join))

@@ -10,6 +10,7 @@ import pytest
 
 from gaia_sessions.errors import InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.session.transcript import new_message
+from gaia_sessions.session.updates import Change
 from gaia_sessions.store import read_cancellation
 from gaia_sessions.usecases.cancellation import cancel, cancellation_and_above
 
@@ -86,7 +87,7 @@ def test_the_next_write_of_a_marked_session_is_applied_and_abandons_it(store: St
     store.create(new())
     store.mark("agent-1", lambda _: ALONE)
 
-    written = store.change("agent-1", lambda record: (planned(record), {"phase": "planning"}))
+    written = store.change("agent-1", lambda record: Change(planned(record), [{"phase": "planning"}]))
 
     assert (written["phase"], written["metadata"], written["revision"]) == ("abandoned", {"kept": True}, 2)
     assert (store.read("agent-1"), written["finalized_at"]) == (written, AT)

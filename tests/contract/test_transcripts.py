@@ -10,6 +10,7 @@ import pytest
 
 from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionFinal, SessionNotFound, TooLarge
 from gaia_sessions.session.transcript import LINE_LIMIT, after, message_rule, new_message, number_messages
+from gaia_sessions.session.updates import Change
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 
@@ -79,7 +80,7 @@ def test_a_commit_changes_the_record_by_the_rule_and_by_the_size_in_one_revision
 def test_an_entry_of_the_rule_comes_into_the_journal(store: Store, new: New) -> None:
     store.create(new())
 
-    store.add_messages("agent-1", said("one"), lambda record: (record, {"number": 1}))
+    store.add_messages("agent-1", said("one"), lambda record: Change(record, [{"number": 1}]))
 
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
     assert contents(store) == ["one"]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.open_session import OpenSession
 
 NOW = utc_now()
 MINUTE = timedelta(minutes=1)
@@ -46,9 +47,9 @@ class Watched(FileStore):
         super().__init__(root, durable=False, seconds_left=lambda: 60.0)
         self.waiting_at_changes: list[int] = []
 
-    def change(self, *arguments: Any, **named: Any) -> Record:
+    def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
         self.waiting_at_changes.append(len(self.waiting()))
-        return super().change(*arguments, **named)
+        return super().open(agent_id, timeout=timeout)
 
 
 def event_at(minutes: float, **fields: Any) -> Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.open_session import OpenSession
     from tests.hook.conftest import Host
 
 OVER = {"main_stop": ("abandoned", "denied"), "session_end": ("investigating", "ended_with_host")}
@@ -32,13 +35,17 @@ class Failing(FileStore):
     error: SessionsError
     written = False
 
-    def change(self, agent_id: str, *arguments: Any, **named: Any) -> Record:
+    def open(self, agent_id: str, *, timeout: float | None = None) -> Any:
         if agent_id == self.victim and not self.written:
             raise self.error
-        record = super().change(agent_id, *arguments, **named)
-        if agent_id == self.victim:
-            raise self.error
-        return record
+        session = super().open(agent_id, timeout=timeout)
+        return self._failing_at_last(session) if agent_id == self.victim else session
+
+    @contextmanager
+    def _failing_at_last(self, opened: OpenSession) -> Iterator[OpenSession]:
+        with opened as session:
+            yield session
+        raise self.error
 
 
 FAILURES = [

@@ -18,6 +18,7 @@ import gaia_sessions
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionNotFound, StoreFailure
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
+from gaia_sessions.session.updates import Change
 from gaia_sessions.store import locks
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
@@ -167,7 +168,7 @@ def test_a_change_whose_journal_is_refused_is_said_to_be_applied(
     applied = {**finished(store.read("one")), "revision": 2}
 
     with pytest.raises(DurabilityUnknown):
-        store.change("one", lambda record: (finished(record), {"phase": "completed"}))
+        store.change("one", lambda record: Change(finished(record), [{"phase": "completed"}]))
 
     assert store.read("one") == applied
 

@@ -593,10 +593,10 @@ def test_the_verdict_that_counts_is_the_one_under_the_lock(root: str, put: Put) 
     put("a", {**BEGUN, "host_process": gone_here()})
 
     class Late(FileStore):
-        def change(self, agent_id: str, rule: Any, **more: Any) -> Any:
+        def open(self, agent_id: str, *, timeout: float | None = None) -> Any:
             ended: Any = {**BEGUN, "ended_at": ago(), "end": "stopped"}
             FileStore(root).change(agent_id, lambda record: {**record, "runs": [ended]})
-            return super().change(agent_id, rule, **more)
+            return super().open(agent_id, timeout=timeout)
 
     report = reconcile(Late(root), datetime.now(UTC), dry_run=False)
     assert (report["verdicts"], ends(root, "a")) == ([], ["stopped"])
