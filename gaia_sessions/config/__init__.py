@@ -1,8 +1,8 @@
 """The settings of one call: flag, else environment, else project file, else user file, else default.
 
-Owns the defaults, where settings are looked for and in which order. ``options`` says how each is written, ``sources``
-reads them; both are loaded only where something is set, because every hook loads this module. One frozen ``Config`` is
-built at the edge and passed on, so no other package reads the environment or a file for a setting.
+A setting is an attribute here: its kind, its value where nobody sets it, and what the page says of it. ``sources``
+reads what is set, and is loaded only then, because every hook loads this module. One frozen ``Config`` is built at the
+edge and passed on, so no other package reads the environment or a file for a setting.
 """
 
 from __future__ import annotations
@@ -16,67 +16,56 @@ from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX, cl
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal
 
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.session.budget import DefaultBudgets
     from gaia_sessions.session.policy import Limits
 
-DEFAULTS: dict[str, object] = {
-    "idle_minutes": 30.0,
-    "quiet_minutes": 10.0,
-    "max_errors": 3,
-    "max_tokens": 200_000,
-    "sub_agent_max_tokens": 64_000,
-    "durability": "full",
-    "lock_timeout": 10.0,
-    "hooks": True,
-    "ignore_agents": (),
-    "note": "all",
-    "track": "all",
-    "store_description": True,
-    "keep_last_message": True,
-}
-"""The value of each option where nobody sets it."""
+    Minutes = float
+    Seconds = float
+    Count = int
+    Switch = bool
+    Names = tuple[str, ...]
 
 
-class Config:
-    """Every setting of one call; frozen.
+class HookConfig:
+    """The settings in the table ``[hooks]`` of a file."""
 
-    idle_minutes: minutes without activity after which work may not be resumed.
-    quiet_minutes: minutes without a sign of life after which a running agent is called quiet.
-    max_errors: the number of errors from which on work may not be resumed.
-    max_tokens: how many tokens a session may use whose record does not say it.
-    sub_agent_max_tokens: the same for the session of a sub-agent.
-    durability: ``full`` syncs every write to the disk before it is acknowledged; ``fast`` leaves that
-    to the system, so a power cut may undo the last seconds (but never tears a record).
-    lock_timeout: seconds that a command waits for a session that another process is writing.
-    hooks: False disables the hooks.
-    ignore_agents: agent types that the hooks ignore.
-    note: which sub-agents get the instructions for pausing: ``all``, those that ``resume``, or none (``off``).
-    track: ``all`` sub-agents, or only those of a ``named`` type, not the host's general one.
-    store_description: whether the record keeps a delegation's description.
-    keep_last_message: whether the record keeps an agent's last message.
-    """
+    hooks: Switch = True
+    """false, or `GAIA_SESSIONS_HOOKS=off`, switches the hooks off"""
+    ignore_agents: Names = ()
+    """agent types that the hooks leave alone"""
+    track: Literal["all", "named"] = "all"
+    """`"named"`: only sub-agents of a type of their own, not the host's `general-purpose`"""
+    note: Literal["all", "resume", "off"] = "all"
+    """which sub-agents are told how to pause: all, those that `"resume"`, none (`"off"`)"""
+    store_description: Switch = True
+    """keep a delegation's description as `purpose`; its prompt is never stored"""
+    keep_last_message: Switch = True
+    """keep what an agent said last, 4,000 characters of it (200 for earlier runs)"""
 
-    __slots__ = tuple(DEFAULTS)
 
-    idle_minutes: float
-    quiet_minutes: float
-    max_errors: int
-    max_tokens: int
-    sub_agent_max_tokens: int
-    durability: str
-    lock_timeout: float
-    hooks: bool
-    ignore_agents: tuple[str, ...]
-    note: str
-    track: str
-    store_description: bool
-    keep_last_message: bool
+class Config(HookConfig):
+    """Every setting of one call; frozen."""
+
+    idle_minutes: Minutes = 30.0
+    """work that was idle for this long is not resumed"""
+    quiet_minutes: Minutes = 10.0
+    """an agent without a sign of life for longer than this is called `quiet`"""
+    max_errors: Count = 3
+    """work that failed this often is not resumed"""
+    max_tokens: Count = 200_000
+    """[the budget](shell.md#budgets-skills-and-todos) of a session that has none of its own"""
+    sub_agent_max_tokens: Count = 64_000
+    """the same for the session of a sub-agent"""
+    lock_timeout: Seconds = 10.0
+    """seconds that a command waits for a locked session"""
+    durability: Literal["full", "fast"] = "full"
+    """`"fast"` leaves syncing to the system: see [Durability](store.md#durability)"""
 
     def __init__(self, values: Mapping[str, object]) -> None:
-        for name, default in DEFAULTS.items():
-            object.__setattr__(self, name, values.get(name, default))
+        self.__dict__.update(values)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Config is frozen: {name}")
@@ -97,6 +86,10 @@ class Config:
         return DefaultBudgets(self.max_tokens, self.sub_agent_max_tokens)
 
 
+TABLES = {"": Config.__annotations__, "hooks": HookConfig.__annotations__}
+"""By the table of a file that has them: the settings, and of what kind the value of each is."""
+
+
 def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
     """The settings for the sessions at ``root``; raises ``BadSetting`` for the first unknown key or invalid value."""
     config, faults = load_with_faults(root, environ, flags)
@@ -114,7 +107,7 @@ def load_with_faults(
         return Config({}), []
     from .sources import read_settings
 
-    values, faults = read_settings(files, environ, flags or {})
+    values, faults = read_settings(TABLES, files, environ, flags or {})
     return Config(values), faults
 
 
@@ -123,10 +116,10 @@ def hooks_are_off(environ: Mapping[str, str]) -> bool:
     value = environ.get(VARIABLE_PREFIX + "HOOKS")
     if not value:
         return False
-    from .options import OPTIONS
+    from .sources import parse
 
     try:
-        return not OPTIONS["hooks"].parse(value)
+        return not parse(HookConfig.__annotations__["hooks"], value)
     except ValueError:
         return False
 
@@ -147,7 +140,7 @@ def origin_of(name: str, root: str, environ: Mapping[str, str]) -> str | None:
     """The file or variable that sets the option ``name``; None if it has its default. Faulty settings are ignored."""
     from . import sources
 
-    return sources.origin_of(name, _files(root, environ), environ)
+    return sources.origin_of(TABLES, name, _files(root, environ), environ)
 
 
 def _files(root: str, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """Settings as they are found: in files, in the environment, in flags.
 
-Owns how each is read, what an unknown key might have meant, and what is said of an invalid value. Loaded only where
-something is set.
+Has how each kind of value is read, what an unknown key might have meant, and what is said of an invalid value.
 """
 
 from __future__ import annotations
@@ -11,47 +10,67 @@ import os
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX
 
-from .options import OPTIONS, display_value
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    Tables = Mapping[str, Mapping[str, str]]
+    """By the table of a file: each setting there, and of what kind it is."""
 
     RawSetting = tuple[str, str, object]
     """The file, variable or flag of a setting, its key there, its value."""
 
+_TOO_LARGE = 1e9
 _NOT_OPTIONS = frozenset([ROOT_VARIABLE])
-_NAMES_BY_KEY = {option.key: name for name, option in OPTIONS.items()}
-_TABLES = {key.partition(".")[0] for key in _NAMES_BY_KEY if "." in key}
-_NAMES_BY_VARIABLE = {VARIABLE_PREFIX + name.upper(): name for name in OPTIONS}
-_NAMES_BY_FLAG = {"--" + name.replace("_", "-"): name for name in OPTIONS}
+
+
+class Known:
+    """The settings that there are: of which kind each one is, and which one is meant by a key, a variable or a flag.
+
+    The one that is called as its table is the key ``enabled`` there.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        by_table = [(table, name, kind) for table, rows in tables.items() for name, kind in rows.items()]
+        self.tables = tables
+        self.kinds = {name: kind for _, name, kind in by_table}
+        self.keys = {name: f"{table}.{'enabled' if name == table else name}".lstrip(".") for table, name, _ in by_table}
+        self.by_key = {key: name for name, key in self.keys.items()}
+        self.by_variable = {VARIABLE_PREFIX + name.upper(): name for name in self.kinds}
+        self.by_flag = {"--" + name.replace("_", "-"): name for name in self.kinds}
 
 
 def read_settings(
-    files: Iterable[str], environ: Mapping[str, str], flags: Mapping[str, object]
+    tables: Tables, files: Iterable[str], environ: Mapping[str, str], flags: Mapping[str, object]
 ) -> tuple[dict[str, object], list[BadSetting]]:
     """The value of each option that is set without a fault, and the faults; a later source replaces an earlier one."""
+    known = Known(tables)
     faults: list[BadSetting] = []
     values: dict[str, object] = {}
     for path in files:
-        values.update(_parse_settings(_NAMES_BY_KEY, _from_file(path, faults), faults))
-    values.update(_parse_settings(_NAMES_BY_VARIABLE, _from_environment(environ), faults))
-    values.update(_parse_settings(_NAMES_BY_FLAG, _from_flags(flags), faults))
+        values.update(_parse_settings(known, known.by_key, _from_file(path, known, faults), faults))
+    values.update(_parse_settings(known, known.by_variable, _from_environment(environ), faults))
+    values.update(_parse_settings(known, known.by_flag, _from_flags(flags), faults))
     return values, faults
 
 
-def origin_of(name: str, files: Iterable[str], environ: Mapping[str, str]) -> str | None:
+def origin_of(tables: Tables, name: str, files: Iterable[str], environ: Mapping[str, str]) -> str | None:
     """The file or variable that sets the option ``name``; None if it has its default. Faulty settings are ignored."""
-    settings = [setting for path in files for setting in _from_file(path, [])]
-    origins = [(origin, _NAMES_BY_KEY.get(key), value) for origin, key, value in settings]
-    origins += [(origin, _NAMES_BY_VARIABLE.get(key), value) for origin, key, value in _from_environment(environ)]
+    known = Known(tables)
+    settings = [setting for path in files for setting in _from_file(path, known, [])]
+    origins = [(origin, known.by_key.get(key), value) for origin, key, value in settings]
+    origins += [(origin, known.by_variable.get(key), value) for origin, key, value in _from_environment(environ)]
     return next(
-        (origin for origin, option_name, value in reversed(origins) if option_name == name and _is_valid(name, value)),
+        (
+            origin
+            for origin, option_name, value in reversed(origins)
+            if option_name == name and _is_valid(known.kinds[name], value)
+        ),
         None,
     )
 
 
-def _from_file(path: str, faults: list[BadSetting]) -> list[RawSetting]:
+def _from_file(path: str, known: Known, faults: list[BadSetting]) -> list[RawSetting]:
     """The settings in the file at ``path``, if it exists; adds to ``faults`` if it cannot be read."""
     if not os.path.isabs(path) or not os.path.exists(path):
         return []
@@ -62,16 +81,16 @@ def _from_file(path: str, faults: list[BadSetting]) -> list[RawSetting]:
 
     try:
         with open(path, "rb") as file:
-            return [(path, key, value) for key, value in _flatten(tomllib.load(file))]
+            return [(path, key, value) for key, value in _flatten(tomllib.load(file), known.tables)]
     except (OSError, ValueError, RecursionError) as error:
         faults.append(BadSetting(path, str(error), "correct the file or remove it"))
         return []
 
 
-def _flatten(tables: dict[str, object]) -> list[tuple[str, object]]:
+def _flatten(document: dict[str, object], tables: Tables) -> list[tuple[str, object]]:
     flat = []
-    for name, value in tables.items():
-        if isinstance(value, dict) and name in _TABLES:
+    for name, value in document.items():
+        if isinstance(value, dict) and name in tables:
             flat += [(f"{name}.{key}", member) for key, member in value.items()]
         else:
             flat.append((name, value))
@@ -89,14 +108,14 @@ def _from_flags(flags: Mapping[str, object]) -> list[RawSetting]:
 
 
 def _parse_settings(
-    names: Mapping[str, str], settings: list[RawSetting], faults: list[BadSetting]
+    known: Known, names: Mapping[str, str], settings: list[RawSetting], faults: list[BadSetting]
 ) -> dict[str, object]:
     """The values of ``settings`` by the names of their options; adds to ``faults`` those without a meaning."""
     parsed = {}
     for origin, key, value in settings:
         try:
             name = _option_name(names, key, origin)
-            parsed[name] = _parse_value(name, value, origin)
+            parsed[name] = _parse_value(known.kinds[name], value, origin, known.keys[name])
         except BadSetting as fault:
             faults.append(fault)
     return parsed
@@ -127,17 +146,99 @@ def _option_name(option_names: Mapping[str, str], key: str, origin: str) -> str:
     raise BadSetting(origin, f"unknown setting {key}", hint)
 
 
-def _is_valid(name: str, value: object) -> bool:
+def _is_valid(kind: str, value: object) -> bool:
     try:
-        _parse_value(name, value, "")
-    except BadSetting:
+        parse(kind, value)
+    except (ValueError, OverflowError):
         return False
     return True
 
 
-def _parse_value(name: str, value: object, origin: str) -> object:
-    option = OPTIONS[name]
+def _parse_value(kind: str, value: object, origin: str, key: str) -> object:
     try:
-        return option.parse(value)
+        return parse(kind, value)
     except (ValueError, OverflowError):
-        raise BadSetting(origin, f"{option.key} = {display_value(value)}", f"must be {option.expected}") from None
+        words = [f'"{word}"' for word in _words(kind)]
+        expected = f"{', '.join(words[:-1])} or {words[-1]}" if words else _KINDS[kind][1]
+        raise BadSetting(origin, f"{key} = {_display_value(value)}", f"must be {expected}") from None
+
+
+def parse(kind: str, value: object) -> object:
+    """What ``value``, of a file, a variable or a flag, is for a setting of this ``kind``, or else an error.
+
+    The error is a ``ValueError`` or an ``OverflowError``.
+    """
+    words = _words(kind)
+    if not words:
+        return _KINDS[kind][0](value)
+    if value not in words:
+        raise ValueError
+    return value
+
+
+def _words(kind: str) -> list[str]:
+    """The words of a ``Literal``; none for any other kind."""
+    return kind.split("'")[1::2]
+
+
+def _nonnegative(value: object) -> float:
+    number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+    if not 0 <= number < _TOO_LARGE:
+        raise ValueError
+    return number
+
+
+def _positive(value: object) -> float:
+    number = _nonnegative(value)
+    if not number:
+        raise ValueError
+    return number
+
+
+def _count(value: object) -> int:
+    number = _positive(value)
+    if number != int(number):
+        raise ValueError
+    return int(number)
+
+
+_BOOLEAN_WORDS = {
+    "on": True,
+    "true": True,
+    "1": True,
+    "yes": True,
+    "off": False,
+    "false": False,
+    "0": False,
+    "no": False,
+}
+
+
+def _boolean(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.casefold() in _BOOLEAN_WORDS:
+        return _BOOLEAN_WORDS[value.casefold()]
+    raise ValueError
+
+
+def _names(value: object) -> tuple[str, ...]:
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError
+    return tuple(name.strip().casefold() for name in names if name.strip())
+
+
+_KINDS: dict[str, tuple[Callable[[object], object], str]] = {
+    "Minutes": (_positive, "a number of minutes above 0"),
+    "Seconds": (_nonnegative, "a number of seconds from 0"),
+    "Count": (_count, "a whole number above 0"),
+    "Switch": (_boolean, "true or false"),
+    "Names": (_names, "a list of agent types"),
+}
+"""How the value of each kind is read, and what a message says that it must be."""
+
+
+def _display_value(value: object) -> str:
+    is_huge = isinstance(value, int) and abs(value) > _TOO_LARGE  # Python refuses to convert the largest to text
+    return "a number too large" if is_huge else repr(value)

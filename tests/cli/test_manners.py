@@ -20,6 +20,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.cli.group import COMMANDS, HIDDEN
 from gaia_sessions.cli.main import commands
+from gaia_sessions.config import Config
 from gaia_sessions.errors.exit_codes import EXIT_CODES
 
 if TYPE_CHECKING:
@@ -79,6 +80,11 @@ def test_whoever_knows_nothing_gets_help(gaia: Gaia, words: list[str]) -> None:
     ended = gaia(*words)
     assert (ended.code, ended.err, ended.out) == (0, b"", gaia("--help").out)
     assert ended.out.startswith(b"Usage: gaia-sessions [OPTIONS] [COMMAND] [ARGS]...\n")
+
+
+def test_the_help_says_how_long_a_lock_is_waited_for_where_nobody_sets_it(gaia: Gaia) -> None:
+    text = " ".join(gaia("--help").out.decode().split())
+    assert f"a locked session. [default: {Config.lock_timeout:g}]" in text
 
 
 @pytest.mark.parametrize("words", [["--root", "x", "help"], ["help", "list"]])
