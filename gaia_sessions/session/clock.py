@@ -38,6 +38,8 @@ def parse_time(text: object) -> datetime:
         raise ValueError("not a time")
     try:
         moment = datetime.fromisoformat(text)
+        if moment.tzinfo is UTC:  # as we write it
+            return moment
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError("not a time") from None
@@ -48,10 +50,7 @@ def are_canonical_times(texts: list[str]) -> bool:
 
     Hundreds are checked at once, so the work is done in C. Raises ``TypeError`` if one is not a string.
     """
-    joined, count = "\n".join(texts), len(texts)
-    if not texts or set(map(len, texts)) != {_CANONICAL_LENGTH} or not joined.isascii():
-        return not texts
-    if any(joined[offset :: _CANONICAL_LENGTH + 1] != separator * count for offset, separator in _SEPARATORS):
+    if "\n".join(texts).translate(_DIGITS) != "\n".join([_SHAPE] * len(texts)):  # Python reads other separators too
         return False
     try:
         return all(map(datetime.fromisoformat, texts))
@@ -59,9 +58,8 @@ def are_canonical_times(texts: list[str]) -> bool:
         return False
 
 
-_CANONICAL_LENGTH = len("2026-01-08T18:05:30.123456Z")
-_SEPARATORS = ((4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":"), (19, "."), (26, "Z"))
-"""All of them: Python 3.13.0 reads a fraction behind a colon too."""
+_SHAPE = "0000-00-00T00:00:00.000000Z"
+_DIGITS = str.maketrans("123456789", "000000000")
 
 
 def compact_timestamp(moment: datetime) -> str:

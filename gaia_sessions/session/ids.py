@@ -74,18 +74,17 @@ def check_agent_id(value: object) -> str:
 
 
 def _broken_rule(value: str) -> str | None:
-    return next((problem for breaks, problem in _ID_RULES if breaks(value)), None)
-
-
-# The order matters: each rule may rely on those before it.
-_ID_RULES: tuple[tuple[Callable[[str], bool], str], ...] = (
-    (lambda value: not value, "empty"),
-    (lambda value: len(value) > MAX_ID_LENGTH, f"longer than {MAX_ID_LENGTH} characters"),
-    (lambda value: not _ALLOWED.issuperset(value), "has a character other than letters, digits, . _ -"),
-    (lambda value: value[0] not in _ALPHANUMERIC, "does not begin with a letter or digit"),
-    (lambda value: ".." in value or value[-1] == ".", "has two dots in a row or one at the end"),
-    (lambda value: value.split(".", 1)[0].casefold() in _WINDOWS_DEVICES, "is a device name on Windows"),
-)
+    if not value:
+        return "empty"
+    if len(value) > MAX_ID_LENGTH:
+        return f"longer than {MAX_ID_LENGTH} characters"
+    if not _ALLOWED.issuperset(value):
+        return "has a character other than letters, digits, . _ -"
+    if value[0] not in _ALPHANUMERIC:
+        return "does not begin with a letter or digit"
+    if ".." in value or value[-1] == ".":
+        return "has two dots in a row or one at the end"
+    return "is a device name on Windows" if value.split(".", 1)[0].casefold() in _WINDOWS_DEVICES else None
 
 
 def is_agent_id(value: object) -> TypeGuard[str]:
