@@ -111,7 +111,8 @@ class Directory:
 
     def is_of_this_user(self) -> bool:
         """Whether it belongs to the user who runs this, or that user is root; asked of what is open, not of a path."""
-        return os.geteuid() in (os.fstat(self.fd).st_uid, 0)
+        user = os.geteuid()
+        return user == 0 or user == os.fstat(self.fd).st_uid
 
     def has(self, name: str) -> bool:
         """Whether anything at all stands under ``name``."""
@@ -255,4 +256,9 @@ class translate_errors:  # noqa: N801  # reads as the verb it is: with translate
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         if isinstance(error, OSError):
-            raise StoreFailure(self.action, self.path, error.strerror or str(error)) from error
+            raise refusal(self.action, self.path, error) from error
+
+
+def refusal(action: str, path: str, error: OSError) -> StoreFailure:
+    """What ``error`` says: that the system refused ``action`` on ``path``, and why."""
+    return StoreFailure(action, path, error.strerror or str(error))

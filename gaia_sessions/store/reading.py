@@ -15,7 +15,7 @@ from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import decode
 
 from . import atomic
-from .directory import NotAFile, TooBig, translate_errors
+from .directory import NotAFile, TooBig, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,16 +86,15 @@ def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
 
 def open_session(root: Directory, agent_id: str) -> Directory:
     """The session's directory. Raises ``SessionNotFound``, or ``CorruptSession`` if a link or a file stands there."""
-    path = f"{root.path}/{agent_id}"
-    with translate_errors("open", path):
-        try:
-            return root.below(agent_id)
-        except FileNotFoundError:
-            raise SessionNotFound(agent_id) from None
-        except OSError as error:
-            if error.errno in _NOT_A_FOLDER_ERRORS:
-                raise CorruptSession(agent_id, path, "not a directory of its own") from None
-            raise
+    try:
+        return root.below(agent_id)
+    except FileNotFoundError:
+        raise SessionNotFound(agent_id) from None
+    except OSError as error:
+        path = f"{root.path}/{agent_id}"
+        if error.errno in _NOT_A_FOLDER_ERRORS:
+            raise CorruptSession(agent_id, path, "not a directory of its own") from None
+        raise refusal("open", path, error) from error
 
 
 def has(root: Directory, agent_id: str) -> bool:
@@ -135,7 +134,7 @@ def _has_mark(root: Directory, agent_id: str) -> bool:
     except OSError as error:
         if error.errno == errno.ENOTDIR:
             return False
-        raise StoreFailure("read", f"{root.path}/{path}", error.strerror or str(error)) from error
+        raise refusal("read", f"{root.path}/{path}", error) from error
 
 
 def load(folder: Directory, agent_id: str) -> Record:
@@ -210,15 +209,14 @@ def _decode_state(data: bytes, folder: Directory, agent_id: str) -> Record:
 
 
 def _read_state(folder: Directory, agent_id: str) -> bytes:
-    path = f"{folder.path}/{STATE}"
-    with translate_errors("read", path):
-        try:
-            return folder.read(STATE, DOCUMENT_LIMIT)
-        except FileNotFoundError:
-            raise SessionNotFound(agent_id) from None
-        except (NotAFile, TooBig) as error:
+    try:
+        return folder.read(STATE, DOCUMENT_LIMIT)
+    except FileNotFoundError:
+        raise SessionNotFound(agent_id) from None
+    except OSError as error:
+        path = f"{folder.path}/{STATE}"
+        if isinstance(error, NotAFile | TooBig):
             raise CorruptSession(agent_id, path, str(error)) from None
-        except OSError as error:
-            if error.errno in _NOT_A_FOLDER_ERRORS:
-                raise CorruptSession(agent_id, path, "a link, not a file") from None
-            raise
+        if error.errno in _NOT_A_FOLDER_ERRORS:
+            raise CorruptSession(agent_id, path, "a link, not a file") from None
+        raise refusal("read", path, error) from error

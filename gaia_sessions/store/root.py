@@ -20,7 +20,7 @@ import os
 from gaia_sessions.system.project_root import claude_folder, owned_by_another
 
 from . import atomic
-from .directory import Directory, translate_errors
+from .directory import Directory, refusal, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,11 +37,12 @@ GITIGNORE = ".gitignore"
 
 def open_if_exists(path: str) -> Directory | None:
     """The root at ``path``, None if it does not exist; raises ``StoreFailure``, ``OwnedByAnother``."""
-    with translate_errors("open", path):
-        try:
-            return open_existing(path)
-        except FileNotFoundError:
-            return None
+    try:
+        return open_existing(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise refusal("open", path, error) from error
 
 
 def open_existing(path: str) -> Directory:
