@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pytest
 
 import gaia_sessions
+from gaia_sessions.session import phases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -443,6 +444,59 @@ def test_an_import_is_resolved_to_the_module_it_means(file: str, source: str, na
     base = absolute(file, node)
     whole = f"{base}.{node.names[0].name}"
     assert (whole if is_module(whole) else base) == name
+
+
+PHASE_NAMES = {name for name, value in vars(phases).items() if value in phases.PHASES or isinstance(value, tuple)}
+
+
+def compares_phase(node: ast.AST) -> bool:
+    """Whether ``node`` compares something with a phase, or a group of them, by name."""
+    if not isinstance(node, ast.Compare | ast.MatchValue):
+        return False
+    inner = list(ast.walk(node))
+    names = {ast.unparse(one).rpartition(".")[2] for one in inner if isinstance(one, ast.Name | ast.Attribute)}
+    texts = {one.value for one in inner if isinstance(one, ast.Constant)}
+    return not (names.isdisjoint(PHASE_NAMES) and texts.isdisjoint(phases.PHASES))
+
+
+# Words of hosts that are spelled like phases.
+NO_PHASES = {
+    "hosts/claude_code/__init__.py": {"response.get('status') != 'completed'"},
+    "hosts/claude_code/workflows.py": {"entry.get('type') == 'failed'"},
+    "hosts/codex/__init__.py": {"'completed' in state"},
+    "hosts/gemini_cli/__init__.py": {"state == 'completed'"},
+    "hosts/qwen_code/__init__.py": {"status == 'completed'", "status not in ('completed', 'failed', 'cancelled')"},
+}
+
+
+def test_only_the_table_of_phases_compares_the_name_of_a_phase() -> None:
+    def compared(file: str) -> set[str]:
+        return {ast.unparse(node) for node in running(tree_of(file)) if compares_phase(node)}
+
+    assert found_in((file for file in FILES if file != "session/phases.py"), compared) == NO_PHASES
+
+
+# Who states a phase: that of a new record, and the outcome that a host, an exit code or a with block means.
+STATES_A_PHASE = {
+    "session/record.py": {"INITIALIZING"},
+    "hosts/claude_code/notifications.py": {"COMPLETED", "FAILED", "ABANDONED"},
+    "hosts/claude_code/workflows.py": {"COMPLETED", "FAILED"},
+    "hosts/codex/__init__.py": {"COMPLETED"},
+    "hosts/qwen_code/agents.py": {"COMPLETED", "FAILED", "ABANDONED"},
+    "hook/direct.py": {"COMPLETED", "FAILED"},
+    "api/ephemeral.py": {"COMPLETED", "FAILED", "ABANDONED"},
+}
+
+
+def test_only_the_table_of_phases_chooses_the_next_phase() -> None:
+    single = {name for name, value in vars(phases).items() if value in phases.PHASES}
+
+    def stated(file: str) -> set[str]:
+        imports = [node for node in ast.walk(tree_of(file)) if isinstance(node, ast.ImportFrom)]
+        of_phases = [node for node in imports if (node.module or "").endswith("phases")]
+        return single & {alias.name for node in of_phases for alias in node.names}
+
+    assert found_in((file for file in FILES if file != "session/phases.py"), stated) == STATES_A_PHASE
 
 
 def test_everybody_who_asks_the_policy_says_which_hosts_are_gone_what_is_cancelled_and_when_the_agent_wrote() -> None:

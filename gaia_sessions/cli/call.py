@@ -90,12 +90,12 @@ class Call:
 
     def notice_if_abandoned(self, agent_id: str) -> None:
         """Prints a notice if the session, which was just written, had been cancelled, so that this write ended it."""
-        from gaia_sessions.session.phases import ABANDONED
+        from gaia_sessions.session.phases import is_abandoned
 
         from .render import cancellation
 
         record = self.sessions().read(agent_id)
-        if record["phase"] == ABANDONED and self.sessions().cancellation(agent_id) is not None:
+        if is_abandoned(record["phase"]) and self.sessions().cancellation(agent_id) is not None:
             output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=self.as_json)
 
     def explain_missing(self, missing: SessionNotFound) -> None:

@@ -14,7 +14,7 @@ from gaia_sessions.jsonio import strict
 from gaia_sessions.session.checks import check_flag, check_string, is_integer
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.phases import COMPLETED, FAILED, check_outcome
+from gaia_sessions.session.phases import COMPLETED, FAILED, check_outcome, is_success
 from gaia_sessions.system import streams
 
 from . import LOCK_TIMEOUT, apply_waiting
@@ -174,7 +174,7 @@ def _create(context: DirectContext, agent_name: str | None, metadata: Json, agen
 
 def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:
     event: Event = {"kind": "finalize", "at": format_time(now), "agent_id": agent_id, "outcome": _outcome(fields)}
-    if fields.get("outcome") is None and event["outcome"] == COMPLETED:
+    if fields.get("outcome") is None and is_success(event["outcome"]):
         event["outcome_assumed"] = True
     for key in _FINALIZE_TEXTS:
         value = _optional_text(fields, key)

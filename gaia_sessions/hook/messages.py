@@ -175,12 +175,11 @@ def _why_it_stopped(record: Record) -> str | None:
 def _was_begun(record: Record) -> bool:
     """Whether the session rests only because its latest run was interrupted while it executed or validated."""
     run = record["runs"][-1] if record.get("runs") else {}
-    move = record["history"][-1] if record["history"] else None
-    if "interruption" not in run or move is None:
+    if "interruption" not in run:
         return False
-    from gaia_sessions.session.run_reopening import INTERRUPTIBLE
+    from gaia_sessions.session.run_reopening import interrupted_phase
 
-    return move["timestamp"] == run.get("ended_at") and move["from_phase"] in INTERRUPTIBLE
+    return interrupted_phase(record, run) is not None
 
 
 def _history(record: Record) -> list[str]:

@@ -8,7 +8,7 @@ that a text mentions. Nothing else in a text is ever read for meaning.
 from __future__ import annotations
 
 from gaia_sessions.session.ids import MARKER_OPENING, RANDOM_DIGITS, RESUME, is_agent_id, is_hex
-from gaia_sessions.session.phases import FAILED, RESUMABLE
+from gaia_sessions.session.phases import is_marker_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _TIME_LENGTHS = (8, 6)
 def read_marker(message: str) -> tuple[str | None, str | None]:
     """The phase the last line of ``message`` names (a resumable one, or ``failed``) and the id, if one follows."""
     words = _marker_words(_last_line(message))
-    if not words or words[0].casefold() not in (*RESUMABLE, FAILED):
+    if not words or not is_marker_phase(words[0].casefold()):
         return None, None
     agent_id = words[1] if len(words) > 1 and is_agent_id(words[1]) else None
     return words[0].casefold(), agent_id

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.session import events, runs, schema
 from gaia_sessions.session.clock import format_time, parse_time
-from gaia_sessions.session.phases import ABANDONED, FAILED, is_final
+from gaia_sessions.session.phases import is_abandoned, is_failure, is_final
 from gaia_sessions.session.run_ends import (
     SILENT_STOP_DETAIL,
     is_before,
@@ -154,9 +154,9 @@ class _EndRules:
         outcome = self.event.get("outcome")
         if "interruption" in self.event and runs.has_started(run):
             return self._with_interruption(record, run)
-        if outcome == ABANDONED:
+        if is_abandoned(outcome):
             return with_end(record, run, KILLED, self._detail("stopped"), self.now)
-        if outcome == FAILED:
+        if is_failure(outcome):
             return with_end(record, run, RUN_FAILED, self._detail("failed"), self.now)
         if self.event.get("has_message") is False:
             return with_end(record, run, STOPPED, {"detail": SILENT_STOP_DETAIL}, self.now)

@@ -11,10 +11,10 @@ from gaia_sessions.jsonio import strict
 
 from .checks import check_string
 from .clock import format_time, parse_time
-from .phases import ABANDONED
+from .phases import WORK_GIVEN_UP, phase_after
 from .record import is_open
 from .runs import has_ended
-from .updates import with_outcome, without_end
+from .updates import with_event, without_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,10 +132,11 @@ def with_cancellation(before: Record, changed: Record, cancellation: Cancellatio
     """
     if not is_open(before):
         return changed if changed["phase"] == before["phase"] else _with_end_of(before, changed)
-    if changed["phase"] == ABANDONED:
+    outcome = phase_after(WORK_GIVEN_UP, before["phase"])
+    if changed["phase"] == outcome:
         return changed
     if not is_open(changed):
-        return _with_outcome_replaced(changed)
+        return _with_outcome_replaced(changed, outcome)
     if any(not has_ended(run) for run in changed.get("runs", ())):
         return changed
     return abandoned(changed, cancellation)
@@ -146,15 +147,15 @@ def abandoned(record: Record, cancellation: Cancellation) -> Record:
     at its cancellation or the end of its last run.
     """
     moments = [record["last_updated"], cancellation.get("at"), *(run.get("ended_at") for run in record.get("runs", ()))]
-    return with_outcome(record, ABANDONED, None, max(parse_time(moment) for moment in moments if moment))
+    return with_event(record, WORK_GIVEN_UP, max(parse_time(moment) for moment in moments if moment))
 
 
-def _with_outcome_replaced(record: Record) -> Record:
-    """``record``, which has just ended, as ``abandoned`` instead."""
+def _with_outcome_replaced(record: Record, outcome: str) -> Record:
+    """``record``, which has just ended, with ``outcome`` instead."""
     history = record["history"][:-1]
     for last in record["history"][-1:]:
-        history.append({**last, "to_phase": ABANDONED})
-    return {**record, "phase": ABANDONED, "history": history}
+        history.append({**last, "to_phase": outcome})
+    return {**record, "phase": outcome, "history": history}
 
 
 def _with_end_of(before: Record, changed: Record) -> Record:

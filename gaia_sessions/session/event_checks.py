@@ -26,7 +26,7 @@ from .events import (
     STOP,
     TOOL_USED,
 )
-from .phases import FAILED, OUTCOMES, RESUMABLE
+from .phases import MARKER_PHASES, OUTCOMES
 from .schema import INTERRUPTIONS, check_host_process, check_usage, check_workflow, check_worktree
 
 _string_keys = (
@@ -61,7 +61,7 @@ check_event = object_with(
     )
     | dict.fromkeys(("was_running", "key_pending", "reused_id", "unannounced", "outcome_assumed"), check_flag)
     | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
-    | {"marker_phase": one_of((*RESUMABLE, FAILED)), "outcome": one_of(OUTCOMES), "host_process": check_host_process}
+    | {"marker_phase": one_of(MARKER_PHASES), "outcome": one_of(OUTCOMES), "host_process": check_host_process}
     | {"workflow": check_workflow, "worktree": check_worktree, "usage": check_usage, "consumed": check_usage}
     | {"events": array_of(object_with({"kind": check_string}, {}))}
     | {"interruption": one_of(INTERRUPTIONS), "interrupted_at": check_time, "paused_until": check_time},

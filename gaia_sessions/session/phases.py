@@ -1,7 +1,6 @@
-"""The nine phases of a piece of work and every move between them.
+"""The nine phases of a piece of work: what each is, every move between them, and where each event leads.
 
-Owns the one table of moves, in which final phases have none; the table of corrections beside it, the only way out of a
-final phase; and which phases are final or resumable.
+Whoever wants to know what a phase is, or what comes after it, asks here; nobody else compares the name of a phase.
 """
 
 from __future__ import annotations
@@ -18,8 +17,12 @@ ABANDONED = "abandoned"
 
 OUTCOMES = (COMPLETED, FAILED, ABANDONED)
 RESUMABLE = (INVESTIGATING, PLANNING, APPROVAL)
+MARKER_PHASES = (*RESUMABLE, FAILED)
+"""The phases that the marker of a stop may name."""
 
+_CARRYING_OUT = (EXECUTING, VALIDATING)
 _WORKING_PHASES = (INVESTIGATING, PLANNING, APPROVAL, EXECUTING, VALIDATING)
+OPEN = (INITIALIZING, *_WORKING_PHASES)
 
 # Agents replan, and a stricter table would make them report wrong phases: among the open phases every move is legal,
 # except back to the first. A move to the same phase is a heartbeat.
@@ -40,6 +43,39 @@ PHASES = tuple(MOVES)
 # An end that was inferred, or that a hook of the host took back, may prove wrong: the work is then where it was, which
 # may be any phase. Only a report of the host corrects an end; no command does.
 CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
+
+AGENT_AT_WORK = "the agent starts, or works on although its end was concluded"
+WORK_RESUMED = "the agent of a later run starts, and no approval was denied"
+TOOL_ASKED = "a tool asks for permission"
+TOOL_WROTE = "a tool changes something"
+AGENT_STOPPED = "the agent stops"
+AGENT_STOPPED_TO_ASK = "the agent stops, and `approval` is what it reported last in this run"
+AGENT_INTERRUPTED = "the agent is interrupted"
+AGENT_FAILED = "the agent fails, or its delegation returns and no stop comes"
+HOST_OVER = "the conversation or the process of the host is over"
+WORK_GIVEN_UP = "the agent is killed, the delegation denied, or the session cancelled"
+
+EVENTS: dict[str, dict[str, str]] = {
+    AGENT_AT_WORK: dict.fromkeys((INITIALIZING, *OUTCOMES), INVESTIGATING),
+    WORK_RESUMED: {INITIALIZING: INVESTIGATING, APPROVAL: EXECUTING},
+    TOOL_ASKED: dict.fromkeys(OPEN, APPROVAL),
+    TOOL_WROTE: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
+    AGENT_STOPPED: dict.fromkeys(PHASES, COMPLETED),
+    AGENT_STOPPED_TO_ASK: dict.fromkeys(PHASES, APPROVAL),
+    AGENT_INTERRUPTED: {INITIALIZING: INVESTIGATING, **dict.fromkeys(_CARRYING_OUT, PLANNING)},
+    AGENT_FAILED: dict.fromkeys((INITIALIZING, *_CARRYING_OUT), FAILED),
+    HOST_OVER: dict.fromkeys((INITIALIZING, *_CARRYING_OUT), ABANDONED),
+    WORK_GIVEN_UP: dict.fromkeys(OPEN, ABANDONED),
+}
+"""Where each event leads from each phase; from a phase that its row does not have, it leads nowhere.
+
+A final phase in a row is an end that may prove wrong: see ``CORRECTIONS``.
+"""
+
+
+def phase_after(event: str, phase: str) -> str:
+    """The phase in which ``event``, one of ``EVENTS``, leaves work that is in ``phase``."""
+    return EVENTS[event].get(phase, phase)
 
 
 def check_phase(phase: object) -> str:
@@ -87,20 +123,31 @@ def is_resumable(phase: str) -> bool:
     return phase in RESUMABLE
 
 
-def diagram() -> str:
-    """The table of moves as a Mermaid state diagram, the open phases drawn as one group; ``docs/policy.md`` has it.
+def is_marker_phase(phase: str) -> bool:
+    """Whether the marker of a stop may name ``phase``."""
+    return phase in MARKER_PHASES
 
-    Corrections are not drawn: they are no moves of the work.
-    """
-    lines = ["stateDiagram-v2", f"    [*] --> {INITIALIZING}", f"    {INITIALIZING} --> work", "    state work {"]
-    lines += [f"        {phase} : {phase}{' (resumable)' if is_resumable(phase) else ''}" for phase in _WORKING_PHASES]
-    lines += [
-        f"        {one} --> {other}"
-        for one in _WORKING_PHASES
-        for other in MOVES[one]
-        if other in _WORKING_PHASES and other != one
-    ]
-    lines += ["    }"]
-    lines += [f"    {phase} --> {outcome}" for phase in (INITIALIZING, "work") for outcome in OUTCOMES]
-    lines += [f"    {phase} --> [*]" for phase in PHASES if is_final(phase)]
-    return "\n".join(lines) + "\n"
+
+def waits_for_approval(phase: str | None) -> bool:
+    """Whether somebody has to decide before work in ``phase`` goes on."""
+    return phase == APPROVAL
+
+
+def carries_out(phase: str) -> bool:
+    """Whether work in ``phase`` carries out its plan: what was begun must be looked at first if it is interrupted."""
+    return phase in _CARRYING_OUT
+
+
+def is_success(phase: str | None) -> bool:
+    """Whether work in ``phase`` has ended well."""
+    return phase == COMPLETED
+
+
+def is_failure(phase: str | None) -> bool:
+    """Whether work in ``phase`` has ended with a failure of its agent."""
+    return phase == FAILED
+
+
+def is_abandoned(phase: str | None) -> bool:
+    """Whether work in ``phase`` has ended because nobody goes on with it."""
+    return phase == ABANDONED

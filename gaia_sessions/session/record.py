@@ -11,7 +11,7 @@ from gaia_sessions.jsonio import strict
 
 from .clock import format_time
 from .ids import MAX_ID_LENGTH
-from .phases import INITIALIZING, OUTCOMES
+from .phases import INITIALIZING, is_final
 from .schema import DEFAULTS, check_record
 
 TYPE_CHECKING = False
@@ -121,4 +121,4 @@ def is_child(record: Record, parent_ids: Collection[str], *, open_only: bool) ->
 
 def is_open(record: Record) -> bool:
     """Whether the work is not final; a record of a newer schema counts as open, because its phase may be unknown."""
-    return has_newer_schema(record) or record["phase"] not in OUTCOMES
+    return has_newer_schema(record) or not is_final(record["phase"])

@@ -11,7 +11,7 @@ from typing import TypedDict
 from uuid import UUID
 
 from .budget import usage_of
-from .phases import COMPLETED, FAILED, is_final
+from .phases import is_failure, is_final, is_success
 from .runs import has_ended
 from .schema import RUN_RETURNED, STOPPED
 
@@ -129,9 +129,9 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
 
 def status_of(record: Record, findings: Findings) -> Status:
     """How the work stands or ended. An outcome stays what it was if the session is cancelled afterwards."""
-    if record["phase"] in (COMPLETED, FAILED):
-        return SUCCESS if record["phase"] == COMPLETED else ERROR
-    if findings.cancellation is not None:
+    if is_success(record["phase"]):
+        return SUCCESS
+    if findings.cancellation is not None and not is_failure(record["phase"]):
         return CANCELLED
     if is_final(record["phase"]):
         return ERROR
@@ -179,6 +179,6 @@ def _error_of(record: Record, findings: Findings, status: Status) -> str:
     run = _latest_run(record) or {}
     if run.get("run") in findings.dead_runs:
         return HOST_GONE
-    if record["phase"] == FAILED and record["last_error"]:
+    if is_failure(record["phase"]) and record["last_error"]:
         return record["last_error"]["message"]
     return run.get("detail") or record.get("summary") or run.get("end") or record["phase"]

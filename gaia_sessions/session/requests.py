@@ -13,7 +13,7 @@ from . import updates
 from .checks import check_flag, check_string, integer_from
 from .events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
-from .phases import ABANDONED, APPROVAL, check_outcome, check_phase, is_final
+from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
 from .record import new_record
 from .retention import RESERVED_BYTES
 from .runs import with_reported_phase
@@ -158,18 +158,18 @@ def finalize_rule(outcome: str, summary: str | None, error: str | None, now: dat
     def rule(record: Record) -> Record:
         if record["phase"] != outcome:
             return _finalized(record, request, checked_summary, now)
-        if outcome != ABANDONED or "runs" not in record:
+        if not is_abandoned(outcome) or "runs" not in record:
             return record
         from .run_reopening import is_abandoned_with_host  # needed only where a host may have abandoned the work
 
-        return updates.with_confirmed_end(record, checked_summary, now) if is_abandoned_with_host(record) else record
+        return updates.with_stated_end(record, checked_summary, now) if is_abandoned_with_host(record) else record
 
     return rule
 
 
 def unless_waiting(rule: PureRule) -> PureRule:
-    """``rule`` for all but sessions in ``approval``, which stay as they are."""
-    return lambda record: record if record["phase"] == APPROVAL else rule(record)
+    """``rule`` for all but sessions that wait for an approval, which stay as they are."""
+    return lambda record: record if waits_for_approval(record["phase"]) else rule(record)
 
 
 def reserved_for_texts(*texts: str | None) -> int:
@@ -181,7 +181,7 @@ def _finalized(record: Record, request: Update, summary: str | None, now: dateti
     updates.check_open(record)
     outcome = check_outcome(request.phase)
     changed = _with_changes(record, request, None, now)
-    return _with_readiness(updates.with_outcome(with_reported_phase(changed, outcome), outcome, summary, now), request)
+    return _with_readiness(updates.with_phase(with_reported_phase(changed, outcome), outcome, now, summary), request)
 
 
 def _with_changes(record: Record, request: Update, phase: str | None, now: datetime) -> Record:

@@ -8,7 +8,17 @@ a run that is not the latest closes only that run. Pure.
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time
-from .phases import ABANDONED, APPROVAL, COMPLETED, FAILED, INVESTIGATING, OUTCOMES, PLANNING, RESUMABLE
+from .phases import (
+    AGENT_FAILED,
+    AGENT_INTERRUPTED,
+    AGENT_STOPPED,
+    AGENT_STOPPED_TO_ASK,
+    HOST_OVER,
+    WORK_GIVEN_UP,
+    is_final,
+    phase_after,
+    waits_for_approval,
+)
 from .runs import (
     has_ended,
     is_latest,
@@ -30,7 +40,7 @@ from .schema import (
     RUN_RETURNED,
     STOPPED,
 )
-from .updates import with_activity, with_error, with_outcome, with_phase, with_rejudged_end, without_denial
+from .updates import with_activity, with_error, with_event, with_phase, with_rejudged_end, without_denial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +99,7 @@ def with_end(
     """
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
-    if "interruption" in run and record["phase"] not in OUTCOMES:
+    if "interruption" in run and not is_final(record["phase"]):
         from .run_reopening import without_interruption  # few ends are news of a run that seemed to have ended
 
         record = without_interruption(record, run, now)
@@ -100,7 +110,7 @@ def with_end(
         reopened_record = without_concluded_outcome(record, run, now)
         if reopened_record is not record:
             return _with_end_after_conclusion(reopened_record, updated_run(reopened_record, run), end, fields, now)
-    if record["phase"] in OUTCOMES and has_ended(run):
+    if is_final(record["phase"]) and has_ended(run):
         return with_run(record, _with_corrected_end(run, end, fields))
     if end in _INFERRED_ENDS:
         record = with_presumed_start(record, run, _last_activity(record, run, now))
@@ -108,7 +118,7 @@ def with_end(
         record = _with_last_write(record, run, now, written_at)
     ended_run: Run = {**without_keys(run, *_OUTDATED_KEYS), **fields, "ended_at": format_time(now), "end": end}
     record = with_run(record, ended_run)
-    if record["phase"] in OUTCOMES:
+    if is_final(record["phase"]):
         return record
     return _EFFECTS[end](record, ended_run, now) if is_latest(record, ended_run) else record
 
@@ -125,7 +135,7 @@ def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
         return record
     record = with_run(record, {**run, "detail": detail})
     last = record["last_error"]
-    if last is None or last["message"] != previous_detail or record["phase"] in OUTCOMES:
+    if last is None or last["message"] != previous_detail or is_final(record["phase"]):
         return record
     return {**record, "last_error": {**last, "message": detail}}
 
@@ -145,23 +155,23 @@ def marker_fields(marked_phase: str | None) -> Run:
 
 
 def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
-    """No stop will come for ``run``, which returned: a resumable phase stays, any other becomes ``failed``."""
+    """No stop will come for ``run``, which returned: unless the work may be resumed, it has failed."""
     if run.get("end") != RUN_RETURNED or not is_latest(record, run):
         return record
-    if record["phase"] in OUTCOMES or record["phase"] in RESUMABLE:
+    if phase_after(AGENT_FAILED, record["phase"]) == record["phase"]:
         return record
     from .run_reopening import UNSTOPPED_DETAIL
 
     record = with_run(record, {"detail": UNSTOPPED_DETAIL, **run})
-    return with_outcome(with_activity(record, now), FAILED, None, now)
+    return with_event(with_activity(record, now), AGENT_FAILED, now)
 
 
 def may_be_rejudged(record: Record, run: Run) -> bool:
     """Whether ``run`` is the latest and stopped, and the session is open or final only because of that stop."""
     if not is_latest(record, run) or run.get("end") != STOPPED or not has_ended(run):
         return False
-    is_from_run = record.get("finalized_at") == run["ended_at"] and record["phase"] == _phase_after_stop(run)
-    return is_from_run or record["phase"] not in OUTCOMES
+    is_from_run = record.get("finalized_at") == run["ended_at"] and record["phase"] == _phase_after_stop(record, run)
+    return is_from_run or not is_final(record["phase"])
 
 
 def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Record:
@@ -171,9 +181,8 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
     """
     earlier = without_keys(run, "reported", "detail") if run.get("detail") == MARKER_DETAIL else run
     ended_run: Run = {**earlier, **fields, "ended_at": format_time(now), "end": STOPPED}
-    return with_activity(
-        with_run(with_rejudged_end(without_denial(record), _phase_after_stop(ended_run), now), ended_run), now
-    )
+    record = with_rejudged_end(without_denial(record), _phase_after_stop(record, ended_run), now)
+    return with_activity(with_run(record, ended_run), now)
 
 
 def _with_end_after_conclusion(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
@@ -191,7 +200,7 @@ def _last_activity(record: Record, run: Run, now: datetime) -> datetime:
 def _with_last_write(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
     if written_at is None or written_at > now + FUTURE_TOLERANCE:
         return record
-    is_open_work = record["phase"] not in OUTCOMES and is_latest(record, run)
+    is_open_work = not is_final(record["phase"]) and is_latest(record, run)
     return with_activity(record, now, min(written_at, now)) if is_open_work else record
 
 
@@ -200,45 +209,39 @@ def _with_corrected_end(run: Run, end: str, fields: Run) -> Run:
     return {**without_keys(run, "detail", "interruption"), **kept, "end": end}
 
 
-def _phase_after_stop(run: Run) -> str:
-    """The phase that the marker names; else ``approval`` if the agent reported that before; else ``completed``."""
+def _phase_after_stop(record: Record, run: Run) -> str:
+    """The phase that the marker names; without a marker, what the agent reported before decides."""
     reported = run.get("reported")
     if run.get("detail") == MARKER_DETAIL and reported is not None:
         return reported
-    return APPROVAL if reported == APPROVAL else COMPLETED
+    return phase_after(AGENT_STOPPED_TO_ASK if waits_for_approval(reported) else AGENT_STOPPED, record["phase"])
 
 
 def _apply_stop(record: Record, run: Run, now: datetime) -> Record:
-    phase = _phase_after_stop(run)
-    record = with_activity(without_denial(record), now)
-    return with_outcome(record, phase, None, now) if phase in OUTCOMES else with_phase(record, phase, now)
+    return with_phase(with_activity(without_denial(record), now), _phase_after_stop(record, run), now)
 
 
 def _apply_kill(record: Record, run: Run, now: datetime) -> Record:
-    """Abandons the session, unless the run was only interrupted: then it rests where it may be resumed."""
+    """Gives up the work, unless the run was only interrupted: then it rests where it may be resumed."""
     record = with_activity(record, now)
     if "interruption" not in run:
-        return with_outcome(record, ABANDONED, None, now)
-    if record["phase"] in RESUMABLE:
-        return {**record, "resume_ready": True}
-    from .run_reopening import INTERRUPTIBLE
-
-    return with_phase(record, PLANNING if record["phase"] in INTERRUPTIBLE else INVESTIGATING, now)
+        return with_event(record, WORK_GIVEN_UP, now)
+    return {**with_event(record, AGENT_INTERRUPTED, now), "resume_ready": True}
 
 
 def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
-    record = with_activity(with_error(record, run.get("detail", "it failed"), now), now)
-    return record if record["phase"] in RESUMABLE else with_outcome(record, FAILED, None, now)
+    record = with_error(record, run.get("detail", "it failed"), now)
+    return with_event(with_activity(record, now), AGENT_FAILED, now)
 
 
 def _apply_lost_host(record: Record, _run: Run, now: datetime) -> Record:
     """The end of a host is no activity of the work."""
-    return record if record["phase"] in RESUMABLE else with_outcome(record, ABANDONED, None, now)
+    return with_event(record, HOST_OVER, now)
 
 
 def _apply_denial(record: Record, run: Run, now: datetime) -> Record:
-    """Abandons the session if this delegation created it; else only the run is closed."""
-    return with_outcome(record, ABANDONED, None, now) if run["run"] == 1 else record
+    """Gives up the work if this delegation created the session; else only the run is closed."""
+    return with_event(record, WORK_GIVEN_UP, now) if run["run"] == 1 else record
 
 
 _EFFECTS: dict[str, Effect] = {

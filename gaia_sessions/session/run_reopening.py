@@ -7,20 +7,16 @@ What such an end did to the session is undone with it. Pure.
 from __future__ import annotations
 
 from .clock import parse_time
-from .phases import ABANDONED, EXECUTING, FAILED, INVESTIGATING, OUTCOMES, VALIDATING
+from .phases import AGENT_AT_WORK, carries_out, is_abandoned, is_failure, is_final, phase_after
 from .runs import conversation_of, has_ended, is_latest, updated_run, with_current_conversation, with_run, without_keys
 from .schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, RUN_RETURNED
-from .updates import with_rejudged_end
+from .updates import phase_before, with_rejudged_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
     from .schema import Record, Run
-
-
-INTERRUPTIBLE = (EXECUTING, VALIDATING)
-"""The phases from which interrupted work goes back to ``planning``: what was begun must be looked at first."""
 
 UNSTOPPED_DETAIL = "returned, and no stop came"
 """The detail of a run that returned and was taken to have failed, because no stop of its agent was reported."""
@@ -33,7 +29,10 @@ def without_denied_end(record: Record, run: Run, now: datetime) -> Record:
 
     That a delegation never started is inferred from missing events, so any event of its agent disproves it.
     """
-    return _without_end(record, run, INVESTIGATING, now) if run.get("end") == DENIED else record
+    if run.get("end") != DENIED:
+        return record
+    is_moved = is_abandoned_by(record, run)
+    return _without_end(record, run, phase_after(AGENT_AT_WORK, record["phase"]) if is_moved else None, now)
 
 
 def without_host_end(record: Record, run: Run, now: datetime) -> Record:
@@ -43,8 +42,7 @@ def without_host_end(record: Record, run: Run, now: datetime) -> Record:
     """
     if run.get("end") != ENDED_WITH_HOST:
         return record
-    before = record["history"][-1]["from_phase"] if record["history"] else INVESTIGATING
-    return _without_end(record, run, before, now)
+    return _without_end(record, run, phase_before(record) if is_abandoned_by(record, run) else None, now)
 
 
 def without_concluded_outcome(record: Record, run: Run, now: datetime) -> Record:
@@ -54,26 +52,30 @@ def without_concluded_outcome(record: Record, run: Run, now: datetime) -> Record
     """
     if run.get("end") == ENDED_WITH_HOST and is_abandoned_by(record, run):
         return without_host_end(record, run, now)
-    if not _has_failed_without_stop(record, run):
-        return record
-    return with_rejudged_end(with_run(record, without_keys(run, *_END_KEYS)), record["history"][-1]["from_phase"], now)
+    return _without_end(record, run, phase_before(record), now) if _has_failed_without_stop(record, run) else record
 
 
 def _has_failed_without_stop(record: Record, run: Run) -> bool:
     if (run.get("end"), run.get("detail")) != (RUN_RETURNED, UNSTOPPED_DETAIL) or not is_latest(record, run):
         return False
     is_unconfirmed = [move["timestamp"] for move in record["history"][-1:]] == [record.get("finalized_at")]
-    return record["phase"] == FAILED and is_unconfirmed
+    return is_failure(record["phase"]) and is_unconfirmed
 
 
 def without_interruption(record: Record, run: Run, now: datetime) -> Record:
     """Without the end of ``run`` that was presumed to be an interruption, and without the rest that followed."""
     if run.get("interruption") != INTERRUPTED:
         return record
-    resting = record["history"][-1] if record["history"] and is_latest(record, run) else None
-    record = with_run(record, without_keys(run, *_END_KEYS))
-    has_moved = resting and resting["timestamp"] == run["ended_at"] and resting["from_phase"] in INTERRUPTIBLE
-    return with_rejudged_end(record, resting["from_phase"], now) if resting and has_moved else record
+    return _without_end(record, run, interrupted_phase(record, run), now)
+
+
+def interrupted_phase(record: Record, run: Run) -> str | None:
+    """The phase in which ``run``, the latest, carried out its plan until its interruption moved the work; else None."""
+    for move in record["history"][-1:]:
+        is_by_run = "interruption" in run and is_latest(record, run) and move["timestamp"] == run.get("ended_at")
+        if is_by_run and carries_out(move["from_phase"]):
+            return move["from_phase"]
+    return None
 
 
 def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> Record:
@@ -84,7 +86,7 @@ def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, n
     """
     if has_ended(run) and (not _is_presumed(run) or now < parse_time(run["ended_at"])):
         return record
-    if has_ended(run) and record["phase"] in OUTCOMES and not is_abandoned_by(record, run):
+    if has_ended(run) and is_final(record["phase"]) and not is_abandoned_by(record, run):
         return record  # its end was stated by somebody
     record = without_interruption(without_host_end(record, run, now), run, now)
     if conversation_of(run) in (None, host_session_id):
@@ -97,11 +99,10 @@ def _is_presumed(run: Run) -> bool:
     return run["end"] == ENDED_WITH_HOST or run.get("interruption") == INTERRUPTED
 
 
-def _without_end(record: Record, run: Run, phase: str, now: datetime) -> Record:
-    """With ``run`` without its end; if that end abandoned the session, it is in ``phase`` again."""
-    abandoned = is_abandoned_by(record, run)
+def _without_end(record: Record, run: Run, before: str | None, now: datetime) -> Record:
+    """With ``run`` without its end, and the work in the phase ``before`` that end, if it moved the work."""
     record = with_run(record, without_keys(run, *_END_KEYS))
-    return with_rejudged_end(record, phase, now) if abandoned else record
+    return with_rejudged_end(record, before, now) if before else record
 
 
 def is_abandoned_with_host(record: Record) -> bool:
@@ -114,4 +115,4 @@ def is_abandoned_with_host(record: Record) -> bool:
 def is_abandoned_by(record: Record, run: Run) -> bool:
     """Whether the session is final because of the end of ``run``, the latest."""
     is_of_run = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
-    return record["phase"] == ABANDONED and is_of_run
+    return is_abandoned(record["phase"]) and is_of_run

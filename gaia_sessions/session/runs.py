@@ -7,10 +7,10 @@ hosts it knows by name only those whose agents have unique ids.
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
-from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, OUTCOMES
+from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final
 from .record import has_newer_schema, is_orphan
 from .schema import ENDED_WITH_HOST
-from .updates import with_activity, with_phase, without_pause
+from .updates import with_activity, with_event, without_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def started_or_claimed_at(run: Run) -> datetime | None:
 
 def latest_transcript(record: Record) -> str | None:
     """The host's transcript of the latest run that has one; None for work that is over, which is idle for ever."""
-    if record["phase"] in OUTCOMES:
+    if is_final(record["phase"]):
         return None
     return next((run["transcript_path"] for run in reversed(record.get("runs", [])) if "transcript_path" in run), None)
 
@@ -188,7 +188,7 @@ def aliases_of(record: Record) -> list[Alias]:
 
 def open_conversations(record: Record) -> list[str]:
     """The conversations whose next turn or end concerns open work: those of its runs without an end and its latest."""
-    if has_newer_schema(record) or record["phase"] in OUTCOMES:
+    if has_newer_schema(record) or is_final(record["phase"]):
         return []
     runs = record.get("runs", [])
     concerned = [run for run in runs[:-1] if not has_ended(run)] + runs[-1:]
@@ -215,15 +215,16 @@ def with_reported_phase(record: Record, phase: str) -> Record:
 def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     """The agent of ``run`` is at work, and ``fields`` are what an event says of it; the first such event is its start.
 
-    With the start, ``initializing`` becomes ``investigating``, and ``approval`` of a resumed session ``executing``:
-    whoever resumes it has decided, unless a denial is recorded. Neither counts as reported.
+    Whoever resumes work that waits for an approval has decided, unless a denial is recorded. A phase to which the start
+    leads does not count as reported.
     """
     if fields.items() <= run.items():
         return record
     record = with_run(record, {**run, **fields})
-    if has_started(run) or has_ended(run) or record["phase"] in OUTCOMES or not is_latest(record, run):
+    if has_started(run) or has_ended(run) or is_final(record["phase"]) or not is_latest(record, run):
         return record
-    return with_phase(with_activity(without_pause(record), now), _phase_after_start(record, run), now)
+    event = WORK_RESUMED if run["run"] > 1 and "denial" not in record else AGENT_AT_WORK
+    return with_event(with_activity(without_pause(record), now), event, now)
 
 
 def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:
@@ -231,12 +232,6 @@ def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:
     if has_started(run) or not run.get("unannounced"):
         return record
     return with_start(record, run, {"started_at": run.get("claimed_at") or format_time(now)}, now)
-
-
-def _phase_after_start(record: Record, run: Run) -> str:
-    if record["phase"] == APPROVAL and run["run"] > 1 and "denial" not in record:
-        return EXECUTING
-    return INVESTIGATING if record["phase"] == INITIALIZING else record["phase"]
 
 
 def with_run(record: Record, run: Run) -> Record:

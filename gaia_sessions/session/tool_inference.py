@@ -8,9 +8,9 @@ run any more. Pure.
 from __future__ import annotations
 
 from .ids import quick_digest
-from .phases import APPROVAL, EXECUTING, INITIALIZING, INVESTIGATING, PLANNING, VALIDATING, is_final
+from .phases import AGENT_AT_WORK, TOOL_ASKED, TOOL_WROTE, is_final, phase_after, waits_for_approval
 from .runs import is_latest, is_live, with_run
-from .updates import with_activity, with_phase
+from .updates import phase_before, with_activity, with_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,23 +28,20 @@ OTHER_TOOLS = "other"
 at once.
 """
 
-_BEFORE_EXECUTING = (INITIALIZING, INVESTIGATING, PLANNING)
-_PHASES_TO_RETURN_TO = (PLANNING, EXECUTING, VALIDATING)
-
 
 def with_permission_request(record: Record, run: Run, now: datetime) -> Record:
-    """The host asks a person to permit what the agent of ``run`` wants: ``approval``, unless the agent reports."""
-    if not _is_at_work(record, run) or "reported" in run or record["phase"] == APPROVAL:
+    """The host asks a person to permit what the agent of ``run`` wants, which counts unless the agent reports."""
+    if not _is_at_work(record, run) or "reported" in run or waits_for_approval(record["phase"]):
         return record
-    return _with_inferred_phase(with_activity(record, now), run, APPROVAL, now)
+    return _with_inferred_phase(with_activity(record, now), run, phase_after(TOOL_ASKED, record["phase"]), now)
 
 
 def with_tool_use(record: Record, run: Run, call: str, name: str, now: datetime, *, writes: bool) -> Record:
     """The agent of ``run`` has used the tool ``name``; ``call`` is the host's key of this use, which counts once.
 
-    writes: the tool edited something, so the work is ``executing``. Any other tool shows that a permission asked for
-    before was answered, so the phase is again that before the question.
-    If the answer was a denial, only the agent itself can report how the work continues.
+    writes: the tool edited something. Any other tool shows that a permission asked for before was answered, so the
+    phase is again that before the question. If the answer was a denial, only the agent itself can report how the work
+    continues.
     """
     tools, key = record.get("tools", _NO_TOOLS), quick_digest(call)
     if not _is_at_work(record, run) or key in tools["recent"]:
@@ -68,17 +65,13 @@ def _with_counted_call(tools: Tools, key: str, name: str) -> Tools:
 
 def _phase_after_use(record: Record, run: Run, *, writes: bool) -> str:
     phase = record["phase"]
-    is_waiting = phase == APPROVAL and run.get("inferred") == APPROVAL and "denial" not in record
-    if "reported" in run or not (is_waiting or phase in _BEFORE_EXECUTING):
+    is_waiting = waits_for_approval(phase)
+    is_inferred = run.get("inferred") == phase and "denial" not in record
+    if "reported" in run or (is_waiting and not is_inferred):
         return phase
     if writes:
-        return EXECUTING
-    return _phase_before_asking(record) if is_waiting else phase
-
-
-def _phase_before_asking(record: Record) -> str:
-    before = record["history"][-1]["from_phase"] if record["history"] else INVESTIGATING
-    return before if before in _PHASES_TO_RETURN_TO else INVESTIGATING
+        return phase_after(TOOL_WROTE, phase)
+    return phase_after(AGENT_AT_WORK, phase_before(record)) if is_waiting else phase
 
 
 def _with_inferred_phase(record: Record, run: Run, phase: str, now: datetime) -> Record:

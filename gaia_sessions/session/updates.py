@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between
-from .phases import APPROVAL, OUTCOMES, RESUMABLE, check_correction, check_move
+from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after, waits_for_approval
 from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def check_writable(record: Record) -> None:
 
 def check_open(record: Record) -> None:
     """Raises ``SessionFinal`` if the work has ended."""
-    if record["phase"] in OUTCOMES:
+    if is_final(record["phase"]):
         raise errors.SessionFinal(record["agent_id"], record["phase"])
 
 
@@ -68,27 +68,38 @@ def with_activity(record: Record, now: datetime, active_at: datetime | None = No
     return {**record, "last_updated": format_time(active)}
 
 
-def with_phase(record: Record, phase: str, now: datetime) -> Record:
-    """With ``phase`` from ``now`` on; the same phase is a heartbeat and leaves the record as it is."""
+def phase_before(record: Record) -> str:
+    """The phase before the last move; the first one if no move is known."""
+    return record["history"][-1]["from_phase"] if record["history"] else PHASES[0]
+
+
+def with_event(record: Record, event: str, now: datetime) -> Record:
+    """With the phase to which ``event``, one of those in the table of phases, leads from that of the record."""
+    return with_phase(record, phase_after(event, record["phase"]), now)
+
+
+def with_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
+    """With ``phase`` from ``now`` on; a final one ends the work, with its time, its duration and the ``summary``.
+
+    The same phase is a heartbeat and leaves the record as it is.
+    """
     check_move(record["phase"], phase)
-    if phase == record["phase"]:
-        return record
-    return _with_move(record, phase, now)
+    return record if phase == record["phase"] else _with_move(record, phase, now, summary)
 
 
-def _with_move(record: Record, phase: str, now: datetime) -> Record:
+def _with_move(record: Record, phase: str, now: datetime, summary: str | None) -> Record:
     move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
     history = [*record["history"], move]
     changed: Record = {
         **without_denial(record),
         "phase": phase,
-        "resume_ready": phase in RESUMABLE,
+        "resume_ready": is_resumable(phase),
         "history": history[-MAX_HISTORY:],
     }
     dropped = record.get("history_dropped", 0) + len(history) - len(changed["history"])
     if dropped:
         changed["history_dropped"] = dropped
-    return changed
+    return with_stated_end(changed, summary, now) if is_final(phase) else changed
 
 
 def with_metadata(record: Record, metadata: dict[str, Json]) -> Record:
@@ -107,7 +118,7 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
 
 def with_denial(record: Record, message: str, now: datetime) -> Record:
     """With the denial of what the work waits for, and the reason; it may still be resumed, to continue differently."""
-    if record["phase"] != APPROVAL:
+    if not waits_for_approval(record["phase"]):
         raise errors.NothingToDeny(record["agent_id"], record["phase"])
     return {**record, "denial": {"message": message, "timestamp": format_time(now)}}
 
@@ -119,7 +130,7 @@ def without_denial(record: Record) -> Record:
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
     """With resuming switched on or off until the next move; it cannot be switched on outside the resumable phases."""
-    if ready and record["phase"] not in RESUMABLE:
+    if ready and not is_resumable(record["phase"]):
         raise errors.ResumeNotAllowed(record["agent_id"], record["phase"])
     return {**(without_pause(record) if ready else record), "resume_ready": ready}
 
@@ -129,22 +140,22 @@ def without_pause(record: Record) -> Record:
     return _without_keys(record, "paused_until") if "paused_until" in record else record
 
 
-def with_outcome(record: Record, outcome: str, summary: str | None, now: datetime) -> Record:
-    """With the end of the work at ``now``: the move to ``outcome``, the time, the duration and the summary."""
-    return _with_end(with_phase(record, outcome, now), summary, now)
-
-
-def with_confirmed_end(record: Record, summary: str | None, now: datetime) -> Record:
-    """With an inferred end confirmed by a statement at ``now``, so that it is no longer provisional."""
-    return _with_end(record, summary, now)
+def with_stated_end(record: Record, summary: str | None, now: datetime) -> Record:
+    """With the end of the work stated at ``now``: an inferred end is not provisional any more then."""
+    duration = seconds_between(parse_time(record["created_at"]), now)
+    ended: Record = {**without_pause(record), "finalized_at": format_time(now), "duration_seconds": duration}
+    if summary:
+        ended["summary"] = summary
+    return ended
 
 
 def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
     """With ``phase`` in place of a provisional end, the one way out of a final phase; the move is added to history."""
     check_correction(record["phase"], phase)
     reopened = without_end(record)
-    moved = reopened if phase == record["phase"] else _with_move(reopened, phase, now)
-    return _with_end(moved, None, now) if phase in OUTCOMES else moved
+    if phase != record["phase"]:
+        return _with_move(reopened, phase, now, None)
+    return with_stated_end(reopened, None, now) if is_final(phase) else reopened
 
 
 def without_end(record: Record) -> Record:
@@ -157,11 +168,3 @@ _END_KEYS = ("finalized_at", "duration_seconds", "summary")
 
 def _without_keys(record: Record, *keys: str) -> Record:
     return {key: value for key, value in record.items() if key not in keys}  # type: ignore[return-value]  # still a record
-
-
-def _with_end(record: Record, summary: str | None, now: datetime) -> Record:
-    duration = seconds_between(parse_time(record["created_at"]), now)
-    ended: Record = {**without_pause(record), "finalized_at": format_time(now), "duration_seconds": duration}
-    if summary:
-        ended["summary"] = summary
-    return ended

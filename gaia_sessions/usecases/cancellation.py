@@ -18,7 +18,7 @@ from gaia_sessions.session.cancellation import (
     unread_cancellation,
     with_mark,
 )
-from gaia_sessions.session.phases import ABANDONED
+from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import conversation_of, is_claimed, is_live
 from gaia_sessions.store import proved_cancellation, read_ancestors
@@ -162,7 +162,7 @@ def check_not_cancelled(store: Store, agent_id: str, outcome: str) -> None:
 
 def raise_if_abandoned(record: Record, cancellation: Cancellation) -> None:
     """Raises ``Cancelled`` if the session ended as cancelled sessions do."""
-    if record["phase"] == ABANDONED:
+    if is_abandoned(record["phase"]):
         raise Cancelled(record["agent_id"], **cancellation)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.phases import ABANDONED, is_final
+from gaia_sessions.session.phases import is_abandoned, is_final
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.requests import with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
@@ -134,7 +134,7 @@ def remove(store: Store, agent_id: str, should_delete: Callable[[RecordOrError, 
 
 
 def _check_not_cancelled(store: Store, agent_id: str, outcome: str | None) -> None:
-    if outcome is None or outcome == ABANDONED:
+    if outcome is None or is_abandoned(outcome):
         return
     from .cancellation import check_not_cancelled
 

@@ -82,7 +82,7 @@ def create_moved(store: FileStore, now: datetime, moves: int) -> str:
 def create_ended(store: FileStore, now: datetime) -> str:
     """The id of a new session that ended at ``now``."""
     agent_id = create_paused(store, now)
-    store.change(agent_id, lambda found: updates.with_outcome(found, "completed", "applied, nothing left to do", now))
+    store.change(agent_id, lambda found: updates.with_phase(found, "completed", now, "applied, nothing left to do"))
     return agent_id
 
 

@@ -26,7 +26,7 @@ from gaia_sessions.session.budget import (
     with_total,
 )
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.updates import with_outcome
+from gaia_sessions.session.updates import with_phase
 from gaia_sessions.session.usage import with_consumed
 from tests.records import START, record_with, unchanged
 
@@ -41,7 +41,7 @@ MOST = (1 << 63) - 1
 
 
 def final(**keys: Any) -> Record:
-    return with_outcome(record_with(**keys), "completed", None, LATER)
+    return with_phase(record_with(**keys), "completed", LATER)
 
 
 def test_e1_a_sub_agent_may_use_64000_tokens_and_any_other_200000_unless_record_or_settings_say_otherwise() -> None:

@@ -15,7 +15,7 @@ from gaia_sessions.session.phases import MOVES, PHASES, is_final
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.schema import ENDS
-from gaia_sessions.session.updates import with_outcome, with_phase
+from gaia_sessions.session.updates import with_phase
 from tests.records import START, WHEN, moved, record_with
 
 CANCELLED: Any = {"at": WHEN}
@@ -85,7 +85,7 @@ def test_a_session_whose_run_goes_on_takes_what_is_written() -> None:
 def test_without_a_run_the_first_write_abandons_it_at_its_last_activity_or_the_cancellation() -> None:
     before = record_with()
     assert with_cancellation(before, {**before, "metadata": {"a": 1}}, CANCELLED) == {
-        **with_outcome(before, "abandoned", None, START + timedelta(minutes=4)),
+        **with_phase(before, "abandoned", START + timedelta(minutes=4)),
         "metadata": {"a": 1},
     }
     later: Any = {**before, "last_updated": format_time(LATER)}
@@ -97,14 +97,14 @@ def test_without_a_run_the_first_write_abandons_it_at_its_last_activity_or_the_c
 def test_l21_a_finish_after_the_cancellation_does_not_change_the_outcome(outcome: str) -> None:
     """L21: what was said of it is kept."""
     before = record_with(phase="executing")
-    after = with_cancellation(before, with_outcome(before, outcome, "all done", LATER), CANCELLED)
+    after = with_cancellation(before, with_phase(before, outcome, LATER, "all done"), CANCELLED)
     assert (after["phase"], after["summary"]) == ("abandoned", "all done")
     assert after["history"] == [moved("executing", "abandoned", format_time(LATER))]
 
 
 @pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
 def test_a_final_session_keeps_its_outcome_whatever_is_reported_afterwards(outcome: str) -> None:
-    before = with_outcome(record_with({**LIVE, "ended_at": WHEN, "end": "stopped"}), outcome, "done", START)
+    before = with_phase(record_with({**LIVE, "ended_at": WHEN, "end": "stopped"}), outcome, START, "done")
     reopened: Any = {**record_with(phase="approval"), "runs": [{**LIVE, "ended_at": WHEN, "end": "killed"}]}
 
     after = with_cancellation(before, reopened, CANCELLED)
@@ -118,7 +118,7 @@ def test_the_result_is_always_a_record_and_never_open_again(one: str, other: str
     def made(phase: str) -> Any:
         runs = [LIVE] if live else []
         record = record_with(*runs, phase="planning")
-        return with_outcome(record, phase, None, LATER) if is_final(phase) else {**record, "phase": phase}
+        return with_phase(record, phase, LATER) if is_final(phase) else {**record, "phase": phase}
 
     after = with_cancellation(made(one), made(other), CANCELLED)
 

@@ -13,7 +13,7 @@ from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.runs import with_start
 from gaia_sessions.session.schema import INTERRUPTIONS
-from gaia_sessions.session.updates import with_outcome, with_resume_ready
+from gaia_sessions.session.updates import with_phase, with_resume_ready
 from tests.records import START, record_with, unchanged
 
 NOW = START + timedelta(minutes=5)
@@ -93,7 +93,7 @@ def test_an_agent_that_is_named_as_alive_was_not_interrupted() -> None:
 
 def test_what_is_final_stays_so_when_a_presumed_interruption_is_corrected() -> None:
     presumed = interrupted("planning")
-    final = with_outcome(presumed, "completed", None, NOW)
+    final = with_phase(presumed, "completed", NOW)
     record: Any = with_end(final, final["runs"][0], "failed", {}, LATER)
 
     assert (record["phase"], record["runs"][0]["end"]) == ("completed", "failed")
@@ -134,4 +134,4 @@ def test_the_start_of_its_agent_a_statement_and_an_end_take_the_limit_away() -> 
     assert "paused_until" not in with_start(again, {"run": 2}, {"host_agent_id": "b"}, LATER)
     assert "paused_until" not in with_resume_ready(record, ready=True)
     assert "paused_until" in with_resume_ready(record, ready=False)
-    assert "paused_until" not in with_outcome(record, "abandoned", None, LATER)
+    assert "paused_until" not in with_phase(record, "abandoned", LATER)

@@ -1,23 +1,35 @@
 from __future__ import annotations
 
+import runpy
 from itertools import product
+from pathlib import Path
 
 import pytest
 
 from gaia_sessions.errors import IllegalMove, UnknownOutcome, UnknownPhase
 from gaia_sessions.session.phases import (
+    AGENT_INTERRUPTED,
     CORRECTIONS,
+    EVENTS,
+    MARKER_PHASES,
     MOVES,
+    OPEN,
     OUTCOMES,
     PHASES,
     RESUMABLE,
+    carries_out,
     check_correction,
     check_move,
     check_outcome,
     check_phase,
-    diagram,
+    is_abandoned,
+    is_failure,
     is_final,
+    is_marker_phase,
     is_resumable,
+    is_success,
+    phase_after,
+    waits_for_approval,
 )
 
 # The table as the users' documents and the design say it, drawn by hand: x is a legal move, . is none.
@@ -33,6 +45,40 @@ EXPECTED = """
     failed        .    .    .    .    .    .    .    .    .
     abandoned     .    .    .    .    .    .    .    .    .
 """
+EXPECTED_EVENTS = """
+    init inve plan appr exec vali comp fail aban
+    inve .    .    .    .    .    inve inve inve  the agent starts, or works on although its end was concluded
+    inve .    .    exec .    .    .    .    .     the agent of a later run starts, and no approval was denied
+    appr appr appr appr appr appr .    .    .     a tool asks for permission
+    exec exec exec exec .    .    .    .    .     a tool changes something
+    comp comp comp comp comp comp comp comp comp  the agent stops
+    appr appr appr appr appr appr appr appr appr  the agent stops, and `approval` is what it reported last in this run
+    inve .    .    .    plan plan .    .    .     the agent is interrupted
+    fail .    .    .    fail fail .    .    .     the agent fails, or its delegation returns and no stop comes
+    aban .    .    .    aban aban .    .    .     the conversation or the process of the host is over
+    aban aban aban aban aban aban .    .    .     the agent is killed, the delegation denied, or the session cancelled
+"""
+EXPECTED_PROPERTIES = {
+    "initializing": "",
+    "investigating": "resumable marker",
+    "planning": "resumable marker",
+    "approval": "resumable marker waits",
+    "executing": "carries-out",
+    "validating": "carries-out",
+    "completed": "final success",
+    "failed": "final marker failure",
+    "abandoned": "final abandoned",
+}
+PROPERTIES = {
+    "final": is_final,
+    "resumable": is_resumable,
+    "marker": is_marker_phase,
+    "waits": waits_for_approval,
+    "carries-out": carries_out,
+    "success": is_success,
+    "failure": is_failure,
+    "abandoned": is_abandoned,
+}
 ROWS = {words[0]: words[1:] for words in (line.split() for line in EXPECTED.splitlines()[2:] if line.strip())}
 LEGAL = {(one, other): mark == "x" for one, marks in ROWS.items() for other, mark in zip(ROWS, marks, strict=True)}
 
@@ -43,6 +89,8 @@ def test_there_are_nine_phases_in_the_documented_order() -> None:
     assert PHASES == tuple(ROWS) == tuple(MOVES)
     assert OUTCOMES == ("completed", "failed", "abandoned")
     assert RESUMABLE == ("investigating", "planning", "approval")
+    assert (*OPEN, *OUTCOMES) == PHASES
+    assert MARKER_PHASES == ("investigating", "planning", "approval", "failed")
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(ROWS, ROWS)))
@@ -69,11 +117,29 @@ def test_only_a_correction_leads_out_of_a_final_phase_and_it_may_lead_anywhere(o
 
 
 @pytest.mark.parametrize("phase", ROWS)
-def test_each_phase_is_final_resumable_or_neither_as_documented(phase: str) -> None:
-    assert (is_final(phase), is_resumable(phase)) == (
-        phase in {"completed", "failed", "abandoned"},
-        phase in {"investigating", "planning", "approval"},
-    )
+def test_each_phase_is_what_the_drawn_table_says(phase: str) -> None:
+    assert " ".join(word for word, holds in PROPERTIES.items() if holds(phase)) == EXPECTED_PROPERTIES[phase]
+
+
+def test_each_event_leads_from_each_phase_where_the_drawn_table_says() -> None:
+    head, *lines = EXPECTED_EVENTS.strip().splitlines()
+    full = {phase[:4]: phase for phase in ROWS}
+    drawn = {
+        event: [full.get(word, phase) for word, phase in zip(line.split(), ROWS, strict=False)]
+        for line in lines
+        for event in [line.split(maxsplit=len(ROWS))[-1]]
+    }
+    assert head.split() == list(full)
+    assert drawn == {event: [phase_after(event, phase) for phase in ROWS] for event in EVENTS}
+
+
+def test_an_event_leads_from_an_open_phase_only_where_the_work_may_go() -> None:
+    assert [(event, one) for event, one in product(EVENTS, OPEN) if not LEGAL[one, phase_after(event, one)]] == []
+
+
+@pytest.mark.parametrize("phase", OPEN)
+def test_what_was_interrupted_may_be_resumed(phase: str) -> None:
+    assert is_resumable(phase_after(AGENT_INTERRUPTED, phase))
 
 
 @pytest.mark.parametrize("phase", ROWS)
@@ -85,12 +151,12 @@ def test_a_known_phase_is_returned_as_it_is(phase: str) -> None:
 def test_an_unknown_phase_is_named_and_the_nine_are_listed(phase: object) -> None:
     with pytest.raises(UnknownPhase) as caught:
         check_phase(phase)
-    assert vars(caught.value) == {
-        "word": phase,
-        "known": tuple(ROWS),
-        "hint": "the phases are initializing, investigating, planning, approval, executing, validating, "
-        "completed, failed, abandoned",
-    }
+    error = caught.value
+    assert (error.word, error.known) == (phase, tuple(ROWS))
+    assert error.hint == (
+        "the phases are initializing, investigating, planning, approval, executing, validating, "
+        "completed, failed, abandoned"
+    )
 
 
 @pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
@@ -102,11 +168,16 @@ def test_a_known_outcome_is_returned_as_it_is(outcome: str) -> None:
 def test_an_unknown_outcome_is_named_and_the_three_are_listed(outcome: object) -> None:
     with pytest.raises(UnknownOutcome) as caught:
         check_outcome(outcome)
-    assert vars(caught.value) == {
-        "word": outcome,
-        "known": ("completed", "failed", "abandoned"),
-        "hint": "the outcomes are completed, failed, abandoned",
-    }
+    error = caught.value
+    assert (error.word, error.known) == (outcome, ("completed", "failed", "abandoned"))
+    assert error.hint == "the outcomes are completed, failed, abandoned"
+
+
+def diagram() -> str:
+    """The diagram of phases, as ``docs/policy.md`` has it."""
+    script = Path(__file__).parents[2] / "scripts" / "render_docs"
+    drawn: str = runpy.run_path(str(script))["phases"]()
+    return drawn.removeprefix("```mermaid\n").removesuffix("```\n")
 
 
 def test_the_diagram_draws_every_move_and_no_other() -> None:

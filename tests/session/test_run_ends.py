@@ -25,7 +25,7 @@ from gaia_sessions.session.run_ends import (
 from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.runs import has_ended, with_claimed_run, with_reported_phase, with_start
 from gaia_sessions.session.schema import ENDS
-from gaia_sessions.session.updates import with_confirmed_end, with_next_revision, with_outcome, with_phase
+from gaia_sessions.session.updates import with_next_revision, with_phase, with_stated_end
 from tests.records import START, WHEN, moved, record_with, unchanged
 
 if TYPE_CHECKING:
@@ -449,7 +449,7 @@ def test_a_failure_concluded_from_the_missing_stop_gives_way_to_a_report(phase: 
 def test_a_failure_that_somebody_has_confirmed_gives_way_to_no_report() -> None:
     record = record_with(RETURNED, phase="executing")
     settled = with_settled_return(record, record["runs"][0], LATER)
-    confirmed = with_confirmed_end(settled, None, LATEST)
+    confirmed = with_stated_end(settled, None, LATEST)
 
     told = with_end(confirmed, confirmed["runs"][0], "stopped", {}, LATEST)
 
@@ -506,12 +506,12 @@ def test_an_end_made_by_a_stop_is_provisional(marked: str | None) -> None:
 
 
 def _finalized_by_hand() -> Record:
-    by_hand = with_outcome(record_with(WORKING, phase="executing"), "completed", None, START)
+    by_hand = with_phase(record_with(WORKING, phase="executing"), "completed", START)
     return stopped(by_hand, None, {}, LATER)
 
 
 def _paused_then_finalized_by_hand() -> Record:
-    return with_outcome(after_stop("approval"), "abandoned", None, LATEST)
+    return with_phase(after_stop("approval"), "abandoned", LATEST)
 
 
 @pytest.mark.parametrize(

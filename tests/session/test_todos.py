@@ -17,7 +17,7 @@ from gaia_sessions.session.todos import (
     with_todo_status,
     with_todos,
 )
-from gaia_sessions.session.updates import with_outcome
+from gaia_sessions.session.updates import with_phase
 from tests.records import START, record_with, unchanged
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_an_empty_list_leaves_no_key() -> None:
 
 
 def test_a_final_session_takes_only_what_holds_already() -> None:
-    ended: Record = with_outcome(record_with(todos=TWO), "completed", None, LATER)
+    ended: Record = with_phase(record_with(todos=TWO), "completed", LATER)
 
     assert with_todo_status(ended, 1, "completed", LATER) is ended
     with pytest.raises(SessionFinal):

@@ -9,7 +9,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import plain
-from gaia_sessions.session.phases import OUTCOMES
+from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.requests import Ending
 from gaia_sessions.system import utc_now
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 def command(call: Call, agent_id: str, outcome: str, summary: str | None, error: str | None) -> None:
     """End a session as completed, failed or abandoned. Repeating the same outcome changes nothing."""
-    if outcome not in OUTCOMES and agent_id.casefold() in OUTCOMES:
+    if not is_final(outcome) and is_final(agent_id.casefold()):
         agent_id, outcome = outcome, agent_id
     sessions = call.sessions()
     session_id = call.session_id(agent_id, writes=True)

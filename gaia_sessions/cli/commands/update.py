@@ -11,7 +11,7 @@ from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.errors import UsageError
-from gaia_sessions.session.phases import ABANDONED
+from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def command(
     record = sessions.update(
         session_id, phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
     )
-    if record["phase"] == ABANDONED != phase:
+    if is_abandoned(record["phase"]) and record["phase"] != phase:
         output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=call.as_json)
     call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])
 

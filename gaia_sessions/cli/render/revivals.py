@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.phases import APPROVAL
+from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, NONE, WORKFLOW
 
 from .words import WHY_STOPPED, Copyable, ago, local_time, remaining_time, safe
@@ -57,7 +57,7 @@ def _why(revival: Revival, now: datetime) -> str:
     parts = [revival["phase"], _WHY[revival["why"]] + when]
     if revival["until"] is not None:
         parts.append(f"resumable for {remaining_time((parse_time(revival['until']) - now).total_seconds())}")
-    if revival["phase"] == APPROVAL:
+    if waits_for_approval(revival["phase"]):
         parts.append("to continue it is to approve it")
     return ", ".join(parts)
 

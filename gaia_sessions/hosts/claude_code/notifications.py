@@ -10,7 +10,7 @@ from gaia_sessions.hosts.agent_files import existing_folder, transcript_of
 from gaia_sessions.hosts.payload import element_in, one_line
 from gaia_sessions.session import events
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
-from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
+from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_abandoned, is_failure, is_success
 from gaia_sessions.session.schema import INTERRUPTED, STOPPED_BY_USER
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
     if not outcome or not (agent or tool_use_id):
         return []
     summary, _, rest = rest.partition("</summary>")
-    error = None if outcome == COMPLETED else one_line(summary or outcome, MAX_MESSAGE_LENGTH)
+    error = None if is_success(outcome) else one_line(summary or outcome, MAX_MESSAGE_LENGTH)
     keys: dict[str, object] = {"host_agent_id": agent, "tool_use_id": tool_use_id, "outcome": outcome, "error": error}
     if "<usage>" in rest or "<worktree>" in rest:
         from .figures import figures_of_notification
@@ -50,9 +50,9 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
 
 def _interruption(payload: HookPayload, outcome: str, agent: str | None, summary: str) -> dict[str, object]:
     """What the event says of an interruption: by the user, by the end of the client, or by a limit that is named."""
-    if outcome == ABANDONED:
+    if is_abandoned(outcome):
         return {"interruption": STOPPED_BY_USER} if _BY_USER in summary else {}
-    if outcome != FAILED:
+    if not is_failure(outcome):
         return {}
     if summary.startswith(_LOST_AGENT) and _LOST in summary:
         return {"interruption": INTERRUPTED}

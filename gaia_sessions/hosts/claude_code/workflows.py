@@ -18,7 +18,7 @@ from gaia_sessions.hosts.payload import clean, is_key, key_in, object_in, object
 from gaia_sessions.session import events, schema
 from gaia_sessions.session.clock import timedelta
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
-from gaia_sessions.session.phases import COMPLETED, FAILED
+from gaia_sessions.session.phases import COMPLETED, FAILED, is_failure
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.system import written_at
 
@@ -168,7 +168,7 @@ def _agent_end(payload: HookPayload, entry: Payload) -> Event | None:
     from . import interruptions
 
     label, error = entry.get("label"), text_in(entry, "error")
-    why = interruptions.keys_of_failure(None, error, None, payload.now) if outcome == FAILED else {}
+    why = interruptions.keys_of_failure(None, error, None, payload.now) if is_failure(outcome) else {}
     return payload.event(
         events.NOTIFICATION,
         host_agent_id=agent,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gaia_sessions.hosts.payload import host_process, key_in
 from gaia_sessions.session import events
-from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED
+from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_success
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _ends(payload: HookPayload, task: Payload) -> list[Event]:
     if not outcome:
         return []
     keys = {"host_agent_id": key_in(task, "id"), "agent_name": key_in(task, "agent_type"), "outcome": outcome}
-    return [payload.event(events.NOTIFICATION, **keys, has_message=False if outcome == COMPLETED else None)]
+    return [payload.event(events.NOTIFICATION, **keys, has_message=False if is_success(outcome) else None)]
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
