@@ -11,7 +11,9 @@ from gaia_sessions.session.record import decode, encode, new_record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import StoreReader
 
 START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 WHEN = "2026-01-08T18:04:00.000000Z"
@@ -34,3 +36,9 @@ def unchanged(change: Callable[[Record], object], record: Record) -> Any:
     after = change(record)
     assert record == before
     return after
+
+
+def id_found(store: StoreReader, alias: Alias) -> str | None:
+    """The id of the session that ``store`` finds by ``alias``."""
+    record = store.find(alias)
+    return None if record is None else record["agent_id"]

@@ -71,8 +71,7 @@ def delegate(store: Store, event: Event, context: HandlerContext) -> EventResult
 def session_of_delegation(store: Store, event: Event) -> Record | None:
     """The session that has a run for exactly this delegation; the index may be outdated, so its record decides."""
     key = (event["host_session_id"], event["tool_use_id"])
-    agent_id = store.find(runs.delegation_alias(*key))
-    record = read_or_none(store, agent_id) if agent_id else None
+    record = store.find(runs.delegation_alias(*key))
     run = runs.run_of_delegation(record, *key) if record else None
     return record if run and may_be_of_host(run, event) else None
 

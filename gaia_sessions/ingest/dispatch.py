@@ -128,11 +128,11 @@ def _with_orphans_adopted(
     from .parents import put_below, with_parent_known
 
     def adopt(parent: Record | None) -> EventResult:
-        while agent_id := store.find(alias):
+        while orphan := store.find(alias):
             if context.should_stop():
                 return EventResult(BUSY, result.agent_id)
             adopted = store.change(
-                agent_id, lambda record: with_parent_known(store, record, parent), timeout=context.timeout
+                orphan["agent_id"], lambda record: with_parent_known(store, record, parent), timeout=context.timeout
             )
             if "parent_id" not in adopted:
                 break  # it would be above itself, or the parent is gone by now

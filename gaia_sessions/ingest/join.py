@@ -10,7 +10,6 @@ from gaia_sessions import errors
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import START
-from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.journal import event_entry
@@ -20,7 +19,7 @@ from . import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, EventResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
@@ -125,8 +124,8 @@ def not_joined_result(event: Event) -> EventResult:
     return EventResult(NOT_JOINED if "tool_use_id" in event else NO_KEY)
 
 
-def session_id_of_agent(store: Store, host: str | None, host_session_id: str, host_agent_id: str) -> str | None:
-    """The id of the newest session of this agent: an agent that wakes after its end begins another session."""
+def newest_of_agent(store: Store, host: str | None, host_session_id: str, host_agent_id: str) -> Record | None:
+    """The newest session of this agent: an agent that wakes after its end begins another session."""
     return store.find(runs.agent_alias(host_session_id, host_agent_id, host))
 
 
@@ -134,8 +133,7 @@ def find_run_by_both_keys(store: Store, event: Event) -> JoinedRun | None:
     """The run of exactly this agent for exactly this delegation, in whichever conversation it was delegated."""
     if "host_agent_id" not in event or "tool_use_id" not in event:
         return None
-    agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
-    record = read_or_none(store, agent_id) if agent_id else None
+    record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if not record:
         return None
     keys = {"host_agent_id": event["host_agent_id"], "tool_use_id": event["tool_use_id"]}
@@ -146,9 +144,8 @@ def find_run_by_both_keys(store: Store, event: Event) -> JoinedRun | None:
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
     """The session that exactly this agent of a host works on, or worked on last. Raises ``SessionNotFound``."""
     hosts = (None, *runs.HOSTS_WITH_UNIQUE_AGENTS)
-    session_ids = (session_id_of_agent(store, host, host_session_id, host_agent_id) for host in hosts)
-    agent_id = next((session_id for session_id in session_ids if session_id), None)
-    record = store.read(agent_id) if agent_id and is_agent_id(agent_id) else None
+    found = (newest_of_agent(store, host, host_session_id, host_agent_id) for host in hosts)
+    record = next(filter(None, found), None)
     if record is None or not runs.run_of_agent(record, host_session_id, host_agent_id):
         raise errors.SessionNotFound.of_agent(host_session_id, host_agent_id)
     return record
@@ -176,10 +173,9 @@ def changed_run_entry(event: Event, changed: Record, run: Run) -> Entry:
 
 def _runs_by_key(store: Store, event: Event) -> Iterator[JoinedRun]:
     """The record and the run that each key of ``event`` leads to, each record once."""
-    for agent_id in dict.fromkeys(_candidate_ids(store, event)):
-        record = read_or_none(store, agent_id) if agent_id else None
-        run = _run_of_event(store, record, event) if record else None
-        if record and run and may_be_of_host(run, event):
+    for record in _candidates(store, event):
+        run = _run_of_event(store, record, event)
+        if run and may_be_of_host(run, event):
             yield record, run
 
 
@@ -223,13 +219,17 @@ def _is_of_other_delegation(run: Run, event: Event) -> bool:
     return tool_use_id is not None and event.get("tool_use_id", tool_use_id) != tool_use_id
 
 
-def _candidate_ids(store: Store, event: Event) -> Iterator[str | None]:
+def _candidates(store: Store, event: Event) -> Iterable[Record]:
+    found: list[Record | None] = []
     if "host_agent_id" in event:
-        yield session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
+        found.append(newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"]))
     if "tool_use_id" in event:
-        yield store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"]))
-    yield event.get("marker_id")
-    yield event.get("briefed_id")
+        found.append(store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"])))
+    records = {record["agent_id"]: record for record in found if record}
+    for agent_id in (event.get("marker_id"), event.get("briefed_id")):
+        if agent_id and agent_id not in records and (named := read_or_none(store, agent_id)):
+            records[agent_id] = named
+    return records.values()
 
 
 def may_be_of_host(run: Run, event: Event) -> bool:

@@ -10,7 +10,7 @@ from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.record import NO_PURPOSE
 from gaia_sessions.store import children_lock_key, read_ancestors
 
-from .join import read_or_none, session_id_of_agent
+from .join import newest_of_agent, read_or_none
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | No
     agent = event.get("parent_host_agent_id") or (run or {}).get("parent_host_agent_id")
     if agent is None:
         return read_or_none(store, event["parent_id"]) if "parent_id" in event else None
-    agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], agent)
-    return read_or_none(store, agent_id) if agent_id else None
+    return newest_of_agent(store, event.get("host"), event["host_session_id"], agent)
 
 
 def put_below(store: Store, parent: Record | None, timeout: float, put: Callable[[Record | None], Result]) -> Result:
@@ -57,8 +56,7 @@ def with_parent_known(store: Store, record: Record, parent: Record | None) -> Re
 
 def session_of_workflow(store: Store, host: str, run_id: str, key: str | None = None) -> Record | None:
     """The newest session of this workflow, or of the agent with ``key`` in it."""
-    agent_id = store.find(runs.workflow_alias(host, run_id, key))
-    return read_or_none(store, agent_id) if agent_id else None
+    return store.find(runs.workflow_alias(host, run_id, key))
 
 
 def with_purpose(record: Record, event: Event) -> Record:

@@ -14,7 +14,7 @@ from gaia_sessions.session.runs import run_of_agent, updated_run
 from gaia_sessions.session.updates import Change
 
 from . import KNOWN, NO_KEY, EventResult
-from .join import alive_in_conversation, changed_run_entry, may_be_of_host, session_id_of_agent
+from .join import alive_in_conversation, changed_run_entry, may_be_of_host, newest_of_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,9 +57,10 @@ def _change_session_of_agent(store: Store, event: Event, context: HandlerContext
     ``full`` if the record has only the room that is reserved for the end of the work. Only an inferred phase gets a
     journal entry. Raises ``LockTimeout``.
     """
-    agent_id = session_id_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
-    if agent_id is None:
+    found = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
+    if found is None:
         return EventResult(NO_KEY)
+    agent_id = found["agent_id"]
 
     try:
         with store.open(agent_id, timeout=context.timeout) as session:

@@ -14,7 +14,7 @@ from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, K
 from gaia_sessions.system import written_at
 
 from . import BUSY, EventResult
-from .join import alive_in_conversation, may_be_of_host, read_or_none, session_id_of_agent
+from .join import alive_in_conversation, may_be_of_host, newest_of_agent
 from .many_runs import change_each_run, runs_of_conversation
 
 TYPE_CHECKING = False
@@ -55,14 +55,13 @@ class _LiveAgents:
     def __init__(self, store: Store, event: Event, context: HandlerContext) -> None:
         self.event = event
         named = takewhile(lambda _: not context.should_stop(), event.get("running", ()))
-        ids = {agent: self._session_id(store, agent) for agent in named}
-        self.has_unknown = None in ids.values()
+        found = {agent: self._session(store, agent) for agent in named}
+        self.has_unknown = None in found.values()
         """Whether an agent is alive that no session has yet: it may be that of any delegation."""
-        found = ((agent, read_or_none(store, agent_id)) for agent, agent_id in ids.items() if agent_id)
-        self.records = [(agent, record) for agent, record in found if record]
+        self.records = [(agent, record) for agent, record in found.items() if record]
 
-    def _session_id(self, store: Store, agent: str) -> str | None:
-        return session_id_of_agent(store, self.event.get("host"), self.event["host_session_id"], agent)
+    def _session(self, store: Store, agent: str) -> Record | None:
+        return newest_of_agent(store, self.event.get("host"), self.event["host_session_id"], agent)
 
     def runs(self) -> Iterator[JoinedRun]:
         """The runs of these agents."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .schema import Record, Run
+    from .schema import Record
 
 SCHEMA = 1
 
@@ -107,11 +107,6 @@ def parent_id_of(record: Record) -> str | None:
     """The id of the session above that of ``record``; None if it has none that this version understands."""
     parent_id: object = record.get("parent_id")
     return parent_id if isinstance(parent_id, str) else None
-
-
-def is_orphan(record: Record, run: Run) -> bool:
-    """Whether no parent of ``record`` is known, though its ``run`` names the agent that began it."""
-    return "parent_id" not in record and "parent_host_agent_id" in run and "host_session_id" in run
 
 
 def is_child(record: Record, parent_ids: Collection[str], *, open_only: bool) -> bool:

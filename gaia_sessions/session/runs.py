@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
 from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final
-from .record import has_newer_schema, is_orphan
+from .record import has_newer_schema
 from .schema import ENDED_WITH_HOST
 from .updates import with_activity, with_event, without_pause
 
@@ -169,6 +169,11 @@ def orphan_alias(host_session_id: str, parent_host_agent_id: str, host: str | No
     return "orphan", agent_alias(host_session_id, parent_host_agent_id, host)[1]
 
 
+def is_orphan(record: Record, run: Run) -> bool:
+    """Whether no parent of ``record`` is known, though its ``run`` names the agent that began it."""
+    return "parent_id" not in record and "parent_host_agent_id" in run and "host_session_id" in run
+
+
 def aliases_of(record: Record) -> list[Alias]:
     """Every key by which a store must find ``record``."""
     aliases: list[Alias] = []
@@ -197,11 +202,12 @@ def open_conversations(record: Record) -> list[str]:
     )
 
 
-def newest_session_with(alias: Alias, records: Iterable[Record]) -> str | None:
-    """The id of the session with ``alias`` that was created last: an agent that wakes after its end begins another."""
-    matching = (record for record in records if alias in aliases_of(record))
-    newest = max(matching, key=lambda record: (parse_time(record["created_at"]), record["agent_id"]), default=None)
-    return newest["agent_id"] if newest else None
+def newest_session_with(alias: Alias, records: Iterable[Record]) -> Record | None:
+    """The record with ``alias`` that was created last: an agent that wakes after its end begins another session."""
+    matching = [record for record in records if alias in aliases_of(record)]
+    if len(matching) > 1:
+        matching.sort(key=lambda record: (parse_time(record["created_at"]), record["agent_id"]))
+    return matching[-1] if matching else None
 
 
 def with_reported_phase(record: Record, phase: str) -> Record:

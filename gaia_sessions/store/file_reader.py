@@ -157,7 +157,7 @@ class FileReader:
 
         return marks.read_each(root, marked_ids)
 
-    def find(self, alias: Alias) -> str | None:
+    def find(self, alias: Alias) -> Record | None:
         root = self._open_root()
         if root is None:
             return None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from gaia_sessions.session.events import MAIN_STOP, SESSION_END, SESSION_LEFT
 from gaia_sessions.session.ids import quick_digest
-from gaia_sessions.session.record import has_newer_schema, is_orphan
-from gaia_sessions.session.runs import conversation_of
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.runs import conversation_of, is_orphan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

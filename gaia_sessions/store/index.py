@@ -118,17 +118,15 @@ def save_progress(root: Directory, last: str) -> None:
 
 def keys_of(record: Record) -> list[IndexKey]:
     """The key of every entry that a session with ``record`` must have. ``ACTIVE_KEY`` is added first, removed last."""
+    opened, parent_id = is_open(record), parent_id_of(record)
+    conversations, aliases = open_conversations(record), aliases_of(record)
     keys = []
-    if is_open(record):
+    if opened:
         name: object = record.get("agent_name")  # a later version's record may have none, or no text
         keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
-    keys += map(conversation_key, open_conversations(record))
-    keys += map(alias_key, aliases_of(record))
-    parent_id = parent_id_of(record)
+    keys += [*map(conversation_key, conversations), *map(alias_key, aliases)]
     if parent_id is not None:
-        keys.append(parent_key(parent_id))
-        if is_open(record):
-            keys.append(open_child_key(parent_id))
+        keys += [parent_key(parent_id), *([open_child_key(parent_id)] if opened else [])]
     return list(dict.fromkeys(keys))  # the runs of one agent share its keys
 
 

@@ -186,7 +186,7 @@ class MemoryStore:
         self._records[record["agent_id"]] = data
         self._journals.setdefault((record["agent_id"], EVENTS), []).extend(lines.splitlines())
 
-    def find(self, alias: Alias) -> str | None:
+    def find(self, alias: Alias) -> Record | None:
         return newest_session_with(alias, map(self.read, list(self._records)))
 
     def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:

@@ -114,23 +114,17 @@ class Overlay(MemoryStore):
             return own
         return next((mark for _, mark in self._base.marks([agent_id])), None)
 
-    def find(self, alias: Alias) -> str | None:
+    def find(self, alias: Alias) -> Record | None:
         changed_ids = self._changed_ids_by_alias.get(alias, ())
         changed = [self._changed[agent_id] for agent_id in changed_ids if agent_id in self._changed]
         matches = {record["agent_id"]: record for record in changed if alias in aliases_of(record)}
-        base_id = self._base.find(alias)
-        if base_id is None or base_id in matches:
-            return newest_session_with(alias, matches.values())
-        if not self._hides(base_id):
-            return newest_session_with(alias, [*matches.values(), *self._existing(base_id)]) if matches else base_id
-        # Below, another session may have been found by this alias before the one that has lost it here.
-        return newest_session_with(alias, (found for _, found in self.scan() if not isinstance(found, SessionsError)))
-
-    def _existing(self, agent_id: str) -> Iterator[Record]:
-        try:
-            yield self.read(agent_id)
-        except (SessionNotFound, CorruptSession):
-            return
+        below = self._base.find(alias)
+        if below is not None and below["agent_id"] not in matches:
+            if self._hides(below["agent_id"]):  # below, another session may have had this alias before
+                found = (record for _, record in self.scan() if not isinstance(record, SessionsError))
+                return _copy_of(newest_session_with(alias, found))
+            matches[below["agent_id"]] = below
+        return _copy_of(newest_session_with(alias, matches.values()))
 
     def _save(self, record: Record, data: bytes, lines: bytes) -> None:
         super()._save(record, data, lines)

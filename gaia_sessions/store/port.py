@@ -150,8 +150,8 @@ class StoreReader(Reader, Protocol):
     def ids(self) -> list[str]:
         """The ids under which a record stands, or something corrupt in its place, in no order. Reads no record."""
 
-    def find(self, alias: Alias) -> str | None:
-        """The id of the session whose record has exactly this ``alias``, by ``aliases_of``; None if no record has it.
+    def find(self, alias: Alias) -> Record | None:
+        """The record that has exactly this ``alias``, by ``aliases_of``; None if none has it.
 
         Of several it is the newest, by ``created_at`` and then by id: an agent that is woken after its work was
         finished begins another session, and its next events belong there.

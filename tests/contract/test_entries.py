@@ -12,6 +12,7 @@ from gaia_sessions.errors import TooLarge as RecordTooLarge
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.runs import agent_alias, delegation_alias
 from gaia_sessions.session.updates import Change
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,7 +184,7 @@ def test_a_session_is_found_by_its_keys_with_an_entry_as_without(store: Store, n
 
     store.change("agent-1", noted_as(2, join))
 
-    assert [store.find(delegation), store.find(agent)] == ["agent-1", "agent-1"]
+    assert [id_found(store, delegation), id_found(store, agent)] == ["agent-1", "agent-1"]
     assert journal(store) == [{"number": 1, "revision": 1}, {"number": 2, "revision": 2}]
 
 

@@ -6,6 +6,7 @@ import tracemalloc
 from typing import TYPE_CHECKING, Any, cast
 
 from gaia_sessions.session.runs import agent_alias, delegation_alias
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,14 +115,14 @@ def test_a_scan_holds_one_record_at_a_time(store: Store, new: New) -> None:
 
 
 def test_nothing_is_found_by_a_key_nobody_has(store: Store, new_with_run: New) -> None:
-    assert store.find(delegation_alias("host", "tool")) is None
+    assert id_found(store, delegation_alias("host", "tool")) is None
 
     store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"))
 
-    assert store.find(delegation_alias("host", "other")) is None
-    assert store.find(delegation_alias("other", "tool")) is None
-    assert store.find(delegation_alias("tool", "host")) is None
-    assert store.find(agent_alias("host", "tool")) is None
+    assert id_found(store, delegation_alias("host", "other")) is None
+    assert id_found(store, delegation_alias("other", "tool")) is None
+    assert id_found(store, delegation_alias("tool", "host")) is None
+    assert id_found(store, agent_alias("host", "tool")) is None
 
 
 def test_a_session_is_found_by_the_key_it_was_created_with(store: Store, new_with_run: New) -> None:
@@ -129,7 +130,7 @@ def test_a_session_is_found_by_the_key_it_was_created_with(store: Store, new_wit
 
     store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"))
 
-    assert store.find(alias) == "agent-1"
+    assert store.find(alias) == store.read("agent-1")
 
 
 def test_a_session_is_found_by_a_key_it_was_given_by_a_change(store: Store, new_with_run: New) -> None:
@@ -141,8 +142,8 @@ def test_a_session_is_found_by_a_key_it_was_given_by_a_change(store: Store, new_
 
     store.change("agent-1", join)
 
-    assert store.find(agent_alias("host", "child")) == "agent-1"
-    assert store.find(delegation_alias("host", "tool")) == "agent-1"
+    assert id_found(store, agent_alias("host", "child")) == "agent-1"
+    assert id_found(store, delegation_alias("host", "tool")) == "agent-1"
 
 
 def test_a_final_session_is_found_by_its_keys(store: Store, new_with_run: New) -> None:
@@ -151,7 +152,7 @@ def test_a_final_session_is_found_by_its_keys(store: Store, new_with_run: New) -
 
     store.change("agent-1", finished)
 
-    assert store.find(delegation_alias("host", "tool")) == "agent-1"
+    assert id_found(store, delegation_alias("host", "tool")) == "agent-1"
 
 
 def test_a_deleted_session_is_found_no_more(store: Store, new_with_run: New) -> None:
@@ -161,7 +162,7 @@ def test_a_deleted_session_is_found_no_more(store: Store, new_with_run: New) -> 
 
     store.delete("agent-1", agree)
 
-    assert [store.find(alias) for alias in aliases] == [None, None]
+    assert [id_found(store, alias) for alias in aliases] == [None, None]
 
 
 def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store: Store, new: New) -> None:
@@ -175,11 +176,11 @@ def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store:
 
     assert (len(kept["runs"]), kept["runs_dropped"]) == (50, 1)
     assert store.read("agent-1") == kept
-    assert store.find(delegation_alias("h", "t1")) == "agent-2"
-    assert {store.find(delegation_alias("h", f"t{number}")) for number in range(2, 52)} == {"agent-1"}
+    assert id_found(store, delegation_alias("h", "t1")) == "agent-2"
+    assert {id_found(store, delegation_alias("h", f"t{number}")) for number in range(2, 52)} == {"agent-1"}
     store.delete("agent-2", agree)
-    assert store.find(delegation_alias("h", "t1")) is None
-    assert store.find(agent_alias("h", "a")) == "agent-1"
+    assert id_found(store, delegation_alias("h", "t1")) is None
+    assert id_found(store, agent_alias("h", "a")) == "agent-1"
 
 
 def test_keys_are_distinguished_exactly_whatever_is_in_them(store: Store, new_with_run: New) -> None:
@@ -189,7 +190,7 @@ def test_keys_are_distinguished_exactly_whatever_is_in_them(store: Store, new_wi
         record = new_with_run(f"agent-{number}", host_session_id=one, tool_use_id=other)
         store.create(record)
 
-    found = [store.find(delegation_alias(one, other)) for one, other in keys]
+    found = [id_found(store, delegation_alias(one, other)) for one, other in keys]
 
     assert found == [f"agent-{number}" for number in range(len(keys))]
 
@@ -208,13 +209,13 @@ def test_of_several_sessions_with_one_key_the_newest_is_found_whichever_was_writ
 
     put_to_the_test(store)
 
-    assert store.find(alias) == "newer"
+    assert id_found(store, alias) == "newer"
     assert store.delete("newer", agree)
-    assert store.find(alias) == "older"
+    assert id_found(store, alias) == "older"
     assert store.delete("older", agree)
-    assert store.find(alias) == "oldest"
+    assert id_found(store, alias) == "oldest"
     assert store.delete("oldest", agree)
-    assert store.find(alias) is None
+    assert id_found(store, alias) is None
 
 
 def test_of_sessions_with_one_key_made_in_one_moment_the_same_one_is_found_always(
@@ -226,7 +227,7 @@ def test_of_sessions_with_one_key_made_in_one_moment_the_same_one_is_found_alway
 
     put_to_the_test(store)
 
-    assert store.find(alias) == "c"
+    assert id_found(store, alias) == "c"
 
 
 def test_a_key_that_was_given_to_another_session_is_found_there(
@@ -240,7 +241,7 @@ def test_a_key_that_was_given_to_another_session_is_found_there(
     store.change("later", lambda record: {**record, "runs": [{"run": 1, "host_session_id": "host"}]})
     put_to_the_test(store)
 
-    assert store.find(alias) == "first"
+    assert id_found(store, alias) == "first"
 
 
 def test_a_scan_for_a_conversation_leaves_out_no_open_session_that_its_end_concerns(

@@ -39,6 +39,7 @@ from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.usecases import cancellation, cleanup, sessions
 from tests.examples import examples
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -270,7 +271,7 @@ class Twins(RuleBasedStateMachine):
 
     @rule(host=st.sampled_from(HOSTS), tool=st.sampled_from(TOOLS), child=st.sampled_from(CHILDREN))
     def join_an_agent(self, host: str, tool: str, child: str) -> None:
-        agent_id = self.memory.find(delegation_alias(host, tool))
+        agent_id = id_found(self.memory, delegation_alias(host, tool))
 
         def join(record: Record) -> Change:
             joined: Record = {**record, "runs": [{**record["runs"][0], "host_agent_id": child}]}
@@ -308,7 +309,7 @@ class Twins(RuleBasedStateMachine):
     @rule(host=st.sampled_from(HOSTS), key=st.sampled_from([*TOOLS, *CHILDREN]))
     def find(self, host: str, key: str) -> None:
         kind = "agent" if key in CHILDREN else "delegation"
-        self.each(lambda store: store.find((kind, (host, key))))
+        self.each(lambda store: id_found(store, (kind, (host, key))))
 
     @rule(chosen=IDS)
     def read(self, chosen: str) -> None:

@@ -25,6 +25,7 @@ from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store import read_cancellation
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import EACH, OPERATIONS, SAMPLE, STRACE, command, message_lines, run
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -246,7 +247,7 @@ def _wrongly_found(store: FileStore) -> Iterator[str]:
     for agent_id, record in store.scan():
         if isinstance(record, SessionsError):
             continue
-        yield from (f"not by {alias}: {agent_id}" for alias in aliases_of(record) if store.find(alias) != agent_id)
+        yield from (f"not by {alias}: {agent_id}" for alias in aliases_of(record) if id_found(store, alias) != agent_id)
         for host_session_id in open_conversations(record):
             if agent_id not in dict(store.scan(active_only=True, host_session_id=host_session_id)):
                 yield f"not in {host_session_id}: {agent_id}"

@@ -17,6 +17,7 @@ from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.session.runs import aliases_of
 from gaia_sessions.store import reading
 from gaia_sessions.store.file_store import FileStore
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ def test_one_call_decodes_once_what_it_looks_up_reads_and_changes(root: str, dec
     store = one_call(root)
     [alias] = [alias for alias in aliases_of(store.read("one")) if "a" in alias[1]]
 
-    assert store.find(alias) == "one"
+    assert id_found(store, alias) == "one"
     assert store.read("one")["metadata"] == {"step": 1}
     assert store.change("one", step_on)["metadata"] == {"step": 2}
 

@@ -22,6 +22,7 @@ from gaia_sessions.session.updates import Change
 from gaia_sessions.store import locks
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,7 +205,7 @@ READS: dict[str, Callable[[FileStore], object]] = {
     "delete, missing": lambda store: refused(lambda: store.delete("missing", agree)),
     "scan": lambda store: list(store.scan()),
     "scan, active": lambda store: list(store.scan(active_only=True, agent_name="Explore")),
-    "find": lambda store: [store.find(ALIAS), store.find(delegation_alias("nobody", "knows"))],
+    "find": lambda store: [id_found(store, ALIAS), id_found(store, delegation_alias("nobody", "knows"))],
     "entries": lambda store: list(store.entries("one", "events.jsonl")),
     "deferred": lambda store: list(store.deferred()),
     "get_session": lambda store: gaia_sessions.get_session("one", root=store.root),
@@ -268,7 +269,7 @@ USES: dict[str, Callable[[FileStore, datetime], object]] = {
     "create": lambda store, now: store.create(new_record("one", "Explore", "-", {}, now)),
     "defer": lambda store, now: store.defer({"kind": "stop"}, now),
     "settle": lambda store, _: store.purge_trash(),
-    "find": lambda store, _: store.find(ALIAS),
+    "find": lambda store, _: id_found(store, ALIAS),
     "deferred": lambda store, _: list(store.deferred()),
 }
 

@@ -26,6 +26,7 @@ from gaia_sessions.store import index
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import boots
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -238,8 +239,8 @@ def test_whoever_is_killed_giving_a_session_another_key_leaves_it_findable_by_th
 
     assert store.read("one")["revision"] == 1
     assert f"host_key/delegation/{encode_key('host', 'tool/2')}/one" in hints(root)
-    assert store.find(ALIAS) == "one"
-    assert store.find(delegation_alias("host", "tool/2")) is None
+    assert id_found(store, ALIAS) == "one"
+    assert id_found(store, delegation_alias("host", "tool/2")) is None
 
 
 def test_an_entry_too_many_leads_to_nothing_that_is_not_there(root: str, store: FileStore, now: datetime) -> None:
@@ -262,7 +263,7 @@ def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
     before = hints(root)
 
     assert dict(store.scan(active_only=True, agent_name="Explore")) == {"one": for_host("one", now)}
-    assert store.find(ALIAS) == "one"
+    assert id_found(store, ALIAS) == "one"
     assert hints(root) == before
 
 
@@ -271,7 +272,7 @@ def test_without_any_index_readers_scan_and_make_none(root: str, store: FileStor
     shutil.rmtree(f"{root}/.index")
 
     assert dict(store.scan(active_only=True)) == {"one": for_host("one", now)}
-    assert store.find(ALIAS) == "one"
+    assert id_found(store, ALIAS) == "one"
     assert not Path(root, ".index").exists()
 
 
@@ -309,7 +310,7 @@ def test_a_key_that_leads_astray_is_looked_for_in_every_record_and_no_reader_cor
         Path(root, ".index", OF_ALIAS).with_name(name).touch()
     before = hints(root)
 
-    assert store.find(ALIAS) == "one"
+    assert id_found(store, ALIAS) == "one"
     assert hints(root) == before
 
 
@@ -321,7 +322,7 @@ def test_a_key_is_looked_for_in_every_record_where_its_folder_is_somebody_elses(
     shutil.rmtree(Path(root, ".index", planted))
     Path(root, ".index", planted).symlink_to(tmp_path)
 
-    assert store.find(ALIAS) == "one"
+    assert id_found(store, ALIAS) == "one"
 
 
 def test_a_final_session_is_found_by_its_key_alone(root: str, store: FileStore, now: datetime) -> None:
@@ -331,7 +332,7 @@ def test_a_final_session_is_found_by_its_key_alone(root: str, store: FileStore, 
     store.change("one", finished)
     Path(root, "other", "state.json").write_bytes(b"{")
 
-    assert store.find(delegation_alias("one", "1")) == "one"
+    assert id_found(store, delegation_alias("one", "1")) == "one"
     assert dict(store.scan(active_only=True, host_session_id="one")) == {}
     assert dict(store.scan(active_only=True, host_session_id="neither")) == {}
 
@@ -354,7 +355,8 @@ store = FileStore(sys.argv[1])
 with Directory.at(sys.argv[1]) as root:
     complete = index.is_complete(root)
 active = [agent_id for agent_id, _ in store.scan(active_only=True)]
-print(json.dumps([complete, active, store.find(delegation_alias("host", "tool/1"))]))
+found = store.find(delegation_alias("host", "tool/1"))
+print(json.dumps([complete, active, found and found["agent_id"]]))
 """
 
 
@@ -421,7 +423,7 @@ def test_an_event_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_
     deferred.apply_deferred(store, now, Config({}))
     ended = store.read("a")
     assert (ended["phase"], store.waiting()) == ("completed", [])
-    assert store.find(delegation_alias("host", "new")) not in (None, *"abcde")
+    assert id_found(store, delegation_alias("host", "new")) not in (None, *"abcde")
 
 
 class Pausing(FileStore):
@@ -474,7 +476,7 @@ def test_a_rebuild_without_the_time_for_all_sessions_completes_nothing_and_the_n
     first.ensure_index()
     assert (first.read_ids, is_complete(root)) == (["a", "b"], False)
     assert set(dict(store.scan(active_only=True))) == set("abcde")
-    assert store.find(delegation_alias("host", "e")) == "e"
+    assert id_found(store, delegation_alias("host", "e")) == "e"
 
     second.ensure_index()
     assert (second.read_ids, is_complete(root), hints(root)) == (["c", "d", "e"], True, right)
@@ -497,12 +499,12 @@ def test_one_look_at_all_sessions_answers_every_key_of_a_hooks_call_and_what_cam
     five_without_an_index(root, store, now)
     hook = OfHook(root, 99)
 
-    found = [hook.find(delegation_alias("host", key)) for key in ("a", "e", "x", "c")]
+    found = [id_found(hook, delegation_alias("host", key)) for key in ("a", "e", "x", "c")]
     assert (found, sorted(hook.read_ids)) == (["a", "e", None, "c"], list("abcde"))
 
     store.create(for_host("new", now))
     store.delete("c", agree)
-    found = [hook.find(ALIAS), hook.find(delegation_alias("host", "c"))]
+    found = [id_found(hook, ALIAS), id_found(hook, delegation_alias("host", "c"))]
     assert (found, is_complete(root), len(hook.read_ids)) == (["new", None], False, 5)
 
 
@@ -512,7 +514,7 @@ def test_a_hook_that_has_no_time_to_look_through_all_sessions_says_so_and_not_th
     five_without_an_index(root, store, now)
 
     with pytest.raises(StoreFailure, match="too many sessions"):
-        OfHook(root, 2).find(delegation_alias("host", "a"))
+        id_found(OfHook(root, 2), delegation_alias("host", "a"))
     with pytest.raises(StoreFailure, match="too many sessions"):
         list(OfHook(root, 2).scan(active_only=True))
 
@@ -535,7 +537,7 @@ def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(
 
     with Directory.at(root) as opened:
         assert index.is_complete(opened)
-    assert store.find(ALIAS) == "two"
+    assert id_found(store, ALIAS) == "two"
     assert set(dict(store.scan(active_only=True, host_session_id="host"))) == {"one", "two"}
 
 
@@ -556,7 +558,7 @@ def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, st
 
     with Directory.at(root) as opened:
         assert index.is_complete(opened)
-    assert (store.find(ALIAS), store.find(later)) == ("one", "one")
+    assert (id_found(store, ALIAS), id_found(store, later)) == ("one", "one")
     assert dict(store.scan(active_only=True)) == {"one": reopened}
     assert "one" in dict(store.scan(active_only=True, host_session_id="later"))
 
@@ -611,7 +613,7 @@ def test_a_sweep_rebuilds_the_index_whole(
 
     assert hints(root) == before
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"one", "two"}
-    assert store.find(ALIAS) == "one"
+    assert id_found(store, ALIAS) == "one"
     with Directory.at(root) as opened:
         assert index.is_complete(opened)
 

@@ -14,6 +14,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.overlay import Overlay
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
@@ -92,13 +93,13 @@ def test_only_the_events_that_were_given_wait(below: FileStore) -> None:
 
 
 def test_a_key_that_a_session_lost_above_leads_to_the_one_that_has_it_below(overlay: Overlay) -> None:
-    assert overlay.find(ALIAS) == "two"
+    assert id_found(overlay, ALIAS) == "two"
 
     overlay.change("two", without_runs)
-    assert overlay.find(ALIAS) == "one"
+    assert id_found(overlay, ALIAS) == "one"
 
     overlay.delete("one", lambda _found: True)
-    assert overlay.find(ALIAS) is None
+    assert id_found(overlay, ALIAS) is None
 
 
 def test_a_session_that_is_changed_during_a_scan_is_yielded_once_as_it_is_by_then(overlay: Overlay) -> None:

@@ -18,6 +18,7 @@ from gaia_sessions.store import atomic, index, locks
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import cleanup
+from tests.records import id_found
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
@@ -215,7 +216,10 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
             atomic.write_new(session, "state.json", encode(record), durable=False)
 
     assert store.read("two") == record
-    assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, store.find(ALIAS)) == ({"one", "two"}, "two")
+    assert ({agent_id for agent_id, _ in store.scan(active_only=True)}, id_found(store, ALIAS)) == (
+        {"one", "two"},
+        "two",
+    )
 
 
 def test_sweeping_twice_is_sweeping_once(root: str, store: FileStore) -> None:
