@@ -6,6 +6,7 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.config import Config
 from gaia_sessions.session.record import decode, encode, new_record
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 WHEN = "2026-01-08T18:04:00.000000Z"
+LIMITS = Config({}).limits
 
 
 def record_with(*runs: dict[str, Any], phase: str = "investigating", **changed: Any) -> Record:

@@ -60,7 +60,7 @@ class DefaultBudgets:
 
     __slots__ = ("main", "sub_agent")
 
-    def __init__(self, main: int = 200_000, sub_agent: int = 64_000) -> None:
+    def __init__(self, main: int, sub_agent: int) -> None:
         self.main = main
         self.sub_agent = sub_agent
 

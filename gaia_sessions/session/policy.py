@@ -6,14 +6,14 @@ the time of the agent's transcript are arguments.
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between, timedelta
+from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between
 from .phases import RESUMABLE, is_final, is_resumable
 from .runs import is_claimed, is_live
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from . import decision_types
     from .cancellation import Cancellation
@@ -29,9 +29,6 @@ RESUMABLE_REASON = "session_resumable"
 CANCELLED_REASON = "cancelled"
 _LIVE_RUN_CHECK = "no_live_run"
 
-_IDLE = timedelta(minutes=30)
-_QUIET = timedelta(minutes=10)
-
 
 class Limits:
     """The idle time and the number of errors under which work may be resumed; both must be strictly under the limit.
@@ -41,7 +38,7 @@ class Limits:
 
     __slots__ = ("idle", "max_errors", "quiet")
 
-    def __init__(self, idle: timedelta = _IDLE, max_errors: int = 3, quiet: timedelta = _QUIET) -> None:
+    def __init__(self, idle: timedelta, max_errors: int, quiet: timedelta) -> None:
         self.idle = idle
         self.max_errors = max_errors
         self.quiet = quiet

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.errors import StoreFailure
-from gaia_sessions.session.policy import Limits
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system import utc_now
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
+from tests.records import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +159,7 @@ def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
         return StoreFailure("read", "state.json", "I/O error") if agent_id == "below" else read(store, folder, agent_id)
 
     monkeypatch.setattr(FileStore, "_read_or_error", refused)
-    store, policy = FileStore(root, durable=False), CleanupPolicy(utc_now(), 24, Limits())
+    store, policy = FileStore(root, durable=False), CleanupPolicy(utc_now(), 24, LIMITS)
 
     report = cleanup(store, policy, dry_run=False)
 

@@ -29,7 +29,6 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import PHASES
-from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.session.transcript import after, message_rule, new_message
@@ -39,7 +38,7 @@ from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.usecases import cancellation, cleanup, sessions
 from tests.examples import examples
-from tests.records import id_found
+from tests.records import LIMITS, id_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -218,7 +217,7 @@ class Twins(RuleBasedStateMachine):
         now = self.now
 
         def act(store: Store) -> object:
-            report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, hours, Limits()), dry_run=dry_run)
+            report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, hours, LIMITS), dry_run=dry_run)
             return {**report, "removed": sorted(report["removed"]), "kept": sorted(report["kept"], key=str)}
 
         self.each(act)

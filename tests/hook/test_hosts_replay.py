@@ -22,14 +22,13 @@ from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.policy import Limits
 from gaia_sessions.session.runs import with_run
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.usecases.reconcile import reconcile
 from gaia_sessions.usecases.resume import read_and_decide
 from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, WITH_HOST, Life
-from tests.records import WHEN, record_with
+from tests.records import LIMITS, WHEN, record_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -340,7 +339,7 @@ def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
     assert (host, [verdict["verdict"] for verdict in alive["verdicts"]]) == (host, ["running"])
     assert (verdict["verdict"], verdict["closed"]) == ("lost", True)
     assert life.ends() == [("investigating", "lost", 0)]
-    decided = read_and_decide(store, utc_now(), record["agent_id"], Limits())[0]
+    decided = read_and_decide(store, utc_now(), record["agent_id"], LIMITS)[0]
     assert decided["should_resume"]
 
 
@@ -368,7 +367,7 @@ def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
         return with_run(record, run)
 
     store.change("agent-1", age)
-    assert (host, read_and_decide(store, utc_now(), "agent-1", Limits())[0]["reason"]) == (host, "running")
+    assert (host, read_and_decide(store, utc_now(), "agent-1", LIMITS)[0]["reason"]) == (host, "running")
 
     life.play([asked_to_resume(before, "agent-1", "another")])
     assert "end" not in store.read("agent-1")["runs"][1]

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_sessions.config import Config
 from gaia_sessions.session import policy
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES
-from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits
+from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON
 from gaia_sessions.session.record import decode, encode, new_record
+from tests.records import LIMITS
 
 if TYPE_CHECKING:
+    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
 
 NOW = datetime(2026, 1, 8, 18, 30, tzinfo=UTC)
@@ -91,7 +94,7 @@ def checks(**changed: tuple[bool, object, object]) -> list[dict[str, object]]:
 
 
 def test_a_session_that_meets_every_condition_may_be_resumed() -> None:
-    assert list(decide("agent-1", resumable(), NOW, Limits()).items()) == [
+    assert list(decide("agent-1", resumable(), NOW, LIMITS).items()) == [
         ("should_resume", True),
         ("reason", "session_resumable"),
         ("agent_id", "agent-1"),
@@ -154,11 +157,11 @@ def test_e7_a_cancelled_session_is_not_resumable_for_a_reason_of_its_own_before_
     """E7: also if it has ended by now, and whatever else would keep it from being resumed."""
     cancellation: Any = {"at": UNTIL, "reason": "no longer needed", "by": "agent-0"}
     for record in (resumable(), resumable(phase="abandoned", resume_ready=False), resumable(error_count=9)):
-        decision = decide("agent-1", record, NOW, Limits(), cancellation=cancellation)
+        decision = decide("agent-1", record, NOW, LIMITS, cancellation=cancellation)
         assert (decision["should_resume"], decision["reason"]) == (False, "cancelled")
         assert (decision["cancellation"], decision["advice"]) == (cancellation, ADVICE["cancelled"])
         assert decision["checks"][2] == {"name": "not_cancelled", "ok": False, "actual": UNTIL, "limit": None}
-    assert decide("agent-1", resumable(), NOW, Limits(), cancellation={})["reason"] == "cancelled"
+    assert decide("agent-1", resumable(), NOW, LIMITS, cancellation={})["reason"] == "cancelled"
 
 
 @pytest.mark.parametrize("reason", FAULTS)
@@ -166,7 +169,7 @@ def test_each_condition_alone_decides_with_its_own_reason(reason: str) -> None:
     changed, finding = FAULTS[reason]
     idle = {"clock_skew": 0.0, "expired": 1801.0}.get(reason, 600.0)
     also: dict[str, tuple[bool, object, object]] = {"expired": (True, 0.0, 1800.0)} if reason == "clock_skew" else {}
-    assert decide("agent-1", resumable(**changed), NOW, Limits()) == {
+    assert decide("agent-1", resumable(**changed), NOW, LIMITS) == {
         "should_resume": False,
         "reason": reason,
         "agent_id": "agent-1",
@@ -187,7 +190,7 @@ def test_of_many_reasons_the_first_in_the_order_is_given_and_all_are_shown(first
     changed = {key: value for reason in at_hand for key, value in FAULTS[reason][0].items()}
     if {"running", "claimed"} <= set(at_hand):
         changed["runs"] = [LIVE, CLAIMED]
-    decision = decide("agent-1", resumable(**changed), NOW, Limits())
+    decision = decide("agent-1", resumable(**changed), NOW, LIMITS)
     assert (decision["reason"], decision["checks"]) == (
         at_hand[0],
         checks(**{reason: FAULTS[reason][1] for reason in at_hand}),
@@ -201,12 +204,12 @@ def test_of_many_reasons_the_first_in_the_order_is_given_and_all_are_shown(first
 )
 def test_a_clock_ahead_has_its_place_in_the_order(earlier: dict[str, Any], reason: str) -> None:
     record = resumable(last_updated="2026-01-08T18:36:00Z", **earlier)
-    assert decide("agent-1", record, NOW, Limits())["reason"] == reason
+    assert decide("agent-1", record, NOW, LIMITS)["reason"] == reason
 
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_only_three_phases_may_be_resumed(phase: str) -> None:
-    decision = decide("agent-1", resumable(phase=phase), NOW, Limits())
+    decision = decide("agent-1", resumable(phase=phase), NOW, LIMITS)
     expected = "session_resumable" if phase in PHASES_TO_RESUME else "phase_not_resumable"
     assert (decision["should_resume"], decision["reason"], decision["phase"]) == (
         phase in PHASES_TO_RESUME,
@@ -231,7 +234,7 @@ def test_only_three_phases_may_be_resumed(phase: str) -> None:
     ],
 )
 def test_work_may_rest_strictly_under_30_minutes_and_lie_5_ahead(idle: timedelta, reason: str, seconds: float) -> None:
-    decision = decide("agent-1", resumable(idle), NOW, Limits())
+    decision = decide("agent-1", resumable(idle), NOW, LIMITS)
     assert (decision["should_resume"], decision["reason"], decision["idle_seconds"]) == (
         reason == "session_resumable",
         reason,
@@ -252,7 +255,7 @@ def test_work_may_rest_strictly_under_30_minutes_and_lie_5_ahead(idle: timedelta
     ],
 )
 def test_what_the_agent_wrote_is_activity_too(written: timedelta, reason: str, seconds: float) -> None:
-    decision = decide("agent-1", resumable(timedelta(minutes=45)), NOW, Limits(), written_at=NOW - written)
+    decision = decide("agent-1", resumable(timedelta(minutes=45)), NOW, LIMITS, written_at=NOW - written)
     until = format_time(NOW - written + timedelta(minutes=30)) if reason == "session_resumable" else None
     assert (decision["reason"], decision["idle_seconds"], decision["until"]) == (reason, seconds, until)
 
@@ -262,7 +265,7 @@ def test_what_the_agent_wrote_is_activity_too(written: timedelta, reason: str, s
     [(0, "session_resumable"), (2, "session_resumable"), (3, "too_many_errors"), (4, "too_many_errors")],
 )
 def test_work_may_fail_twice(errors: int, reason: str) -> None:
-    assert decide("agent-1", resumable(error_count=errors), NOW, Limits())["reason"] == reason
+    assert decide("agent-1", resumable(error_count=errors), NOW, LIMITS)["reason"] == reason
 
 
 @pytest.mark.parametrize(
@@ -281,7 +284,7 @@ def test_work_may_fail_twice(errors: int, reason: str) -> None:
 def test_work_that_somebody_does_or_is_about_to_do_is_not_resumed(
     runs: list[dict[str, Any]], reason: str, live: list[int], claimed: list[int]
 ) -> None:
-    decision = decide("agent-1", resumable(runs=runs), NOW, Limits())
+    decision = decide("agent-1", resumable(runs=runs), NOW, LIMITS)
     assert (decision["reason"], decision["checks"]) == (
         reason,
         checks(running=(not live, live, []), claimed=(not claimed, claimed, [])),
@@ -307,7 +310,7 @@ def test_a_run_whose_host_is_gone_is_in_nobodys_way(
 ) -> None:
     record = resumable(runs=runs)
     before = deepcopy(record)
-    assert decide("agent-1", record, NOW, Limits(), dead_runs=frozenset(gone)) == {
+    assert decide("agent-1", record, NOW, LIMITS, dead_runs=frozenset(gone)) == {
         "should_resume": reason == "session_resumable",
         "reason": reason,
         "agent_id": "agent-1",
@@ -323,16 +326,16 @@ def test_a_run_whose_host_is_gone_is_in_nobodys_way(
 @pytest.mark.parametrize("reason", [reason for reason in FAULTS if reason not in {"running", "claimed"}])
 def test_a_host_that_is_gone_makes_up_for_nothing_else(reason: str) -> None:
     record = resumable(**FAULTS[reason][0], runs=[LIVE])
-    assert decide("agent-1", record, NOW, Limits(), dead_runs=frozenset([1]))["reason"] == reason
+    assert decide("agent-1", record, NOW, LIMITS, dead_runs=frozenset([1]))["reason"] == reason
 
 
 @pytest.mark.parametrize(
     ("limits", "idle", "errors", "reason"),
     [
-        pytest.param(Limits(timedelta(minutes=60), 3), 59, 0, "session_resumable", id="rests longer"),
-        pytest.param(Limits(timedelta(minutes=5), 3), 5, 0, "expired", id="rests shorter"),
-        pytest.param(Limits(max_errors=10), 1, 9, "session_resumable", id="fails oftener"),
-        pytest.param(Limits(max_errors=1), 1, 1, "too_many_errors", id="fails never"),
+        pytest.param(Config({"idle_minutes": 60}).limits, 59, 0, "session_resumable", id="rests longer"),
+        pytest.param(Config({"idle_minutes": 5}).limits, 5, 0, "expired", id="rests shorter"),
+        pytest.param(Config({"max_errors": 10}).limits, 1, 9, "session_resumable", id="fails oftener"),
+        pytest.param(Config({"max_errors": 1}).limits, 1, 1, "too_many_errors", id="fails never"),
     ],
 )
 def test_the_limits_are_what_the_caller_says(limits: Limits, idle: int, errors: int, reason: str) -> None:
@@ -346,18 +349,18 @@ def test_the_limits_are_what_the_caller_says(limits: Limits, idle: int, errors: 
 
 
 def test_the_limits_are_30_minutes_and_3_errors_unless_said_otherwise() -> None:
-    limits = Limits()
+    limits = LIMITS
     assert (limits.idle, limits.max_errors) == (timedelta(minutes=30), 3)
 
 
 def test_the_users_own_times_without_a_fraction_are_judged_the_same() -> None:
     record = resumable(last_updated="2026-01-08T19:10:15+01:00")
-    assert decide("agent-1", record, NOW, Limits())["idle_seconds"] == 1185.0
+    assert decide("agent-1", record, NOW, LIMITS)["idle_seconds"] == 1185.0
 
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_of_a_session_that_has_ended_it_is_not_said_from_where_it_could_be_resumed(phase: str) -> None:
-    advice = decide("agent-1", resumable(phase=phase, resume_ready=False), NOW, Limits())["advice"]
+    advice = decide("agent-1", resumable(phase=phase, resume_ready=False), NOW, LIMITS)["advice"]
     if phase in OUTCOMES:
         assert advice == "start new work: this session has ended"
     elif phase not in PHASES_TO_RESUME:
@@ -365,7 +368,7 @@ def test_of_a_session_that_has_ended_it_is_not_said_from_where_it_could_be_resum
 
 
 def test_an_advice_that_names_a_command_names_it_whole() -> None:
-    named = [decide("agent-1", resumable(**FAULTS[reason][0]), NOW, Limits()) for reason in ("not_ready", "clock_skew")]
+    named = [decide("agent-1", resumable(**FAULTS[reason][0]), NOW, LIMITS) for reason in ("not_ready", "clock_skew")]
     assert [decision["advice"] for decision in named] == [
         "start new work, or allow resuming again: gaia-sessions update agent-1 --resume-ready",
         "once the clock is right, an update sets the last activity: gaia-sessions update agent-1",
@@ -394,7 +397,7 @@ def test_a_session_is_resumed_exactly_when_all_conditions_hold(
 ) -> None:
     record = resumable(timedelta(seconds=idle), phase=phase, resume_ready=ready, error_count=errors, runs=runs)
     before = deepcopy(record)
-    decision = decide("agent-1", record, NOW, Limits(), dead_runs=gone)
+    decision = decide("agent-1", record, NOW, LIMITS, dead_runs=gone)
     unended = {"started_at" in run: run["run"] not in gone for run in runs if run != ENDED}
     fails = {
         "phase_not_resumable": phase not in PHASES_TO_RESUME,
@@ -414,12 +417,12 @@ def test_a_session_is_resumed_exactly_when_all_conditions_hold(
 
 def test_a_denial_keeps_nobody_from_going_on_but_not_as_was_planned() -> None:
     denial = {"message": "too dear", "timestamp": "2026-01-08T18:00:00.000000Z"}
-    plain = decide("agent-1", resumable(), NOW, Limits())
+    plain = decide("agent-1", resumable(), NOW, LIMITS)
 
-    assert decide("agent-1", resumable(denial=denial), NOW, Limits()) == {
+    assert decide("agent-1", resumable(denial=denial), NOW, LIMITS) == {
         **plain,
         "denial": denial,
         "advice": "go on another way: what it waited for was denied: too dear",
     }
     tired = resumable(timedelta(minutes=31), denial=denial)
-    assert decide("agent-1", tired, NOW, Limits())["advice"] == ADVICE["expired"]
+    assert decide("agent-1", tired, NOW, LIMITS)["advice"] == ADVICE["expired"]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.config import Config
 from gaia_sessions.errors import well_formed
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session import report as reports
-from gaia_sessions.session.budget import DefaultBudgets
 from gaia_sessions.session.report import Findings, Report, is_over, report, status_of
 from gaia_sessions.session.schema import ENDS, INTERRUPTED
 from tests.records import START, WHEN, record_with
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
 LATER = START + timedelta(seconds=90.7)
-DEFAULTS = DefaultBudgets()
+DEFAULTS = Config({}).budgets
 AT_WORK: dict[str, Any] = {"run": 1, "host": "claude-code", "started_at": WHEN}
 STOPPED: dict[str, Any] = {**AT_WORK, "ended_at": WHEN, "end": "stopped", "last_message": "42."}
 

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest.parents import with_parent_known
-from gaia_sessions.session.policy import Limits
 from gaia_sessions.store import read_cancellation
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases import cancellation, cleanup, listing, sessions, tree
 from gaia_sessions.usecases.reconcile import reconcile
-from tests.records import START, record_with
+from tests.records import LIMITS, START, record_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -164,10 +163,10 @@ def put(store: Store, number: int, **changed: Any) -> None:
 
 LATER = START + timedelta(days=30)
 PASSES: dict[str, Callable[[Store], object]] = {
-    "list": lambda store: list(listing.list_sessions(store, listing.Filter(), LATER, Limits())),
-    "tree": lambda store: tree.session_tree(store, listing.Filter(), LATER, Limits()),
+    "list": lambda store: list(listing.list_sessions(store, listing.Filter(), LATER, LIMITS)),
+    "tree": lambda store: tree.session_tree(store, listing.Filter(), LATER, LIMITS),
     "reconcile": lambda store: reconcile(store, LATER, dry_run=True),
-    "cleanup": lambda store: cleanup.cleanup(store, cleanup.CleanupPolicy(LATER, 1, Limits()), dry_run=True),
+    "cleanup": lambda store: cleanup.cleanup(store, cleanup.CleanupPolicy(LATER, 1, LIMITS), dry_run=True),
 }
 
 

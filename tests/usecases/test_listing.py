@@ -9,16 +9,16 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import BadArgument, SessionNotFound
-from gaia_sessions.session.policy import Limits, decide
+from gaia_sessions.session.policy import decide
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.listing import Filter, list_sessions
-from tests.records import START, WHEN, record_with
+from tests.records import LIMITS, START, WHEN, record_with
 
 LATER = datetime(2026, 1, 8, 18, 20, tzinfo=UTC)
 
 
 def listed(store: FileStore, now: datetime, **wanted: Any) -> list[Any]:
-    return list(list_sessions(store, Filter(**wanted), now, Limits()))
+    return list(list_sessions(store, Filter(**wanted), now, LIMITS))
 
 
 @pytest.fixture
@@ -80,11 +80,11 @@ def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no(store
     [line] = listed(store, LATER)
     until = datetime.fromisoformat(line["resume"]["until"])
     tick = timedelta(microseconds=1)
-    assert decide("agent-1", record, until - tick, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None)[
+    assert decide("agent-1", record, until - tick, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)[
         "should_resume"
     ]
     assert (
-        decide("agent-1", record, until, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None)["reason"]
+        decide("agent-1", record, until, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)["reason"]
         == "expired"
     )
 

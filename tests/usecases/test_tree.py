@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.session.clock import format_time, timedelta
-from gaia_sessions.session.policy import Limits
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases.listing import Filter, list_sessions
 from gaia_sessions.usecases.tree import session_tree
-from tests.records import START, record_with
+from tests.records import LIMITS, START, record_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +34,7 @@ def below(parent_id: str) -> dict[str, Any]:
 def shown(store: MemoryStore, limit: int | None = None, **wanted: Any) -> list[str]:
     """A line for each session: indented by its level, with whatever the tree says of it in brackets."""
     lines = []
-    for level, line in session_tree(store, Filter(**wanted), START, Limits(), limit):
+    for level, line in session_tree(store, Filter(**wanted), START, LIMITS, limit):
         said = [line["status"]] if "problem" in line else filter(None, [line.get("parent_status")])
         notes = [*said, *([] if line.get("selected", True) else ["not selected"])]
         lines.append("  " * level + line["agent_id"] + (f" ({', '.join(notes)})" if notes else ""))
@@ -122,9 +121,9 @@ def test_a_line_of_parents_may_be_as_long_as_it_likes(store: MemoryStore) -> Non
     for number in range(1, len(ids)):
         put(store, ids[number], **below(ids[number - 1]))
 
-    levels = [level for level, _ in session_tree(store, Filter(), START, Limits())]
+    levels = [level for level, _ in session_tree(store, Filter(), START, LIMITS)]
     assert levels == list(range(len(ids)))
-    only_last = session_tree(store, Filter(since=START), START, Limits(), limit=1)
+    only_last = session_tree(store, Filter(since=START), START, LIMITS, limit=1)
     assert len(only_last) == 1 + int(only_last[-1][1]["agent_id"].removeprefix("s-"))
 
 
@@ -150,8 +149,8 @@ def test_every_session_is_there_once_below_its_parent_whatever_parents_are(
         put(store, agent_id, age, phase="completed" if agent_id in final else "executing", **above)
 
     for wanted in (Filter(), Filter(active_only=True)):
-        tree = session_tree(store, wanted, START, Limits())
+        tree = session_tree(store, wanted, START, LIMITS)
         assert_each_is_below_its_parent(tree, parents)
         selected = sorted(line["agent_id"] for _, line in tree if line.get("selected", True))
-        assert selected == sorted(line["agent_id"] for line in list_sessions(store, wanted, START, Limits()))
+        assert selected == sorted(line["agent_id"] for line in list_sessions(store, wanted, START, LIMITS))
         assert len({line["agent_id"] for _, line in tree}) == len(tree)

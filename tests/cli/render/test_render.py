@@ -28,13 +28,15 @@ from gaia_sessions.cli.render.words import (
     short_ago,
 )
 from gaia_sessions.cli.render.wrapped import wrap_line
+from gaia_sessions.config import Config
 from gaia_sessions.errors import plural
-from gaia_sessions.session.budget import DefaultBudgets, usage_of
+from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide, decide_without_record
+from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, decide, decide_without_record
 from gaia_sessions.session.record import new_record
 from gaia_sessions.usecases.listing import summarize
 from gaia_sessions.usecases.showing import View
+from tests.records import LIMITS
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = format_time(NOW)
@@ -54,11 +56,11 @@ def record(**changed: Any) -> Any:
 
 
 def decided(of: Any, now: datetime) -> Any:
-    return decide("agent-1", of, now, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None)
+    return decide("agent-1", of, now, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)
 
 
 def viewed(of: Any, now: datetime) -> View:
-    return View(of, decided(of, now), None, usage_of(of, now, DefaultBudgets()), None, [])
+    return View(of, decided(of, now), None, usage_of(of, now, Config({}).budgets), None, [])
 
 
 def summarized(of: Any, now: datetime) -> Any:
@@ -374,9 +376,7 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     if reason in FAILING:
         cancelled: Any = {"at": IN_AN_HOUR} if reason == "cancelled" else None
         found = record(**(RESTING | FAILING[reason]))
-        decision = decide(
-            "agent-1", found, NOW, Limits(), dead_runs=frozenset(), cancellation=cancelled, written_at=None
-        )
+        decision = decide("agent-1", found, NOW, LIMITS, dead_runs=frozenset(), cancellation=cancelled, written_at=None)
     else:
         decision = decide_without_record("agent-1", "line 1\x1b: not JSON" if reason == "corrupt" else None)
 
@@ -385,7 +385,7 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
 
 def test_of_work_that_has_ended_it_says_how() -> None:
     ended = decide(
-        "agent-1", record(phase="failed"), NOW, Limits(), dead_runs=frozenset(), cancellation=None, written_at=None
+        "agent-1", record(phase="failed"), NOW, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None
     )
     assert list(decisions.decision_lines(ended)) == [
         "no: agent-1 has ended: it is failed (phase_not_resumable)",
