@@ -158,6 +158,17 @@ def test_importing_the_package_imports_nothing_and_using_it_imports_the_api_alon
     assert {found.name.rpartition(".")[0] for found in imports_of("__init__.py")} == {f"{PACKAGE}.api"}
 
 
+def test_a_command_asks_for_what_is_done_with_sessions_by_the_one_object_alone() -> None:
+    others = ("cli/render/", "cli/main.py")  # which needs no more than names, and which logs a bug
+    commands = [file for file in FILES if file.startswith("cli/") and not file.startswith(others)]
+    beside = {f"{PACKAGE}.{room}" for room in ("store", "ingest", "usecases")}
+
+    def found_beside(file: str) -> list[Import]:
+        return [found for found in imports_of(file) if ".".join(found.name.split(".")[:2]) in beside]
+
+    assert found_in(commands, found_beside) == {}
+
+
 def test_a_third_party_is_imported_in_one_place_only() -> None:
     def elsewhere(file: str) -> list[Import]:
         known = {PACKAGE, *sys.stdlib_module_names}

@@ -29,17 +29,16 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 
 
 class CancellationToken:
-    """Whether a session, or a piece of work in memory, is cancelled.
+    """Whether a session, or a piece of work in memory, is [cancelled](policy.md#cancellation).
 
     With ``agent_id`` it is the session's: whoever cancels that session, or with everything below it one above it, in
     any process, cancels the token; each look costs a look at one file for the session and for each one above it, and
-    one more for the topmost.
-    Without ``agent_id`` it is in memory only. ``parent`` is a token that cancels this one too. ``root`` is as in
-    ``Sessions``. Safe to use from several threads.
+    one more for the topmost. Without ``agent_id`` it is in memory only. ``parent`` is a token that cancels this one
+    too. ``root`` is as in ``Sessions``. A token that was seen cancelled stays so. Safe to use from several threads.
 
-    A copy of it is the token itself. Pickled, it keeps the sessions that cancel it, and its cancellation if there is
-    one by then; what becomes of tokens in memory afterwards stays in this process. A token that no session can cancel
-    is not pickled: that raises ``TypeError``.
+    A copy of it is the token itself. Pickled for another process (``multiprocessing`` by spawn or forkserver), it keeps
+    the sessions that cancel it, and its cancellation if there is one by then; what becomes of tokens in memory
+    afterwards stays in this process. A token that no session can cancel is not pickled: that raises ``TypeError``.
     """
 
     def __init__(
@@ -54,8 +53,8 @@ class CancellationToken:
     def cancellation(self) -> Cancellation | None:
         """Why it is cancelled: ``{at?, reason?, by?}``; None if it is not. Raises what ``is_cancelled`` raises.
 
-        While the system refuses to say so, for want of file descriptors for example, it is cancelled, and the reason
-        says why.
+        ``by`` is the session above whose cancellation it is. While the system refuses to say so, for want of file
+        descriptors for example, it is cancelled, and the reason says why.
         """
         return self._link.cancellation()
 

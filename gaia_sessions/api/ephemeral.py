@@ -33,8 +33,9 @@ class EphemeralSession:
     """The session of an agent that this program runs, created here; ``open`` has one that exists.
 
     ``max_tokens`` is its budget: None takes that of the settings, 64,000 for a sub-agent and 200,000 without a
-    ``parent``. ``parent`` is the session that it is created below, or its id: if that is cancelled, so is this one, and
-    ``cancellation_token`` says so. ``memory`` has its messages and todos. Raises what ``Sessions.create`` raises.
+    ``parent``. ``parent`` is the session that it is created below, or its id: if that is cancelled, so is this one.
+    ``agent_id`` is its id, ``started_at`` the time of its creation, ``memory`` [its memory](#its-memory) and
+    ``cancellation_token`` [its token](#cancellation-tokens). Raises what ``Sessions.create`` raises.
 
     As a context manager it ends the work that is not final yet: as ``completed``; as ``failed`` with the exception that
     leaves the block; as ``abandoned`` if that is no failure (``KeyboardInterrupt``, ``SystemExit``, a task that is

@@ -53,9 +53,21 @@ DEFAULT_HOURS = 24.0
 
 
 class Sessions:
-    """The sessions of ``root``; None means the one that the command line would find from here.
+    """The sessions of one directory, to be read and changed.
 
-    ``flags`` are settings that take precedence over all others.
+    ``root`` is that directory; without it, it is found as [on the command
+    line](store.md#where-sessions-are-stored). ``flags`` are [settings](operations.md#settings) that take precedence
+    over all others, for example ``{"lock_timeout": 2}``. It can be copied and pickled; where it arrives, the settings
+    of that place hold.
+
+    When a method that writes returns, the change is durable. Methods that only read create nothing. Records are dicts
+    with the keys of [`state.json`](store.md#the-record), and values: changing one changes nothing on disk. To write
+    only if nobody else has written since, pass ``if_revision=record["revision"]`` to ``update``. Times without an
+    offset are UTC, and texts are times as records have them. A key with a ``?`` may be absent.
+
+    Every method may raise [errors](#errors): ``InvalidId``, ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``;
+    those that write ``NewerSchema``, ``TooLarge``, ``LockTimeout`` and ``DurabilityUnknown`` too. What else one raises
+    stands with it.
     """
 
     __slots__ = ("_store", "config", "root")

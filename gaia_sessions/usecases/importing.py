@@ -199,8 +199,3 @@ def _as_imported(record: Record, cancellation: Cancellation | None, directory: s
     if cancellation is not None and is_open(record):
         record = abandoned(record, cancellation)
     return with_next_revision({**record, "imported_from": well_formed(directory)})
-
-
-def is_empty(report: Imported) -> bool:
-    """Whether the directories had no session at all."""
-    return not (report["imported"] or report["already_there"] or report["failed"])

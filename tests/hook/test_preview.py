@@ -60,7 +60,8 @@ def test_an_agent_whose_start_still_waits_is_listed_as_at_work(host: Host) -> No
 
     assert (line["phase"], line["running"], line["resume"]["reason"]) == ("investigating", True, "running")
     assert listed(host, phases=["initializing"]) == {}
-    assert gaia_sessions.get_session(agent_id, root=str(host.root)) == host.record()
+    sessions = Sessions(str(host.root))
+    assert (sessions.get(agent_id), sessions.show(agent_id)["phase"]) == (host.record(), "investigating")
     assert host.record()["phase"] == "initializing"
     assert host.tree(host.root) == before
 

@@ -6,7 +6,6 @@ Owns the wording of those reports.
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
-from gaia_sessions.usecases.importing import is_empty
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS
 
 from .words import age, safe
@@ -74,7 +73,7 @@ def cleanup_lines(report: Report) -> Iterator[str]:
 def import_lines(report: Imported) -> Iterator[str]:
     """What was imported, or would be; then what is here already."""
     directories, root = safe(", ".join(report["directories"]), _LONGEST), safe(report["root"], _LONGEST)
-    if is_empty(report):
+    if not (report["imported"] or report["already_there"] or report["failed"]):
         yield f"nothing to import: no folder in {directories} contains a state.json"
         return
     verb = "would import" if report["dry_run"] else "imported"

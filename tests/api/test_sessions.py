@@ -1,0 +1,70 @@
+"""The one object for programs, and the functions that stayed beside it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions import Sessions
+from gaia_sessions.errors import SessionNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FUNCTIONS = {
+    "create_session": "create",
+    "update_state": "update",
+    "should_resume": "should_resume",
+    "get_session": "get",
+    "finalize_session": "finalize",
+    "explain_resume": "explain_resume",
+    "list_sessions": "list",
+    "cleanup_sessions": "cleanup",
+}
+
+
+def test_the_public_names_are_three_classes_and_the_eight_functions() -> None:
+    assert sorted(gaia_sessions.__all__) == sorted(["CancellationToken", "EphemeralSession", "Sessions", *FUNCTIONS])
+    assert {name: getattr(gaia_sessions, name).__name__ for name in gaia_sessions.__all__} == {
+        name: name for name in gaia_sessions.__all__
+    }
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_takes_what_its_method_takes_and_a_root(name: str) -> None:
+    def arguments(of: Callable[..., object]) -> dict[str, object]:
+        return {one.name: (one.kind, one.default) for one in inspect.signature(of).parameters.values()}
+
+    root = {"root": (inspect.Parameter.KEYWORD_ONLY, None)}
+    method = arguments(getattr(Sessions(), FUNCTIONS[name]))
+    assert arguments(getattr(gaia_sessions, name)) == method | root
+
+
+def test_what_is_not_there_is_none_for_get_and_an_error_for_all_others(root: str) -> None:
+    sessions = Sessions(root)
+    assert sessions.get("agent-1") is None
+    for method in (sessions.show, sessions.update, sessions.usage, sessions.todos, sessions.report, sessions.events):
+        with pytest.raises(SessionNotFound):
+            method("agent-1")
+
+
+def test_show_is_what_the_command_prints_for_programs(root: str) -> None:
+    sessions = Sessions(root)
+    above = sessions.create("planner")
+    below = sessions.create("scribe", parent_id=above)
+    sessions.update(above, "approval", {"plan": "three steps"})
+    sessions.cancel(above, "enough", only=True)
+
+    words = [sys.executable, "-m", "gaia_sessions", "show", above, "--json", "--root", root]
+    printed = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+
+    shown = sessions.show(above)
+    assert printed == shown
+    assert (shown["metadata"], shown["children"]) == ({"plan": "three steps"}, [below])
+    assert (shown["resume"]["reason"], shown["cancellation"]["reason"]) == ("cancelled", "enough")
