@@ -449,11 +449,12 @@ def test_a_key_that_is_added_to_the_table_is_in_all_that_is_made_of_it(tmp_path:
     """In a copy, which nothing but the script changes afterwards; one key is a time, the other an object of its own."""
     for name in ("gaia_sessions", "scripts", "docs"):
         shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    table = tmp_path / "gaia_sessions" / "session" / "record_types.py"
-    before, record, after = table.read_text("utf-8").partition("class _EveryRecord(TypedDict):")
+    table = tmp_path / "gaia_sessions" / "session" / "shapes.py"
+    before, record, keys = table.read_text("utf-8").partition("class _EveryRecord(TypedDict):")
+    every, first, rest = keys.partition("    history_dropped:")
     probe = 'class Probe(TypedDict):\n    """P."""\n\n    name: str\n    tries: NotRequired[Number]\n\n\n'
-    keys = '    probed_at: Annotated[Time, "When, [see](x.md)."]\n    probes: list[Probe]\n'
-    table.write_text(before + probe + record + after + keys, "utf-8")
+    added = '    probed_at: Annotated[Time, "When, [see](x.md)."]\n    probes: list[Probe]\n'
+    table.write_text(before + probe + record + every + added + first + rest, "utf-8")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
 
     subprocess.run([sys.executable, tmp_path / "scripts" / "render_models"], env=environment, check=True)

@@ -107,8 +107,8 @@ class Run(RunModel, frozen=True):
     transcript_path: str | None = Field(default=None, description="The transcript of its agent, a file of the host.")
     model: str | None = Field(default=None, description="The model that its host named.")
     worktree: Worktree | None = Field(default=None, description="The worktree that its host made for the agent, if it was still there at the end.")
-    usage: Usage | None = Field(default=None, description="As its host reported it when the agent was done; Claude Code reports the tokens of the last request only.")
-    consumed: Usage | None = Field(default=None, description="The sum over all its requests: from the transcript of Claude Code, or as Qwen Code adds it up.")
+    usage: Usage | None = Field(default=None, description="As its host reported it when the agent was done.")
+    consumed: Usage | None = Field(default=None, description="The sum over all its requests.")
 
 
 class Tools(StrictModel, frozen=True):

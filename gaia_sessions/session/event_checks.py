@@ -1,7 +1,6 @@
 """The checks of an event that was read back from the inbox.
 
-Owns which fields an event of each kind must have, and what each field may hold; ``events`` has the same fields as a
-type. Loaded only where an event waits.
+Owns which fields an event of each kind must have. Loaded only where an event waits.
 """
 
 from __future__ import annotations
@@ -29,44 +28,66 @@ from .events import (
 from .phases import MARKER_PHASES, OUTCOMES
 from .schema import INTERRUPTIONS, check_host_process, check_usage, check_workflow, check_worktree
 
-_string_keys = (
-    "host",
-    "host_session_id",
-    "host_agent_id",
-    "tool_use_id",
-    "parent_host_agent_id",
-    "parent_id",
-    "agent_id",
-    "agent_name",
-    "purpose",
-    "transcript_path",
-    "last_message",
-    "marker_id",
-    "briefed_id",
-    "key_file",
-    "key_name",
-    "summary",
-    "error",
-    "tool_name",
-    "call",
-    "source",
-    "model",
-)
+_check_event_kind = one_of(KINDS)
+_check_interruption = one_of(INTERRUPTIONS)
+_check_marker_phase = one_of(MARKER_PHASES)
+_check_outcome = one_of(OUTCOMES)
+_check_part = object_with({"kind": check_string}, {})
 
+# Made by scripts/render_models of shapes.py: never change it by hand.
 check_event = object_with(
-    {"kind": one_of(KINDS), "at": check_time},
-    dict.fromkeys(_string_keys, check_string)
-    | dict.fromkeys(
-        ("background", "has_message", "after_block", "launch", "interrupted", "writes", "tracked"), check_flag
-    )
-    | dict.fromkeys(("was_running", "key_pending", "reused_id", "unannounced", "outcome_assumed"), check_flag)
-    | dict.fromkeys(("resume", "mentioned", "running"), array_of(check_string))
-    | {"marker_phase": one_of(MARKER_PHASES), "outcome": one_of(OUTCOMES), "host_process": check_host_process}
-    | {"workflow": check_workflow, "worktree": check_worktree, "usage": check_usage, "consumed": check_usage}
-    | {"events": array_of(object_with({"kind": check_string}, {}))}
-    | {"interruption": one_of(INTERRUPTIONS), "interrupted_at": check_time, "paused_until": check_time},
+    {"kind": _check_event_kind, "at": check_time},
+    {
+        "host": check_string,
+        "host_session_id": check_string,
+        "host_agent_id": check_string,
+        "tool_use_id": check_string,
+        "parent_host_agent_id": check_string,
+        "parent_id": check_string,
+        "workflow": check_workflow,
+        "key_file": check_string,
+        "key_name": check_string,
+        "host_process": check_host_process,
+        "agent_id": check_string,
+        "agent_name": check_string,
+        "purpose": check_string,
+        "background": check_flag,
+        "unannounced": check_flag,
+        "resume": array_of(check_string),
+        "mentioned": array_of(check_string),
+        "transcript_path": check_string,
+        "last_message": check_string,
+        "marker_phase": _check_marker_phase,
+        "marker_id": check_string,
+        "briefed_id": check_string,
+        "has_message": check_flag,
+        "after_block": check_flag,
+        "launch": check_flag,
+        "interrupted": check_flag,
+        "interruption": _check_interruption,
+        "interrupted_at": check_time,
+        "paused_until": check_time,
+        "was_running": check_flag,
+        "key_pending": check_flag,
+        "reused_id": check_flag,
+        "running": array_of(check_string),
+        "source": check_string,
+        "outcome": _check_outcome,
+        "outcome_assumed": check_flag,
+        "events": array_of(_check_part),
+        "summary": check_string,
+        "error": check_string,
+        "tool_name": check_string,
+        "call": check_string,
+        "writes": check_flag,
+        "tracked": check_flag,
+        "usage": check_usage,
+        "consumed": check_usage,
+        "model": check_string,
+        "worktree": check_worktree,
+    },
 )
-"""Returns for an event; raises ``InvalidInput``, which names the first bad key, for anything else."""
+# The end of what scripts/render_models makes.
 
 REQUIRED_FIELDS = {
     DELEGATE: ("host", "host_session_id", "tool_use_id", "agent_name", "purpose"),

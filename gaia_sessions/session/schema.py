@@ -1,6 +1,6 @@
 """The checks of a record, with as few instructions as a hook may spend: each key by itself, then runs and times.
 
-The checks of the keys are made of ``record_types``, which describes each. Unknown keys are kept, and never looked at.
+The checks of the keys are made of ``shapes``, which describes each. Unknown keys are kept, and never looked at.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from .phases import PHASES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import record_types
+    from . import shapes
 
-    Compaction = record_types.Compaction
-    Denial = record_types.Denial
-    HostProcess = record_types.HostProcess
-    LastError = record_types.LastError
-    Move = record_types.Move
-    Record = record_types.Record
-    Run = record_types.Run
-    Todo = record_types.Todo
-    Tools = record_types.Tools
-    Usage = record_types.Usage
-    Waiting = record_types.Waiting
-    Workflow = record_types.Workflow
-    Worktree = record_types.Worktree
+    Compaction = shapes.Compaction
+    Denial = shapes.Denial
+    HostProcess = shapes.HostProcess
+    LastError = shapes.LastError
+    Move = shapes.Move
+    Record = shapes.Record
+    Run = shapes.Run
+    Todo = shapes.Todo
+    Tools = shapes.Tools
+    Usage = shapes.Usage
+    Waiting = shapes.Waiting
+    Workflow = shapes.Workflow
+    Worktree = shapes.Worktree
 
 
 KILLED = "killed"
@@ -80,7 +80,7 @@ _check_end = one_of(ENDS)
 _check_interruption = one_of(INTERRUPTIONS)
 _check_todo_status = one_of(TODO_STATUSES)
 
-# Made by scripts/render_models of record_types.py: never change it by hand.
+# Made by scripts/render_models of shapes.py: never change it by hand.
 check_move = object_with({"from_phase": _check_phase, "to_phase": _check_phase, "timestamp": check_time}, {})
 check_last_error = object_with({"message": check_string, "timestamp": check_time}, {})
 check_denial = object_with({"message": check_string, "timestamp": check_time}, {})

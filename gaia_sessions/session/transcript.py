@@ -1,7 +1,7 @@
 """The messages of a transcript: what a message is, how many bytes of it fit, and what the record says of them.
 
-Owns the shape and the checks of a message, its line in the file, and the limits of a line and of a commit. A message
-gets its number and its turn from the store, under the lock of the session. Pure.
+Owns the checks of a message, its line in the file, and the limits of a line and of a commit. A message gets its number
+and its turn from the store, under the lock of the session. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 
-from .checks import check_flag, check_string, check_time, integer_from, is_integer, object_with, one_of
+from .checks import check_count, check_flag, check_number, check_string, check_time, is_integer, object_with, one_of
 from .clock import format_time
 from .updates import check_open, with_activity
 
@@ -17,30 +17,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
-    from typing import NotRequired, TypedDict
 
+    from . import shapes
     from .requests import PureRule
     from .schema import Record
 
-    class NewMessage(TypedDict):
-        """A message that is to be added. timestamp: when it was made. tokens: how many its content has.
-
-        charged: whether they count against the budget.
-        """
-
-        role: str
-        content: str
-        timestamp: str
-        tool_name: NotRequired[str]
-        tool_call_id: NotRequired[str]
-        tokens: NotRequired[int]
-        charged: NotRequired[bool]
-
-    class Message(NewMessage):
-        """A message as it is stored. seq: its number, from 1. turn: how many turns were complete before it, plus 1."""
-
-        seq: int
-        turn: int
+    Message = shapes.Message
+    NewMessage = shapes.NewMessage
 
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -52,16 +35,14 @@ LINE_LIMIT = strict.DOCUMENT_LIMIT
 COMMIT_LIMIT = 64 << 20
 """How many bytes of lines may be added at once."""
 
-_check_message = object_with(
-    {
-        "seq": integer_from(1),
-        "turn": integer_from(1),
-        "role": one_of(ROLES),
-        "content": check_string,
-        "timestamp": check_time,
-    },
-    {"tool_name": check_string, "tool_call_id": check_string, "tokens": integer_from(0), "charged": check_flag},
+_check_role = one_of(ROLES)
+
+# Made by scripts/render_models of shapes.py: never change it by hand.
+check_message = object_with(
+    {"seq": check_number, "turn": check_number, "role": _check_role, "content": check_string, "timestamp": check_time},
+    {"tool_name": check_string, "tool_call_id": check_string, "tokens": check_count, "charged": check_flag},
 )
+# The end of what scripts/render_models makes.
 
 
 def new_message(
@@ -82,7 +63,7 @@ def new_message(
     optional = {"tool_name": tool_name, "tool_call_id": tool_call_id, "tokens": tokens}
     given = {key: value for key, value in optional.items() if value is not None}
     message: NewMessage = {"role": role, "content": content, "timestamp": format_time(now), **given}  # type: ignore[typeddict-item]  # checked below
-    _check_message({"seq": 1, "turn": 1, **message}, "")
+    check_message({"seq": 1, "turn": 1, **message}, "")
     return message
 
 
@@ -97,7 +78,7 @@ def number_messages(messages: Sequence[NewMessage], first_seq: int, turn: int) -
 
 
 def _line_of(message: Message) -> bytes:
-    _check_message(message, "")
+    check_message(message, "")
     line = strict.dump_line(message, limit=COMMIT_LIMIT)
     if len(line) > LINE_LIMIT:
         raise errors.TooLarge("a message of the transcript", len(line), LINE_LIMIT)
@@ -107,7 +88,7 @@ def _line_of(message: Message) -> bytes:
 def decode_message(line: bytes) -> Message:
     """The message in ``line``, keys that are not known included; raises ``InvalidInput``."""
     message = strict.load_object(line, LINE_LIMIT)
-    _check_message(message, "")
+    check_message(message, "")
     return message  # type: ignore[return-value]  # just checked
 
 

@@ -1,7 +1,7 @@
-"""The one table of the keys of ``state.json``: the type of each, what it means, and what it is if it is missing.
+"""The one table of the keys of ``state.json``, of a message and of an event: the type of each, and what it means.
 
-``scripts/render_models`` makes the checks of ``schema``, the models and the tables of ``docs/store.md`` of it. Nothing
-imports it at run time: a hook would pay for ``typing``. What is not required is absent when not known, never null.
+``scripts/render_models`` makes the checks, the models and the tables of ``docs/store.md`` of it. Nothing imports it at
+run time: a hook would pay for ``typing``. What is not required is absent when not known, never null.
 """
 
 from typing import Annotated, NamedTuple, NotRequired, TypedDict
@@ -24,13 +24,17 @@ class Default(NamedTuple):
 
 
 ALWAYS = "always"
-"""Every run in a record has the key, though its type does not require it, since code also passes parts of a run."""
+"""The key is required in a document, though not by its type, since code also passes parts of it."""
 
 Time = Annotated[str, Kind("time")]
 Phase = Annotated[str, Kind("phase")]
 End = Annotated[str, Kind("end")]
 Interruption = Annotated[str, Kind("interruption")]
 TodoStatus = Annotated[str, Kind("todo status")]
+Role = Annotated[str, Kind("role")]
+EventKind = Annotated[str, Kind("event kind")]
+MarkerPhase = Annotated[str, Kind("marker phase")]
+Outcome = Annotated[str, Kind("outcome")]
 Count = Annotated[int, Kind("from 0")]
 Number = Annotated[int, Kind("from 1")]
 Seconds = Annotated[float, Kind("from 0")]
@@ -135,13 +139,8 @@ class Run(TypedDict, total=False):
     transcript_path: Annotated[str, "The transcript of its agent, a file of the host."]
     model: Annotated[str, "The model that its host named."]
     worktree: Annotated[Worktree, "The worktree that its host made for the agent, if it was still there at the end."]
-    usage: Annotated[
-        Usage,
-        "As its host reported it when the agent was done; Claude Code reports the tokens of the last request only.",
-    ]
-    consumed: Annotated[
-        Usage, "The sum over all its requests: from the transcript of Claude Code, or as Qwen Code adds it up."
-    ]
+    usage: Annotated[Usage, "As [its host reported it](hooks.md#what-a-run-cost) when the agent was done."]
+    consumed: Annotated[Usage, "The sum over all its requests."]
 
 
 class Tools(TypedDict):
@@ -246,3 +245,94 @@ class Record(_EveryRecord, total=False):
     finalized_at: Annotated[Time, "When the work ended; only in a final phase."]
     duration_seconds: Annotated[Seconds, "The time from its creation to its end; only in a final phase."]
     summary: Annotated[str, "What was said of the outcome; only in a final phase."]
+
+
+class NewMessage(TypedDict):
+    """A message that is to be added to a transcript."""
+
+    role: Annotated[Role, "`system`, `user`, `assistant` or `tool`."]
+    content: Annotated[str, "Its text."]
+    timestamp: Annotated[Time, "When it was made."]
+    tool_name: NotRequired[Annotated[str, "The tool whose call it answers."]]
+    tool_call_id: NotRequired[Annotated[str, "That call."]]
+    tokens: NotRequired[Annotated[Count, "How many tokens its content has."]]
+    charged: NotRequired[
+        Annotated[
+            bool,
+            "Whether its tokens were charged to the budget with it, as those of a "
+            "[memory](python.md#a-session-for-an-agent-of-your-own) are.",
+        ]
+    ]
+
+
+class _Place(TypedDict):
+    """What a message is given when it is stored."""
+
+    seq: Annotated[
+        Number,
+        "Its number, from 1. No other message of the session ever gets it, whatever is lost or emptied; "
+        "a number may be missing.",
+    ]
+    turn: Annotated[Number, "The turn it belongs to: one more than `turns` of the record was."]
+
+
+class Message(_Place, NewMessage):
+    """A message as it is stored."""
+
+
+class Event(TypedDict, total=False):
+    """What the hook of any host reports, without the host's raw JSON."""
+
+    kind: Annotated[EventKind, ALWAYS]
+    at: Annotated[Time, ALWAYS, "When the hook was called."]
+    host: str
+    host_session_id: str
+    host_agent_id: str
+    tool_use_id: str
+    parent_host_agent_id: str
+    parent_id: Annotated[str, "The session for which the host of a delegation works, as its environment says."]
+    workflow: Annotated[Workflow, "Without the key of an agent in it, the event is about the workflow itself."]
+    key_file: Annotated[str, "Where the host will write the `tool_use_id`."]
+    key_name: Annotated[str, "By which name it will stand there."]
+    host_process: Annotated[HostProcess, "The process that runs the agents."]
+    agent_id: str
+    agent_name: str
+    purpose: str
+    background: bool
+    unannounced: Annotated[bool, "The host reports no starts."]
+    resume: Annotated[list[str], "The sessions that the resume lines name, each as often as it stands there."]
+    mentioned: Annotated[list[str], "Other sessions that the text of the delegation names."]
+    transcript_path: Annotated[str, "That of the agent itself."]
+    last_message: str
+    marker_phase: Annotated[MarkerPhase, "The phase in the marker that ends `last_message`."]
+    marker_id: Annotated[str, "The session in that marker."]
+    briefed_id: Annotated[str, "The session in the note at the beginning of the agent's transcript."]
+    has_message: Annotated[
+        bool,
+        "There was a last message, kept or not; of a failure, the agent itself described it; of a notification, false: "
+        "the agent did its work, and what it said last comes with its stop, if that is reported.",
+    ]
+    after_block: Annotated[bool, "A hook kept the agent going after an earlier stop."]
+    launch: Annotated[bool, "The host launched the agent, which therefore did not wake."]
+    interrupted: Annotated[bool, "Somebody stopped the agent."]
+    interruption: Annotated[Interruption, "Why it was stopped although nobody gave up the work."]
+    interrupted_at: Annotated[Time, "When that was, by the host's files: it says nothing of a run that began later."]
+    paused_until: Annotated[Time, "Until when it must wait."]
+    was_running: Annotated[bool, "The agent was at work, though no start was reported."]
+    key_pending: Annotated[bool, "The host names the delegation later."]
+    reused_id: Annotated[bool, "The host uses a `tool_use_id` more than once."]
+    running: Annotated[list[str], "The agents of the host that are alive."]
+    source: Annotated[str, "How a conversation began, in the host's word."]
+    outcome: Outcome
+    outcome_assumed: Annotated[bool, "None was stated, and `outcome` is the default."]
+    events: "Annotated[list[Event], 'Those that were reported together.']"
+    summary: str
+    error: str
+    tool_name: Annotated[str, "The tool that the agent uses."]
+    call: Annotated[str, "The host's key of that single use."]
+    writes: Annotated[bool, "The tool edited something."]
+    tracked: Annotated[bool, "Tools are tracked, so that a phase may be inferred from a request for permission."]
+    usage: Annotated[Usage, "What the agent used, as its host told it."]
+    consumed: Annotated[Usage, "The sum over all its requests, if the host adds that up itself."]
+    model: Annotated[str, "The one that the agent ran on."]
+    worktree: Annotated[Worktree, "The one that the host made for it."]
