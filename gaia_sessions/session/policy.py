@@ -48,10 +48,10 @@ class ResumeCase:
     """What the decision is about.
 
     dead_runs: the numbers of the runs whose host is proved to be gone. cancellation: why it is cancelled, if it is.
-    idle_since: since when idle time counts.
+    updated: when the record was last updated. idle_since: since when idle time counts.
     """
 
-    __slots__ = ("cancellation", "dead_runs", "idle_since", "limits", "now", "record")
+    __slots__ = ("cancellation", "dead_runs", "idle_since", "limits", "now", "record", "updated")
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class ResumeCase:
         limits: Limits,
         dead_runs: frozenset[int],
         cancellation: Cancellation | None,
+        updated: datetime,
         idle_since: datetime,
     ) -> None:
         self.record = record
@@ -67,6 +68,7 @@ class ResumeCase:
         self.limits = limits
         self.dead_runs = dead_runs
         self.cancellation = cancellation
+        self.updated = updated
         self.idle_since = idle_since
 
 
@@ -87,10 +89,12 @@ def decide(
     that fails. ``until`` is when it can no longer be resumed. ``last_activity`` is there if it is later than
     ``last_updated``.
     """
-    idle_since = resting_since(record, now, written_at)
-    case = ResumeCase(record, now, limits, dead_runs, cancellation, idle_since)
+    updated = parse_time(record["last_updated"])
+    active = _last_activity(updated, now, written_at)
+    idle_since = _resting_since(record, active)
+    case = ResumeCase(record, now, limits, dead_runs, cancellation, updated, idle_since)
     results = _check_results(case, None)
-    reason = next((reason for (reason, result) in results if not result["ok"]), RESUMABLE_REASON)
+    reason = next((reason for reason, result in results if not result["ok"]), RESUMABLE_REASON)
     decision: Decision = {
         "should_resume": reason == RESUMABLE_REASON,
         "reason": reason,
@@ -101,8 +105,7 @@ def decide(
         "checks": [result for _, result in results],
         "advice": _advice(reason, agent_id, record),
     }
-    active = last_activity(record, now, written_at)
-    if active > parse_time(record["last_updated"]):
+    if active > updated:
         decision["last_activity"] = format_time(active)
     return _with_hindrances(decision, case)
 
@@ -131,15 +134,17 @@ def _with_hindrances(decision: Decision, case: ResumeCase) -> Decision:
     return {**decision, "paused_until": record["paused_until"]} if is_waiting_for_limit(record, now) else decision
 
 
-def last_activity(record: Record, now: datetime, written_at: datetime | None) -> datetime:
+def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:
+    """Since when idle time counts: the last activity, or the reset of the limit that interrupted the work."""
+    return _resting_since(record, _last_activity(parse_time(record["last_updated"]), now, written_at))
+
+
+def _last_activity(updated: datetime, now: datetime, written_at: datetime | None) -> datetime:
     """When the work was last active; a write to the agent's transcript counts, unless that time is in the future."""
-    updated = parse_time(record["last_updated"])
     return max(updated, written_at) if written_at and written_at <= now + FUTURE_TOLERANCE else updated
 
 
-def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:
-    """Since when idle time counts: the last activity, or the reset of the limit that interrupted the work."""
-    active = last_activity(record, now, written_at)
+def _resting_since(record: Record, active: datetime) -> datetime:
     return max(active, parse_time(record["paused_until"])) if "paused_until" in record else active
 
 
@@ -179,18 +184,14 @@ def live_runs(decision: Decision) -> list[int]:
 
 def _check_results(case: ResumeCase | None, problem: str | None) -> list[tuple[str, CheckResult]]:
     exists = case is not None or problem is not None
-    results = [
-        _check_result("not_found", "exists", (exists, exists, True)),
-        _check_result("corrupt", "readable", (problem is None, problem, None)),
+    results: list[tuple[str, CheckResult]] = [
+        ("not_found", {"name": "exists", "ok": exists, "actual": exists, "limit": True}),
+        ("corrupt", {"name": "readable", "ok": problem is None, "actual": problem, "limit": None}),
     ]
     for reason, name, check in _CHECKS:
-        results.append(_check_result(reason, name, check(case) if case else (False, None, None)))
+        ok, actual, limit = check(case) if case else (False, None, None)
+        results.append((reason, {"name": name, "ok": ok, "actual": actual, "limit": limit}))
     return results
-
-
-def _check_result(reason: str, name: str, values: CheckValues) -> tuple[str, CheckResult]:
-    ok, actual, limit = values
-    return reason, {"name": name, "ok": ok, "actual": actual, "limit": limit}
 
 
 def _check_not_cancelled(case: ResumeCase) -> CheckValues:
@@ -220,7 +221,7 @@ def _check_resume_ready(case: ResumeCase) -> CheckValues:
 
 
 def _check_clock(case: ResumeCase) -> CheckValues:
-    ahead = (parse_time(case.record["last_updated"]) - case.now).total_seconds()
+    ahead = (case.updated - case.now).total_seconds()
     limit = FUTURE_TOLERANCE.total_seconds()
     return ahead <= limit, max(0.0, ahead), limit
 
