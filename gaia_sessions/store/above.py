@@ -13,7 +13,7 @@ from . import cancellation_or_unread, read_if_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gaia_sessions.session.cancellation import Cancellation, MarkOf
     from gaia_sessions.session.schema import Record
@@ -36,8 +36,17 @@ class Above:
     def __init__(self, sessions: ReaderAbove) -> None:
         self._sessions = sessions
         self._parents: dict[str, str | None] = {}
-        self._marks: dict[str, MarkOf] = {}
+        self._marks: dict[str, MarkOf | None] = {}
         self._known: dict[str | None, Known] = {None: _NOBODY}
+
+    def look_for_marks(self, agent_ids: Iterable[str]) -> None:
+        """Looks for the marks of these sessions at once, which costs less than at each of them when it is asked for.
+
+        Raises ``StoreFailure``; then each is looked for when it is asked for.
+        """
+        new = [agent_id for agent_id in agent_ids if agent_id not in self._marks]
+        if new:
+            self._marks |= {**dict.fromkeys(new), **{marked[0]: marked for marked in self._sessions.marks(new)}}
 
     def cancellation(self, record: Record) -> Cancellation | None:
         """What ``read_cancellation`` says of the session of ``record``."""
@@ -81,7 +90,7 @@ class Above:
         while current is not None and current not in self._known and current not in path:
             path[current] = None
             current = self.parent_of(current)
-        self._marks.update((marked[0], marked) for marked in self._sessions.marks(path))
+        self.look_for_marks(path)
         upwards = [*path]
         if current in path:
             start = upwards.index(current)

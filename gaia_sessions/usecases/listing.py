@@ -7,9 +7,11 @@ summary each.
 from __future__ import annotations
 
 import heapq
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 
-from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionNotFound, SessionsError
+from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, resume_summary
@@ -90,6 +92,10 @@ if TYPE_CHECKING:
     Line: TypeAlias = Summary | CorruptSummary
 
 
+_AT_ONCE = 20
+"""So many records may be in memory at a time, each of up to 1 MiB."""
+
+
 class Filter:
     """Which sessions are listed; by default all. ``since`` and ``until`` bound ``created_at``, both included.
 
@@ -114,13 +120,15 @@ class Filter:
         self.since = time_argument(since, "since")
         self.until = time_argument(until, "until")
 
-    def matches(self, record: Record) -> bool:
-        """Whether ``record`` passes the filter."""
+    def accepts(self, found: RecordOrError) -> bool:
+        """Whether ``found`` passes the filter, as everything does that cannot be read or understood."""
+        if isinstance(found, SessionsError) or not _is_readable(found):
+            return True
         return (
-            not (self.active_only and is_final(record["phase"]))
-            and self.agent_name in (None, record["agent_name"])
-            and (not self.phases or record["phase"] in self.phases)
-            and self._in_time(record)
+            not (self.active_only and is_final(found["phase"]))
+            and self.agent_name in (None, found["agent_name"])
+            and (not self.phases or found["phase"] in self.phases)
+            and self._in_time(found)
         )
 
     def _in_time(self, record: Record) -> bool:
@@ -149,7 +157,7 @@ def list_sessions(
     A session that cannot be read passes every filter and comes last, because its last activity is not known.
     """
     found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
-    lines = _summaries(Above(sessions), found, wanted, now, limits)
+    lines = lines_of((pair for pair in found if wanted.accepts(pair[1])), Above(sessions), now, limits)
     if limit is None:
         yield from sorted(lines, key=newest_first)
     else:
@@ -205,15 +213,17 @@ def describe(above: Above, agent_id: str, found: RecordOrError, now: datetime, l
         line["root_id"], line["depth"] = place
     if has_newer_schema(found):
         return {**line, "status": "newer"}
-    alive = liveness_of(found, decision, now, limits)
+    alive = liveness_of(found, decision, now, limits) if line["running"] else None
     return {**line, "liveness": alive} if alive else line
 
 
-def _summaries(
-    above: Above, found: Iterable[tuple[str, RecordOrError]], wanted: Filter, now: datetime, limits: Limits
-) -> Iterator[Line]:
-    for agent_id, record in found:
-        if isinstance(record, SessionsError) or not _is_readable(record) or wanted.matches(record):
+def lines_of(found: Iterable[tuple[str, RecordOrError]], above: Above, now: datetime, limits: Limits) -> Iterator[Line]:
+    """The line of each session, in the same order; the marks of a few at a time are looked for at once."""
+    pairs = iter(found)
+    while few := list(islice(pairs, _AT_ONCE)):
+        with suppress(StoreFailure):
+            above.look_for_marks(agent_id for agent_id, record in few if not isinstance(record, SessionsError))
+        for agent_id, record in few:
             yield describe(above, agent_id, record, now, limits)
 
 

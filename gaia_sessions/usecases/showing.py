@@ -14,7 +14,7 @@ from gaia_sessions.session.policy import resume_summary
 from gaia_sessions.session.record import check_readable, parent_id_of
 from gaia_sessions.store.above import Above
 
-from .listing import describe
+from .listing import describe, lines_of
 from .liveness import liveness_of
 from .resume import decide_on
 
@@ -91,8 +91,8 @@ def shown(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Sho
 
 def children(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
     """The sessions whose parent is ``agent_id``, the first that was created first; those of later versions last."""
-    records, above = sessions.children([agent_id]), Above(sessions)
-    return sorted((describe(above, record["agent_id"], record, now, limits) for record in records), key=_oldest_first)
+    found = ((record["agent_id"], record) for record in sessions.children([agent_id]))
+    return sorted(lines_of(found, Above(sessions), now, limits), key=_oldest_first)
 
 
 def line_of(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> Line:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.store.above import Above
 
-from .listing import describe, list_sessions, newest_first
+from .listing import lines_of, list_sessions, newest_first
 from .showing import line_of
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> l
     if not records:
         sessions.read(agent_id)
     above = Above(sessions)
-    below = sorted((describe(above, record["agent_id"], record, now, limits) for record in records), key=newest_first)
+    below = sorted(lines_of(((record["agent_id"], record) for record in records), above, now, limits), key=newest_first)
     first = line_of(sessions, above, agent_id, now, limits)
     tree = arranged([first, *below], lambda parent_id: line_of(sessions, above, parent_id, now, limits))
     return list(_from(agent_id, tree))

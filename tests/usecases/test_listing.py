@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,6 +77,38 @@ def test_a_summary_of_a_session_whose_parents_form_a_circle_names_no_first_one(s
     ]
 
 
+def test_a_mark_that_cannot_be_read_is_said_of_its_session_alone(store: FileStore) -> None:
+    for number in range(50):
+        store.create({**record_with(), "agent_id": f"agent-{number}"})
+    Path(store.root, "agent-7", "cancelled.json").symlink_to("nowhere")
+    Path(store.root, "agent-8", "cancelled.json").write_text('{"at": "2026-01-08T18:00:00Z", "below": true}')
+
+    lines = listed(store, LATER)
+
+    assert {line["agent_id"] for line in lines if "cancelled" in line} == {"agent-7", "agent-8"}
+    assert len(lines) == 50
+
+
+COUNT_OPENINGS = """
+import sys
+import gaia_sessions
+opened = []
+sys.addaudithook(lambda event, words: opened.append(words[0]) if event == "open" else None)
+found = len(list(gaia_sessions.list_sessions(root=sys.argv[1])))
+print(found, opened.count(sys.argv[1]) <= found / 10)
+"""
+
+
+def test_a_list_opens_the_folder_of_all_sessions_far_less_often_than_there_are_sessions(store: FileStore) -> None:
+    for number in range(60):
+        store.create({**record_with(), "agent_id": f"agent-{number}"})
+
+    command = [sys.executable, "-c", COUNT_OPENINGS, store.root]
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert completed.stdout == "60 True\n"
+
+
 def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no(store: FileStore) -> None:
     record = record_with(phase="approval", resume_ready=True, last_updated=WHEN)
     store.create(record)
@@ -122,7 +157,7 @@ NO_TIMES = ["yesterday", "2026-01-08", 1.5, datetime.max.replace(tzinfo=timezone
 @pytest.mark.parametrize("moment", NO_TIMES, ids=repr)
 @pytest.mark.parametrize("name", ["since", "until"])
 def test_a_bound_that_is_no_time_is_refused_when_the_list_is_asked_for(name: str, moment: Any, root: str) -> None:
-    with pytest.raises(BadArgument, match=f"^{name} .+ is not valid$") as refused:
+    with pytest.raises(BadArgument, match=f"^{name} .+ is not valid") as refused:
         gaia_sessions.list_sessions(**{name: moment}, root=root)
     assert refused.value.hint == "must be a datetime, or a text like 2026-01-08T18:05:30Z"
 
