@@ -11,7 +11,7 @@ from functools import cached_property
 
 from gaia_sessions import config
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
-from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
+from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import read_lines
@@ -138,7 +138,7 @@ class Inspection:
             records.parents[agent_id] = parent_id
         if has_newer_schema(record):
             records.newer.append(agent_id)
-        elif parse_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
+        elif is_ahead(parse_time(record["last_updated"]), self.now):
             records.in_future[agent_id] = not is_open(record)
 
     @cached_property

@@ -14,7 +14,7 @@ from importlib.metadata import version as version_of
 from importlib.util import find_spec
 
 import gaia_sessions
-from gaia_sessions.session.clock import FUTURE_TOLERANCE, format_time
+from gaia_sessions.session.clock import format_time, is_ahead
 from gaia_sessions.store.reading import STATE
 from gaia_sessions.system import processes
 
@@ -75,7 +75,7 @@ def clock(inspection: Inspection) -> Finding:
     """Whether the clock is behind the modification time of the newest record, which the system set itself."""
     stamps = [entry.changed for entry in inspection.entries if os.path.basename(entry.path) == STATE]
     newest = datetime.fromtimestamp(max(stamps), UTC) if stamps else inspection.now
-    if newest - inspection.now <= FUTURE_TOLERANCE:
+    if not is_ahead(newest, inspection.now):
         return ok("clock", format_time(inspection.now))
     message = f"it is {format_time(inspection.now)}, and the newest record was written at {format_time(newest)}"
     return problem("clock", message, SET_CLOCK_COMMAND)

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from gaia_sessions.errors import TooDeep, TooManyChildren
 
-from .clock import FUTURE_TOLERANCE, parse_time
+from .clock import is_within, parse_time
 from .record import is_open
 from .runs import is_claimed, is_live
 
@@ -58,5 +58,5 @@ def is_at_work(record: Record, now: datetime, *, dead_runs: frozenset[int]) -> b
         return False
     runs = record.get("runs", ())
     if not runs:
-        return -FUTURE_TOLERANCE <= now - parse_time(record["last_updated"]) < TOUCHED_WITHIN
+        return is_within(TOUCHED_WITHIN, parse_time(record["last_updated"]), now)
     return any((is_live(run) or is_claimed(run, now)) and run["run"] not in dead_runs for run in runs)

@@ -67,6 +67,16 @@ def compact_timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S")
 
 
+def is_ahead(moment: datetime, now: datetime) -> bool:
+    """Whether ``moment`` is so far in the future that a clock was wrong."""
+    return moment - now > FUTURE_TOLERANCE
+
+
+def is_within(span: timedelta, moment: datetime, now: datetime) -> bool:
+    """Whether less than ``span`` has passed since ``moment``, and no clock was wrong."""
+    return now - moment < span and not is_ahead(moment, now)
+
+
 def seconds_between(earlier: datetime, later: datetime) -> float:
     """The seconds from ``earlier`` to ``later``, never negative: a clock may be set back."""
     return max(0.0, (later - earlier).total_seconds())

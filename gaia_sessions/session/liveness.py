@@ -7,7 +7,7 @@ news that is later than a request answers it. Pure: ``now`` and the time of the 
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
+from .clock import format_time, is_ahead, parse_time, timedelta
 from .phases import is_final
 from .runs import is_live, started_or_claimed_at, with_run, without_keys
 from .updates import with_activity
@@ -53,7 +53,8 @@ def with_answer(record: Record, run: Run, now: datetime) -> Record:
 
 def _waits_since_later(run: Run, now: datetime) -> bool:
     """Whether ``run`` waits since a later time, unless that is so far ahead that a clock was wrong."""
-    return "waiting" in run and now <= parse_time(run["waiting"]["since"]) <= now + FUTURE_TOLERANCE
+    since = parse_time(run["waiting"]["since"]) if "waiting" in run else None
+    return since is not None and now <= since and not is_ahead(since, now)
 
 
 def _with_sign_of_life(record: Record, run: Run, now: datetime) -> Record:
@@ -72,7 +73,7 @@ def liveness(
     if waiting and not _has_written_since(parse_time(waiting["since"]), now, written_at):
         return {"state": WAITING, "since": waiting["since"], "for": waiting["for"]}
     signs = (parse_time(record["last_updated"]), started_or_claimed_at(run), written_at)
-    known = [sign for sign in signs if sign and sign <= now + FUTURE_TOLERANCE]
+    known = [sign for sign in signs if sign and not is_ahead(sign, now)]
     if not known:
         return None
     last = max(known)
@@ -80,4 +81,4 @@ def liveness(
 
 
 def _has_written_since(since: datetime, now: datetime, written_at: datetime | None) -> bool:
-    return written_at is not None and since + FLUSH_TIME < written_at <= now + FUTURE_TOLERANCE
+    return written_at is not None and since + FLUSH_TIME < written_at and not is_ahead(written_at, now)

@@ -6,7 +6,7 @@ the time of the agent's transcript are arguments.
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between
+from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_between
 from .phases import RESUMABLE, is_final, is_resumable
 from .runs import is_claimed, is_live
 
@@ -141,7 +141,7 @@ def resting_since(record: Record, now: datetime, written_at: datetime | None) ->
 
 def _last_activity(updated: datetime, now: datetime, written_at: datetime | None) -> datetime:
     """When the work was last active; a write to the agent's transcript counts, unless that time is in the future."""
-    return max(updated, written_at) if written_at and written_at <= now + FUTURE_TOLERANCE else updated
+    return max(updated, written_at) if written_at and not is_ahead(written_at, now) else updated
 
 
 def _resting_since(record: Record, active: datetime) -> datetime:

@@ -7,7 +7,7 @@ a run that is not the latest closes only that run. Pure.
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, format_time, parse_time
+from .clock import format_time, is_ahead, parse_time
 from .phases import (
     AGENT_FAILED,
     AGENT_INTERRUPTED,
@@ -198,7 +198,7 @@ def _last_activity(record: Record, run: Run, now: datetime) -> datetime:
 
 
 def _with_last_write(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
-    if written_at is None or written_at > now + FUTURE_TOLERANCE:
+    if written_at is None or is_ahead(written_at, now):
         return record
     is_open_work = not is_final(record["phase"]) and is_latest(record, run)
     return with_activity(record, now, min(written_at, now)) if is_open_work else record

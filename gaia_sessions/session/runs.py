@@ -6,7 +6,7 @@ hosts it knows by name only those whose agents have unique ids.
 
 from __future__ import annotations
 
-from .clock import FUTURE_TOLERANCE, format_time, parse_time, timedelta
+from .clock import format_time, is_within, parse_time, timedelta
 from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final
 from .record import has_newer_schema
 from .schema import ENDED_WITH_HOST
@@ -99,7 +99,7 @@ def is_claimed(run: Run, now: datetime) -> bool:
     """Whether ``run`` was delegated recently and its start is still to come: the claim holds."""
     if has_ended(run) or is_live(run) or "claimed_at" not in run:
         return False
-    return -FUTURE_TOLERANCE <= now - parse_time(run["claimed_at"]) < CLAIM_LIFETIME
+    return is_within(CLAIM_LIFETIME, parse_time(run["claimed_at"]), now)
 
 
 def with_claimed_run(record: Record, keys: Run, now: datetime) -> Record:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions import errors
 
-from .clock import FUTURE_TOLERANCE, format_time, parse_time, seconds_between
+from .clock import format_time, is_ahead, parse_time, seconds_between
 from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after, waits_for_approval
 from .record import SCHEMA, has_newer_schema
 
@@ -63,7 +63,7 @@ def with_activity(record: Record, now: datetime, active_at: datetime | None = No
     ``last_updated`` never moves backwards, unless it was too far in the future.
     """
     active, last = active_at or now, parse_time(record["last_updated"])
-    if active < last <= now + FUTURE_TOLERANCE:
+    if active < last and not is_ahead(last, now):
         return record
     return {**record, "last_updated": format_time(active)}
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from gaia_sessions import errors
 from gaia_sessions.errors import BadArgument, CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
-from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
+from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
@@ -117,7 +117,7 @@ class _Judge:
         """Why an old session must be kept, or why its age is uncertain; None if there is no such reason."""
         if has_newer_schema(record):
             return "newer_schema"
-        if parse_time(record["last_updated"]) - self.now > FUTURE_TOLERANCE:
+        if is_ahead(parse_time(record["last_updated"]), self.now):
             return "clock_skew"
         try:
             return self._reason_to_keep_old(record) if self.is_old(record) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gaia_sessions.session.clock import FUTURE_TOLERANCE, format_time
+from gaia_sessions.session.clock import format_time, is_ahead, is_within
 from gaia_sessions.session.runs import is_claimed, may_be_at_work, started_or_claimed_at
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, ENDS, LOST
 
@@ -86,7 +86,7 @@ def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
 def _host_ended_run(run: Run, evidence: Evidence, now: datetime) -> str | None:
     """The statement that the host's main session ended during the run; None if not, or if the agent worked on."""
     began, ended_at, written = started_or_claimed_at(run), evidence.over_at, evidence.written_at
-    if began is None or ended_at is None or not began <= ended_at <= now + FUTURE_TOLERANCE:
+    if began is None or ended_at is None or ended_at < began or is_ahead(ended_at, now):
         return None
     if written is not None and written - ended_at > _LATE_WRITE_TOLERANCE:
         return None
@@ -111,16 +111,12 @@ def _judge_silence(run: Run, evidence: Evidence, now: datetime) -> Judged:
     """The verdict where nothing is known of the host: a recent write shows that the run is at work."""
     began = started_or_claimed_at(run)
     since = "its beginning is not known" if began is None else f"it began at {format_time(began)}"
-    if _is_within(began, _JUST_BEGUN, now):
+    if began is not None and is_within(_JUST_BEGUN, began, now):
         return RUNNING, since
     if evidence.written_at is not None:
         written = f"its transcript was last written to at {format_time(evidence.written_at)}"
-        is_recent = _is_within(evidence.written_at, SILENCE, now)
+        is_recent = is_within(SILENCE, evidence.written_at, now)
         return (RUNNING, written) if is_recent else (UNSURE, f"{evidence.host}; {written}")
-    if _is_within(began, SILENCE, now):
+    if began is not None and is_within(SILENCE, began, now):
         return RUNNING, since
     return UNSURE, f"{evidence.host}; {since}, and there is no transcript to look at"
-
-
-def _is_within(moment: datetime | None, span: timedelta, now: datetime) -> bool:
-    return moment is not None and -FUTURE_TOLERANCE <= now - moment < span

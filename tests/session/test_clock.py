@@ -13,6 +13,8 @@ from gaia_sessions.session.clock import (
     are_canonical_times,
     compact_timestamp,
     format_time,
+    is_ahead,
+    is_within,
     parse_time,
     seconds_between,
 )
@@ -212,5 +214,15 @@ def test_seconds_between_are_never_negative(later: datetime, seconds: float) -> 
     assert seconds_between(MOMENT, later) == seconds
 
 
+AHEAD = timedelta(minutes=5, microseconds=1)
+
+
 def test_clocks_may_disagree_by_five_minutes() -> None:
     assert timedelta(minutes=5) == FUTURE_TOLERANCE
+    assert [is_ahead(MOMENT + off, MOMENT) for off in (-AHEAD, FUTURE_TOLERANCE, AHEAD)] == [False, False, True]
+
+
+def test_a_time_from_a_wrong_clock_is_never_within_a_span() -> None:
+    offs = (-timedelta(minutes=10), -timedelta(minutes=9), timedelta(), FUTURE_TOLERANCE, AHEAD)
+    within = [is_within(timedelta(minutes=10), MOMENT + off, MOMENT) for off in offs]
+    assert within == [False, True, True, True, False]
