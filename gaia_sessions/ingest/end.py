@@ -206,9 +206,9 @@ class _EndRules:
         if not start_fields:
             return record, run
         if run.get("end") == DENIED:
-            from gaia_sessions.session.run_reopening import without_denied_end
+            from gaia_sessions.session.run_reopening import without_concluded_end
 
-            record = without_denied_end(record, run, self.now)
+            record = without_concluded_end(record, run, self.now)
             run = runs.updated_run(record, run)
         record = runs.with_start(record, run, start_fields, self.now)
         return record, runs.updated_run(record, run)

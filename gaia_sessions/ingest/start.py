@@ -94,9 +94,10 @@ class _StartRule:
 
     def _with_agent_alive(self, record: Record, run: Run) -> Record:
         """With ``run`` in the conversation of the event, and without an end that the start disproves."""
-        from gaia_sessions.session.run_reopening import with_agent_in_conversation, without_denied_end
+        from gaia_sessions.session.run_reopening import with_agent_in_conversation, without_concluded_end
 
-        record = without_denied_end(record, run, self.now)
+        if run.get("end") == DENIED:
+            record = without_concluded_end(record, run, self.now)
         return with_agent_in_conversation(
             record, runs.updated_run(record, run), self.event["host_session_id"], self.now
         )

@@ -158,11 +158,12 @@ def finalize_rule(outcome: str, summary: str | None, error: str | None, now: dat
     def rule(record: Record) -> Record:
         if record["phase"] != outcome:
             return _finalized(record, request, checked_summary, now)
-        if not is_abandoned(outcome) or "runs" not in record:
+        if not is_abandoned(outcome) or not record.get("runs"):
             return record
-        from .run_reopening import is_abandoned_with_host  # needed only where a host may have abandoned the work
+        from .run_reopening import has_concluded_outcome  # needed only where a host may have abandoned the work
 
-        return updates.with_stated_end(record, checked_summary, now) if is_abandoned_with_host(record) else record
+        is_concluded = has_concluded_outcome(record, record["runs"][-1])
+        return updates.with_stated_end(record, checked_summary, now) if is_concluded else record
 
     return rule
 

@@ -99,19 +99,18 @@ def with_end(
     """
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
-    if "interruption" in run and not is_final(record["phase"]):
-        from .run_reopening import without_interruption  # few ends are news of a run that seemed to have ended
-
-        record = without_interruption(record, run, now)
-        run = updated_run(record, run)
     if has_ended(run):
-        from .run_reopening import without_concluded_outcome
+        from .run_reopening import has_concluded_outcome, without_concluded_end  # few runs seemed to have ended
 
-        reopened_record = without_concluded_outcome(record, run, now)
-        if reopened_record is not record:
-            return _with_end_after_conclusion(reopened_record, updated_run(reopened_record, run), end, fields, now)
-    if is_final(record["phase"]) and has_ended(run):
-        return with_run(record, _with_corrected_end(run, end, fields))
+        is_concluded = has_concluded_outcome(record, run)
+        if is_final(record["phase"]) and not is_concluded:
+            return with_run(record, _with_corrected_end(run, end, fields))
+        if is_concluded or run.get("interruption") == INTERRUPTED:
+            record = without_concluded_end(record, run, now)
+            run = updated_run(record, run)
+        if is_concluded:  # no end of a turn will come to settle it
+            record = with_end(record, run, end, fields, now)
+            return with_settled_return(record, updated_run(record, run), now)
     if end in _INFERRED_ENDS:
         record = with_presumed_start(record, run, _last_activity(record, run, now))
         run = updated_run(record, run)
@@ -183,12 +182,6 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
     ended_run: Run = {**earlier, **fields, "ended_at": format_time(now), "end": STOPPED}
     record = with_rejudged_end(without_denial(record), _phase_after_stop(record, ended_run), now)
     return with_activity(with_run(record, ended_run), now)
-
-
-def _with_end_after_conclusion(record: Record, run: Run, end: str, fields: Run, now: datetime) -> Record:
-    """With the true end of a run that was taken to be over before: no end of a turn will come to settle it."""
-    record = with_end(record, run, end, fields, now)
-    return with_settled_return(record, updated_run(record, run), now)
 
 
 def _last_activity(record: Record, run: Run, now: datetime) -> datetime:

@@ -24,35 +24,34 @@ UNSTOPPED_DETAIL = "returned, and no stop came"
 _END_KEYS = ("ended_at", "end", "detail", "interruption")
 
 
-def without_denied_end(record: Record, run: Run, now: datetime) -> Record:
-    """Without the end ``denied`` of ``run`` and the abandonment that followed, because its agent is at work.
+def without_concluded_end(record: Record, run: Run, now: datetime) -> Record:
+    """Without the end of ``run``, which was only concluded, and with the work where it was before that end moved it.
 
-    That a delegation never started is inferred from missing events, so any event of its agent disproves it.
+    Concluded is an end from events that did not come (``denied``, a presumed interruption, a failure because no stop
+    was reported), or from the end of the conversation.
     """
-    if run.get("end") != DENIED:
-        return record
-    is_moved = is_abandoned_by(record, run)
-    return _without_end(record, run, phase_after(AGENT_AT_WORK, record["phase"]) if is_moved else None, now)
+    before = _phase_before_end(record, run)
+    record = with_run(record, without_keys(run, *_END_KEYS))
+    return with_rejudged_end(record, before, now) if before else record
 
 
-def without_host_end(record: Record, run: Run, now: datetime) -> Record:
-    """Without the end ``ended_with_host`` of ``run`` and the abandonment that followed, because its agent is alive.
-
-    The session is in the phase in which it was before.
-    """
-    if run.get("end") != ENDED_WITH_HOST:
-        return record
-    return _without_end(record, run, phase_before(record) if is_abandoned_by(record, run) else None, now)
-
-
-def without_concluded_outcome(record: Record, run: Run, now: datetime) -> Record:
-    """Without the end of ``run``, if the session is final only by a conclusion from it; else ``record`` itself.
+def has_concluded_outcome(record: Record, run: Run) -> bool:
+    """Whether the session is final only by a conclusion from the end of ``run``, the latest.
 
     Concluded is that the work is abandoned because its conversation was over, or failed because no stop was reported.
     """
-    if run.get("end") == ENDED_WITH_HOST and is_abandoned_by(record, run):
-        return without_host_end(record, run, now)
-    return _without_end(record, run, phase_before(record), now) if _has_failed_without_stop(record, run) else record
+    return _has_failed_without_stop(record, run) or (
+        run.get("end") == ENDED_WITH_HOST and _is_abandoned_by(record, run)
+    )
+
+
+def _phase_before_end(record: Record, run: Run) -> str | None:
+    """The phase in which the work was before the end of ``run`` moved it; None if that did not."""
+    if run.get("interruption") == INTERRUPTED:
+        return interrupted_phase(record, run)
+    if run["end"] == DENIED:
+        return phase_after(AGENT_AT_WORK, record["phase"]) if _is_abandoned_by(record, run) else None
+    return phase_before(record) if has_concluded_outcome(record, run) else None
 
 
 def _has_failed_without_stop(record: Record, run: Run) -> bool:
@@ -62,11 +61,9 @@ def _has_failed_without_stop(record: Record, run: Run) -> bool:
     return is_failure(record["phase"]) and is_unconfirmed
 
 
-def without_interruption(record: Record, run: Run, now: datetime) -> Record:
-    """Without the end of ``run`` that was presumed to be an interruption, and without the rest that followed."""
-    if run.get("interruption") != INTERRUPTED:
-        return record
-    return _without_end(record, run, interrupted_phase(record, run), now)
+def _is_abandoned_by(record: Record, run: Run) -> bool:
+    is_of_run = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
+    return is_abandoned(record["phase"]) and is_of_run
 
 
 def interrupted_phase(record: Record, run: Run) -> str | None:
@@ -84,35 +81,13 @@ def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, n
     An agent in the background works on when its conversation ends (seen with ``/clear``, ``/resume`` and "Move to
     background" of Claude Code), and its events come in the next one. A run with any other end keeps it.
     """
-    if has_ended(run) and (not _is_presumed(run) or now < parse_time(run["ended_at"])):
-        return record
-    if has_ended(run) and is_final(record["phase"]) and not is_abandoned_by(record, run):
-        return record  # its end was stated by somebody
-    record = without_interruption(without_host_end(record, run, now), run, now)
+    if has_ended(run):
+        is_presumed = run["end"] == ENDED_WITH_HOST or run.get("interruption") == INTERRUPTED
+        if not is_presumed or now < parse_time(run["ended_at"]):
+            return record
+        if is_final(record["phase"]) and not _is_abandoned_by(record, run):
+            return record  # its end was stated by somebody
+        record = without_concluded_end(record, run, now)
     if conversation_of(run) in (None, host_session_id):
         return record
     return with_current_conversation(record, updated_run(record, run), host_session_id)
-
-
-def _is_presumed(run: Run) -> bool:
-    """Whether the end of ``run`` was concluded from what a host said of others, or did not say."""
-    return run["end"] == ENDED_WITH_HOST or run.get("interruption") == INTERRUPTED
-
-
-def _without_end(record: Record, run: Run, before: str | None, now: datetime) -> Record:
-    """With ``run`` without its end, and the work in the phase ``before`` that end, if it moved the work."""
-    record = with_run(record, without_keys(run, *_END_KEYS))
-    return with_rejudged_end(record, before, now) if before else record
-
-
-def is_abandoned_with_host(record: Record) -> bool:
-    """Whether the session is final only because the conversation of its latest run ended."""
-    return any(
-        run.get("end") == ENDED_WITH_HOST and is_abandoned_by(record, run) for run in record.get("runs", [])[-1:]
-    )
-
-
-def is_abandoned_by(record: Record, run: Run) -> bool:
-    """Whether the session is final because of the end of ``run``, the latest."""
-    is_of_run = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
-    return is_abandoned(record["phase"]) and is_of_run
