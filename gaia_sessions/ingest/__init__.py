@@ -85,10 +85,10 @@ class HandlerContext:
     now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how
     many seconds a lock is waited for at most. should_stop: whether the time of the call is over; without it, an event
     is applied to its last run. hold: keeps the event in the inbox until it is applied; for one that may take long,
-    called before anything is written.
+    called before anything is written. is_waiting: whether the event is in the inbox already.
     """
 
-    __slots__ = ("config", "hold", "now", "should_stop", "timeout")
+    __slots__ = ("config", "hold", "is_waiting", "now", "should_stop", "timeout")
 
     def __init__(
         self,
@@ -97,12 +97,15 @@ class HandlerContext:
         timeout: float,
         should_stop: Callable[[], bool] = lambda: False,
         hold: Callable[[], None] = lambda: None,
+        *,
+        is_waiting: bool = False,
     ) -> None:
         self.now = now
         self.config = config
         self.timeout = timeout
         self.should_stop = should_stop
         self.hold = hold
+        self.is_waiting = is_waiting
 
     def with_hold(self, hold: Callable[[], None]) -> HandlerContext:
         return HandlerContext(self.now, self.config, self.timeout, self.should_stop, hold)

@@ -17,8 +17,8 @@ from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 
-from . import BUSY, EARLY, NO_KEY, EventResult, HandlerContext
-from .dispatch import EARLY_KINDS, apply_event, may_join_later, with_key
+from . import BUSY, EARLY, NO_KEY, HandlerContext
+from .dispatch import apply_event, may_join_later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,8 +130,8 @@ def _max_wait(word: str | None) -> timedelta:
 def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callable[[], bool]) -> tuple[bool, str]:
     """Whether ``event`` was applied, and the word for what was done or for what prevented it."""
     try:
-        context = HandlerContext(parse_time(event["at"]), config, 0, should_stop)
-        result = _join_failure(store, event) or apply_event(store, event, context)
+        context = HandlerContext(parse_time(event["at"]), config, 0, should_stop, is_waiting=True)
+        result = apply_event(store, event, context)
     except (LockTimeout, StoreFailure, errors.DurabilityUnknown, errors.TooLarge) as error:
         return False, error.code
     except SessionsError:
@@ -139,16 +139,6 @@ def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callab
     except Exception as error:  # noqa: BLE001  # one event that fails unexpectedly must not hold up all others
         return False, f"{type(error).__name__}: {error}"
     return result.word not in (BUSY, EARLY) and not may_join_later(event, result), result.word
-
-
-def _join_failure(store: Store, event: Event) -> EventResult | None:
-    """The result that says why ``event`` still has no run, found without a lock; None if it may have one."""
-    if event["kind"] not in EARLY_KINDS:
-        return None
-    from .join import find_run
-
-    found = find_run(store, with_key(event))
-    return found if isinstance(found, EventResult) and may_join_later(event, found) else None
 
 
 def checked_event(event: Mapping[str, object] | SessionsError) -> Event:

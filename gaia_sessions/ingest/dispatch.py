@@ -102,7 +102,7 @@ def apply_event(store: Store, event: Event, context: HandlerContext) -> EventRes
     handler: Handler = getattr(__import__(f"{__package__}.{module}", fromlist=[name]), name)
     event = with_key(event)
     result = handler(store, event, context)
-    if result.word in (NOT_JOINED, NO_KEY):
+    if result.word in (NOT_JOINED, NO_KEY) and not (context.is_waiting and may_join_later(event, result)):
         from .missed import may_be_missed, record_agent
 
         if may_be_missed(event):

@@ -36,19 +36,30 @@ _AGENT_FIELDS = (
 
 def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``started``, in a run that was found or in a new one; ``continued`` in a new session; else as ``change_run``."""
-    key, now = ("agent", event["host_agent_id"]), context.now
-    with store.lock_key(key, context.timeout):
-        found = find_run(store, event)
+    found = find_run(store, event)
+    if isinstance(found, EventResult):
+        return found
+    started = _start_in_session(store, event, found, context)
+    if started:
+        return started
+    with store.lock_key(("agent", event["host_agent_id"]), context.timeout):
+        found = find_run(store, event)  # another process may have begun the new session meanwhile
         if isinstance(found, EventResult):
             return found
-        record, run = found
-        if is_final(record["phase"]) and _is_wake(run, event, now):
-            return _continue_in_new_session(store, event, record, context)
-        result = _change(store, event, found, context)
-        changed_run = runs.run_by_number(result.record, run["run"]) if result.record else None
-        if result.record and changed_run and is_final(result.record["phase"]) and _is_wake(changed_run, event, now):
-            return _continue_in_new_session(store, event, result.record, context)  # its host was gone
-        return result
+        started = _start_in_session(store, event, found, context)
+        return started or _continue_in_new_session(store, event, found[0], context)
+
+
+def _start_in_session(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult | None:
+    """The start in the session that was found; None if the agent woke for a new one, because that one is final."""
+    record, run = joined
+    if is_final(record["phase"]) and _is_wake(run, event, context.now):
+        return None
+    result = _change(store, event, joined, context)
+    changed = result.record
+    changed_run = runs.run_by_number(changed, run["run"]) if changed else None
+    is_over = changed and changed_run and is_final(changed["phase"]) and _is_wake(changed_run, event, context.now)
+    return None if is_over else result  # its host was gone
 
 
 def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -18,6 +18,9 @@ from gaia_sessions.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.runs import Alias
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.memory import MemoryKeyLock
 
 BEGAN = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 HOST = {"host": "claude-code", "host_session_id": "h"}
@@ -129,3 +132,60 @@ def test_every_kind_of_event_that_passes_the_check_can_wait_in_the_inbox(kind: s
     store.defer({**HOST, "kind": kind, "at": format_time(BEGAN)}, BEGAN)  # type: ignore[typeddict-item]
     assert len(deferred.apply_deferred(store, BEGAN + timedelta(days=2), Config({}))) == 2
     assert list(store.deferred()) == []
+
+
+def told(store: MemoryStore, fields: dict[str, Any], second: int) -> str:
+    event, moment = at(fields, second)
+    return dispatch.handle_event(store, event, HandlerContext(moment, Config({}), 0)).word
+
+
+def test_of_two_starts_that_wake_an_agent_whose_work_is_over_one_begins_a_session() -> None:
+    class Overtaken(MemoryStore):
+        """Another process applies the same start after this one has looked, and before it is alone with the agent."""
+
+        def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> MemoryKeyLock:
+            if key == ("agent", "a") and not self.overtaken:
+                self.overtaken.append(key)
+                assert told(self, START, 40) == "continued"
+            return super().lock_key(key, timeout)
+
+        overtaken: ClassVar[list[object]] = []
+
+    store = Overtaken()
+    assert [told(store, event, 10 * number) for number, event in enumerate([DELEGATE, START, STOP])] == [
+        *("created", "started", "finalized")
+    ]
+
+    assert told(store, START, 40) == "known"
+
+    assert [record["phase"] for _, record in store.scan()] == ["completed", "investigating"]  # type: ignore[index]
+
+
+def test_a_start_that_begins_no_session_waits_for_nobody_who_looks_for_the_agent() -> None:
+    store = MemoryStore()
+    told(store, DELEGATE, 0)
+
+    with store.lock_key(("agent", "a")):
+        assert told(store, START, 10) == "started"
+
+
+def test_an_event_that_waits_is_looked_up_once_each_time_it_is_tried() -> None:
+    class Watched(MemoryStore):
+        found: ClassVar[list[Alias]] = []
+
+        def find(self, alias: Alias) -> Record | None:
+            self.found.append(alias)
+            return super().find(alias)
+
+    store = Watched()
+    told(store, DELEGATE, 0)
+    waiting, moment = at(START, 10)
+    store.defer(waiting, moment)
+    store.found.clear()
+
+    assert deferred.apply_deferred(store, moment, Config({})) == ["000000001 started"]
+    assert store.found == [
+        ("agent_of_host", ("claude-code", "a")),
+        ("delegation", ("h", "t")),
+        ("orphan", ("claude-code", "a")),
+    ]
