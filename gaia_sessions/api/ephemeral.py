@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 
 from gaia_sessions.errors import Cancelled, SessionFinal, SessionsError, well_formed
-from gaia_sessions.session.budget import skill_tokens_of
+from gaia_sessions.session.budget import elapsed_seconds, skill_tokens_of
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_final
+from gaia_sessions.system import utc_now
 
 from .cancellation import CancellationToken
 from .memory import Memory
@@ -105,8 +106,9 @@ class EphemeralSession:
         self._read_times()
 
     def _read_times(self) -> None:
-        self.started_at: datetime = parse_time(self._sessions.read(self.agent_id)["created_at"])
-        self._elapsed_before = float(self._sessions.usage(self.agent_id)["elapsed_secs"])
+        record = self._sessions.read(self.agent_id)
+        self.started_at: datetime = parse_time(record["created_at"])
+        self._elapsed_before = float(elapsed_seconds(record, utc_now()))
         self._attached_at = time.monotonic()
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -144,8 +146,9 @@ class EphemeralSession:
 
         While the work goes on, no change of the clock affects them within one process.
         """
-        if is_final(self._record()["phase"]):
-            return self._sessions.usage(self.agent_id)["elapsed_secs"]
+        record = self._record()
+        if is_final(record["phase"]):
+            return elapsed_seconds(record, utc_now())
         return int(self._elapsed_before + time.monotonic() - self._attached_at)
 
     def finalize(self, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
