@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.usecases.cleanup import Report
+    from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.listing import Line
 
 
@@ -97,6 +97,6 @@ def list_sessions(
 
 def cleanup_sessions(
     hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False, root: str | None = None
-) -> Report:
+) -> CleanupReport:
     """Removes what was not used for ``hours``, and reports it: see ``Sessions.cleanup``."""
     return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message
     from gaia_sessions.store.port import Reader
     from gaia_sessions.usecases.cancellation import CancelledSession
-    from gaia_sessions.usecases.cleanup import Report as CleanupReport
+    from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.preview import Preview
@@ -63,7 +63,7 @@ class Sessions:
     When a method that writes returns, the change is durable. Methods that only read create nothing. Records are dicts
     with the keys of [`state.json`](store.md#the-record), and values: changing one changes nothing on disk. To write
     only if nobody else has written since, pass ``if_revision=record["revision"]`` to ``update``. Times without an
-    offset are UTC, and texts are times as records have them. A key with a ``?`` may be absent.
+    offset are UTC, and texts are times as records have them. What is returned is under [Shapes](#shapes).
 
     Every method may raise [errors](#errors): ``InvalidId``, ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``;
     those that write ``NewerSchema``, ``TooLarge``, ``LockTimeout`` and ``DurabilityUnknown`` too. What else one raises
@@ -123,9 +123,8 @@ class Sessions:
     def show(self, agent_id: str) -> Shown:
         """The record as it will be once the waiting events are applied, with what is known besides.
 
-        ``resume`` is the policy's decision: ``{should_resume, reason, until}``; ``liveness`` is there while an agent is
-        at work on it, ``cancellation`` if it is cancelled, ``children`` with their ids if it has any. The record of a
-        later version has none of the first three.
+        ``resume`` is the policy's decision; ``liveness`` is there while an agent is at work on it, ``cancellation`` if
+        it is cancelled, ``children`` if it has any. The record of a later version has none of the first three.
         """
         from gaia_sessions.usecases.showing import shown
 
@@ -193,10 +192,8 @@ class Sessions:
     ) -> Iterator[Line]:
         """An iterator of summaries, the latest activity first, at most ``limit``.
 
-        Waiting events are shown as applied, although nothing is written. ``resume`` of a summary is as in ``show``;
-        ``parent_id``, ``root_id`` and ``depth`` are there where a parent is known. One that cannot be read has
-        ``status`` ``corrupt`` and a ``problem``, and comes last. A session is active until it is final. ``since`` and
-        ``until`` limit ``created_at``, both inclusive.
+        Waiting events are shown as applied, although nothing is written. One that cannot be read has a ``problem``, and
+        comes last. A session is active until it is final. ``since`` and ``until`` limit ``created_at``, both inclusive.
 
         Raises ``UnknownPhase``, ``BadArgument``.
         """
@@ -217,9 +214,8 @@ class Sessions:
     ) -> Sequence[TreeLine]:
         """What ``list`` finds, each below its parent: pairs of a level and a summary. Level 0 is not indented.
 
-        A session that does not stand below the parent that its record names has a ``parent_status``: ``gone``,
-        ``circle`` if it is among the sessions above that parent, or ``excluded`` by the arguments. The line of a parent
-        that is there only for what is below it has ``selected`` False.
+        A session that does not stand below the parent that its record names has a ``parent_status``. The line of a
+        parent that is there only for what is below it has ``selected`` False.
         """
         from gaia_sessions.usecases import listing, tree
 
@@ -255,9 +251,8 @@ class Sessions:
     ) -> Iterator[Message | SessionsError]:
         """An iterator of the messages of [the transcript](store.md#transcripts) in their order.
 
-        ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. Each
-        is ``{seq, turn, role, content, timestamp, tool_name?, tool_call_id?, tokens?}``; an error stands in place of
-        one that cannot be read. Raises ``BadArgument``.
+        ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. An
+        error stands in place of one that cannot be read. Raises ``BadArgument``.
         """
         from gaia_sessions.usecases import listing, transcript
 
@@ -323,10 +318,7 @@ class Sessions:
     def usage(self, agent_id: str) -> TokenUsage:
         """How much of [its budget](shell.md#budgets-skills-and-todos) a session has used.
 
-        ``{agent_id, tokens, max_tokens, limit_reached, elapsed_secs, skill_tokens}``: ``tokens`` is the sum of all
-        charges, of the skills and of what hosts say was consumed, or what followed a total that was stated.
-        ``limit_reached`` is true from ``max_tokens`` on. ``elapsed_secs`` are whole seconds from the creation to now,
-        or to the end. Raises ``NewerSchema``.
+        Raises ``NewerSchema``.
         """
         return self._usage_of(self.preview(agent_id))
 
@@ -353,12 +345,10 @@ class Sessions:
         return self._usage_of(self._change(agent_id, lambda record, now: with_total(record, total, now)))
 
     def add_skill(self, agent_id: str, name: str, tokens: int) -> LoadedSkill:
-        """Counts a skill that the agent loaded against the budget, once: ``{agent_id, name, tokens, added,
-        skill_tokens}``.
+        """Counts a skill that the agent loaded against the budget; nothing changes if it was loaded before.
 
-        ``added`` is False, and nothing changes, if it was loaded before; ``skill_tokens`` is the sum of all skills. The
-        skills of a session are the keys of ``skills`` in its record; no other session has them. Raises ``InvalidInput``
-        unless ``name`` is a line of at most 200 printable characters, and what ``charge`` raises.
+        The skills of a session are the keys of ``skills`` in its record; no other session has them. Raises
+        ``InvalidInput`` unless ``name`` is a line of at most 200 printable characters, and what ``charge`` raises.
         """
         from gaia_sessions.session import budget
 
@@ -382,7 +372,7 @@ class Sessions:
         }
 
     def todos(self, agent_id: str) -> Sequence[NumberedTodo]:
-        """The todos of a session in their order: ``[{number, description, status}]``, numbered from 1.
+        """The todos of a session in their order.
 
         Raises ``NewerSchema``.
         """
@@ -430,8 +420,7 @@ class Sessions:
     def cancel(self, agent_id: str, reason: str | None = None, *, only: bool = False) -> CancelledSession:
         """[Cancels](policy.md#cancellation) a session with everything below it, now and later; with ``only`` it alone.
 
-        Returns ``{agent_id, at?, reason?, below, new}``: the first time and reason stay, and ``new`` says whether this
-        call changed anything. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
+        The first time and reason stay. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
         ``InvalidInput`` for a reason that is no text.
         """
         from gaia_sessions.usecases.cancellation import cancel
@@ -450,16 +439,13 @@ class Sessions:
         return cancel_conversation(self._writable(), utc_now(), host_session_id, reason, below=not only)
 
     def cancellation(self, agent_id: str) -> Cancellation | None:
-        """Why the session is cancelled, by itself or with one above it: ``{at?, reason?, by?}``; None if it is not."""
+        """Why the session is cancelled, by itself or with one above it; None if it is not."""
         return self.cancellation_and_above(agent_id)[0]
 
     def report(self, agent_id: str) -> Report:
-        """How the work of a session stands or ended, in one shape for every end; a key that does not apply is None.
+        """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).
 
-        ``{schema, status, agent_id, task_id, phase, result, error, note, timeout_secs, hard_timeout_secs, elapsed_secs,
-        tokens, max_tokens, iterations, todos, recent_messages}``, as [the
-        commands](shell.md#reports-and-waiting-for-an-end) have it; ``status`` is ``success``, ``error``, ``cancelled``
-        or ``running``. Raises ``NewerSchema``.
+        ``status`` is ``success``, ``error``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
         """
         return self.reporter()(agent_id)[0]
 
@@ -469,8 +455,8 @@ class Sessions:
         """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
 
         The work of a session has ended with its latest run, whatever phase that leaves it in; and when the session is
-        final or cancelled. A session that has never run is waited for, and one that does not exist is not: its report
-        is ``{agent_id, status}`` with ``not_found``. One that has ended is not looked at again. After ``timeout``
+        final or cancelled. A session that has never run is waited for, and one that does not exist is not: the
+        status in its report is ``not_found``. One that has ended is not looked at again. After ``timeout``
         seconds the reports say ``running`` where work goes on; without it there is no limit. Every session is reported
         on as it was found when the wait began, however long that takes; of the looks after that, the last stops a
         fraction of a second after the time, and what it did not reach is reported as it was found before.
@@ -485,8 +471,7 @@ class Sessions:
         """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
 
         First it closes runs as ``reconcile`` does. Sessions that may be resumed or still run are kept. With
-        ``corrupt``, sessions that cannot be read are removed as well. Returns what was done: ``{dry_run, hours,
-        corrupt_too, closed, removed, kept, busy, corrupt, failed, swept}``. Raises ``BadArgument`` for hours below 0.
+        ``corrupt``, sessions that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
         """
         from gaia_sessions.usecases import cleanup
 
@@ -500,7 +485,7 @@ class Sessions:
         proven to have ended, and counts what those that have ended used.
 
         Each of the ``verdicts`` has its evidence. ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running``
-        and ``unsure`` are left alone. ``counted`` has the runs of which it counted what they used.
+        and ``unsure`` are left alone.
         """
         from gaia_sessions.ingest.consumption import count_ended_runs
         from gaia_sessions.usecases.reconcile import reconcile
@@ -514,9 +499,8 @@ class Sessions:
         """[Copies](operations.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
 
         Each is a folder that has one folder per session, a project, or the folder of one session. The sessions keep
-        their ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Returns
-        ``{dry_run, root, directories, imported, already_there, failed}``. Raises ``NoSuchFolder``, and ``StoreFailure``
-        if one of them cannot be read, before anything is imported.
+        their ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Raises
+        ``NoSuchFolder``, and ``StoreFailure`` if one of them cannot be read, before anything is imported.
         """
         from gaia_sessions.usecases.importing import import_folders
 

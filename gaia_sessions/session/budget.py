@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from .transcript import NewMessage
 
     class TokenUsage(TypedDict):
-        """How much of its budget a session has used. limit_reached: as much as there is, or more."""
+        """How much of its budget a session has used.
+
+        tokens: the sum of all charges, of the skills and of what hosts say was consumed, or what followed a total that
+        was stated. limit_reached: as much as there is, or more. elapsed_secs: whole seconds from the creation to now,
+        or to the end.
+        """
 
         agent_id: str
         tokens: int

@@ -14,16 +14,51 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
+    from typing import NotRequired, TypedDict
 
-    from . import decision_types
     from .cancellation import Cancellation
-    from .schema import Record
+    from .schema import Denial, Record
 
-    CheckResult = decision_types.CheckResult
-    Decision = decision_types.Decision
-    ResumeSummary = decision_types.ResumeSummary
     CheckValues = tuple[bool, object, object]
     PolicyCheck = Callable[["ResumeCase"], CheckValues]
+
+    class CheckResult(TypedDict):
+        """One condition of the policy, what was found, and what it is compared with."""
+
+        name: str
+        ok: bool
+        actual: object
+        limit: object
+
+    class Decision(TypedDict):
+        """Whether work may be resumed. reason: the first check that fails, or that all hold.
+
+        until: when the session can no longer be resumed; None if it cannot be resumed now. last_activity: when its
+        agent last wrote to its transcript, if that was after ``last_updated``. paused_until: when the limit is reset
+        that it waits for; absent if it waits for none.
+        """
+
+        should_resume: bool
+        reason: str
+        agent_id: str
+        phase: str | None
+        idle_seconds: float | None
+        until: str | None
+        checks: list[CheckResult]
+        advice: str
+        last_activity: NotRequired[str]
+        cancellation: NotRequired[Cancellation]
+        denial: NotRequired[Denial]
+        paused_until: NotRequired[str]
+
+    class ResumeSummary(TypedDict):
+        """A decision in short."""
+
+        should_resume: bool
+        reason: str
+        until: str | None
+        paused_until: NotRequired[str]
+
 
 RESUMABLE_REASON = "session_resumable"
 CANCELLED_REASON = "cancelled"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .reconcile import Reconciled, SkippedSession, Verdict
     from .reconcile_evidence import EvidenceReader
 
-    class Report(TypedDict):
+    class CleanupReport(TypedDict):
         """What was done, or with ``dry_run`` would be; sessions are named by their ids.
 
         hours: how long a session must have been unused to be removed.
@@ -149,7 +149,7 @@ def cleanup(
     *,
     dry_run: bool,
     sessions: Reader | None = None,
-) -> Report:
+) -> CleanupReport:
     """Removes what ``cleanup_policy`` allows, and reports what was removed, or with ``dry_run`` would be.
 
     First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those. ``sessions`` is where
@@ -174,7 +174,7 @@ def cleanup(
     return report
 
 
-def _remove_all(store: Store, judge: _Judge, report: Report, doomed: list[tuple[int, str]]) -> set[str]:
+def _remove_all(store: Store, judge: _Judge, report: CleanupReport, doomed: list[tuple[int, str]]) -> set[str]:
     """Removes the sessions of ``doomed``, each with its depth, or reports why not; the ids of those that are gone."""
     if doomed and not report["dry_run"]:
         with suppress(StoreFailure):  # the children of each are looked for, which is cheap only with a complete index
@@ -183,7 +183,7 @@ def _remove_all(store: Store, judge: _Judge, report: Report, doomed: list[tuple[
     return {agent_id for agent_id in deepest_first if not _remove_or_report(store, judge, report, agent_id)}
 
 
-def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_run: bool) -> Report:
+def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_run: bool) -> CleanupReport:
     """The report before any session is judged."""
     return {
         "dry_run": dry_run,
@@ -213,14 +213,14 @@ def _ids_above_open(sessions: Reader, above: Above) -> tuple[frozenset[str], boo
     return frozenset(above_open), has_unread
 
 
-def _add_unclosed(report: Report, reconciled: Reconciled) -> None:
+def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
     """Adds what prevented a run from being closed, for sessions that still exist and are not in the report."""
     reported_ids = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
     report["busy"] += [agent_id for agent_id in reconciled["busy"] if agent_id not in reported_ids]
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
-def _remove_or_report(store: Store, judge: _Judge, report: Report, agent_id: str) -> bool:
+def _remove_or_report(store: Store, judge: _Judge, report: CleanupReport, agent_id: str) -> bool:
     """Removes the session or reports why not; returns whether it still exists afterwards."""
     try:
         if report["dry_run"] or remove(store, agent_id, judge.allows):
@@ -235,7 +235,7 @@ def _remove_or_report(store: Store, judge: _Judge, report: Report, agent_id: str
     return True
 
 
-def _report_kept(judge: _Judge, report: Report, agent_id: str, found: RecordOrError) -> None:
+def _report_kept(judge: _Judge, report: CleanupReport, agent_id: str, found: RecordOrError) -> None:
     if isinstance(found, SessionsError):
         target = report["corrupt"] if isinstance(found, CorruptSession) else report["failed"]
         target.append({"agent_id": agent_id, "reason": str(found)})

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .reconcile_rules import Evidence, Judged
 
     class SkippedSession(TypedDict):
+        """A session, and why it was left alone, by a code or in words."""
+
         agent_id: str
         reason: str
 

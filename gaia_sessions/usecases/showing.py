@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .listing import Line
 
     class Shown(Record):
-        """A record with what a program is shown besides. liveness: of the agent at work. children: their ids."""
+        """A record with what a program is shown besides. liveness: as in ``Summary``. children: their ids."""
 
         resume: NotRequired[ResumeSummary]
         cancellation: NotRequired[Cancellation]

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.usecases.cleanup import Report
+    from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.reconcile import Reconciled, SkippedSession, Verdict
 
@@ -46,7 +46,7 @@ def _sort_key(verdict: Verdict) -> tuple[bool, str, int]:
     return verdict["verdict"] not in CLOSING_VERDICTS, verdict["agent_id"], verdict["run"]
 
 
-def unchanged_lines(report: Reconciled | Report) -> Iterator[str]:
+def unchanged_lines(report: Reconciled | CleanupReport) -> Iterator[str]:
     """A line for each session that was left unchanged, with the reason."""
     yield from (f"busy: {agent_id}" for agent_id in report["busy"])
     yield from _reason_lines("kept", report["kept"])
@@ -58,7 +58,7 @@ def _reason_lines(word: str, sessions: list[SkippedSession]) -> Iterator[str]:
     yield from (f"{word}: {left['agent_id']}: {safe(left['reason'])}" for left in sessions)
 
 
-def cleanup_lines(report: Report) -> Iterator[str]:
+def cleanup_lines(report: CleanupReport) -> Iterator[str]:
     """What was removed, or would be; then what was not."""
     verb = "would remove" if report["dry_run"] else "removed"
     condition = f"not updated for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
