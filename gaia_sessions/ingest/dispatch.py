@@ -173,11 +173,13 @@ def _finalize_with_texts(store: Store, event: Event, context: HandlerContext, ma
 
     texts = (event.get("summary"), event.get("error"))
     summary, error = (None if text is None or max_length == 0 else text[:max_length] for text in texts)
-    rule = requests.finalize_rule(event["outcome"], summary, error, context.now)
-    if event.get("outcome_assumed"):
-        rule = requests.unless_waiting(rule)
-    reserved = requests.reserved_for_texts(summary, error)
-    record = store.change(event["agent_id"], rule, timeout=context.timeout, reserved=reserved)
+    ending = requests.Ending(event["outcome"], summary, error, assumed=event.get("outcome_assumed", False))
+    record = store.change(
+        event["agent_id"],
+        lambda record: requests.with_ending(record, ending, context.now),
+        timeout=context.timeout,
+        reserved=ending.reserved_bytes(),
+    )
     return EventResult("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
 
 

@@ -20,15 +20,12 @@ from .runs import with_reported_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
 
     from .ids import RandomBytes
     from .schema import Record
-
-    PureRule = Callable[[Record], Record]
 
 
 class NewSession:
@@ -106,22 +103,25 @@ class Update:
 
 
 class Ending:
-    """How the work is to end: what one finalization asks for. Raises ``UnknownOutcome``, ``InvalidInput``."""
+    """How the work is to end: what one finalization asks for. Raises ``UnknownOutcome``, ``InvalidInput``.
 
-    __slots__ = ("error", "outcome", "summary")
+    assumed: nobody stated the outcome, so work that waits for an approval goes on waiting.
+    """
 
-    def __init__(self, outcome: str, summary: str | None = None, error: str | None = None) -> None:
+    __slots__ = ("assumed", "error", "outcome", "summary")
+
+    def __init__(
+        self, outcome: str, summary: str | None = None, error: str | None = None, *, assumed: bool = False
+    ) -> None:
         self.outcome = check_outcome(outcome)
         self.summary = _checked_text(summary, "summary")
         self.error = _checked_text(error, "error")
-
-    def rule(self, now: datetime) -> PureRule:
-        """The rule that ends the work so: see ``finalize_rule``."""
-        return finalize_rule(self.outcome, self.summary, self.error, now)
+        self.assumed = assumed
 
     def reserved_bytes(self) -> int:
-        """How many bytes the write must leave free."""
-        return reserved_for_texts(self.summary, self.error)
+        """How many bytes the write must leave free: none with short texts, which always fit."""
+        length = len(self.summary or "") + len(self.error or "")
+        return RESERVED_BYTES if length > MAX_MESSAGE_LENGTH else 0
 
 
 def check_metadata(metadata: object) -> dict[str, Json]:
@@ -141,64 +141,43 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
     if request.only_moves_to(record["phase"]) and is_final(record["phase"]):
         return record
     updates.check_open(record)
-    if request.phase is not None and is_final(request.phase):
-        return _finalized(record, request, None, now)
-    return _with_readiness(_with_changes(record, request, request.phase, now), request)
-
-
-def finalize_rule(outcome: str, summary: str | None, error: str | None, now: datetime) -> PureRule:
-    """The rule that ends the work with ``outcome``; a record that ended with it before stays as it is.
-
-    An end that was only concluded from the end of the host is confirmed. Another outcome raises ``SessionFinal``.
-    """
-    check_outcome(outcome)
-    request = Update(outcome, error=error)
-    checked_summary = _checked_text(summary, "summary")
-
-    def rule(record: Record) -> Record:
-        if record["phase"] != outcome:
-            return _finalized(record, request, checked_summary, now)
-        if not is_abandoned(outcome) or not record.get("runs"):
-            return record
-        from .run_reopening import has_concluded_outcome  # needed only where a host may have abandoned the work
-
-        is_concluded = has_concluded_outcome(record, record["runs"][-1])
-        return updates.with_stated_end(record, checked_summary, now) if is_concluded else record
-
-    return rule
-
-
-def unless_waiting(rule: PureRule) -> PureRule:
-    """``rule`` for all but sessions that wait for an approval, which stay as they are."""
-    return lambda record: record if waits_for_approval(record["phase"]) else rule(record)
-
-
-def reserved_for_texts(*texts: str | None) -> int:
-    """How many bytes the end of the work must leave free: none with short texts, which always fit."""
-    return RESERVED_BYTES if sum(len(text or "") for text in texts) > MAX_MESSAGE_LENGTH else 0
-
-
-def _finalized(record: Record, request: Update, summary: str | None, now: datetime) -> Record:
-    updates.check_open(record)
-    outcome = check_outcome(request.phase)
-    changed = _with_changes(record, request, None, now)
-    return _with_readiness(updates.with_phase(with_reported_phase(changed, outcome), outcome, now, summary), request)
-
-
-def _with_changes(record: Record, request: Update, phase: str | None, now: datetime) -> Record:
-    if phase is not None:
-        record = with_reported_phase(updates.with_phase(record, phase, now), phase)
+    phase = request.phase
+    if phase is not None and not is_final(phase):
+        record = _with_stated_phase(record, phase, now)
     if request.metadata is not None:
         record = updates.with_metadata(record, request.metadata)
     if request.error is not None:
         record = updates.with_error(record, request.error, now)
     if request.denial is not None:
         record = updates.with_denial(record, request.denial, now)
-    return updates.with_activity(record, now)
-
-
-def _with_readiness(record: Record, request: Update) -> Record:
+    record = updates.with_activity(record, now)
+    if phase is not None and is_final(phase):
+        record = _with_stated_phase(record, phase, now)
     return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
+
+
+def with_ending(record: Record, ending: Ending, now: datetime) -> Record:
+    """The record ended as ``ending`` asks for; one that had ended so before stays as it is.
+
+    An end that was only concluded from the end of the host is confirmed. Another outcome raises ``SessionFinal``.
+    """
+    if ending.assumed and waits_for_approval(record["phase"]):
+        return record
+    if record["phase"] != ending.outcome:
+        updates.check_open(record)
+        if ending.error is not None:
+            record = updates.with_error(record, ending.error, now)
+        return _with_stated_phase(updates.with_activity(record, now), ending.outcome, now, ending.summary)
+    if not is_abandoned(ending.outcome) or not record.get("runs"):
+        return record
+    from .run_reopening import has_concluded_outcome  # needed only where a host may have abandoned the work
+
+    is_concluded = has_concluded_outcome(record, record["runs"][-1])
+    return updates.with_stated_end(record, ending.summary, now) if is_concluded else record
+
+
+def _with_stated_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
+    return updates.with_phase(with_reported_phase(record, phase), phase, now, summary)
 
 
 def _checked_text(value: str | None, where: str) -> str | None:

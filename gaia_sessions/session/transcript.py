@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from . import shapes
-    from .requests import PureRule
     from .schema import Record
 
     Message = shapes.Message
@@ -128,7 +127,7 @@ def with_next_transcript(record: Record, generation: int, seq: int) -> Record:
     return {**with_transcript(record, 0, seq), "transcripts_archived": generation}
 
 
-def message_rule(now: datetime) -> PureRule:
+def message_rule(now: datetime) -> Callable[[Record], Record]:
     """What a message changes beside the transcript: it is activity of the work. Raises ``SessionFinal``."""
 
     def rule(record: Record) -> Record:

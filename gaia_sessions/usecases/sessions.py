@@ -10,7 +10,7 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_abandoned, is_final
 from gaia_sessions.session.record import has_newer_schema
-from gaia_sessions.session.requests import with_update
+from gaia_sessions.session.requests import with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import Change, check_writable
 from gaia_sessions.store import (
@@ -110,7 +110,7 @@ def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Reco
     other one this raises ``Cancelled``.
     """
     _check_not_cancelled(store, agent_id, ending.outcome)
-    record = store.change(agent_id, ending.rule(now), reserved=ending.reserved_bytes())
+    record = store.change(agent_id, lambda record: with_ending(record, ending, now), reserved=ending.reserved_bytes())
     return _with_asked_outcome(store, record, ending.outcome)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gaia_sessions.errors import InvalidId, InvalidInput, RevisionChanged, SessionFinal, UnknownOutcome, UnknownPhase
-from gaia_sessions.session.requests import Ending, NewSession, Update, unless_waiting, with_update
+from gaia_sessions.session.requests import Ending, NewSession, Update, with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from tests.records import record_with
 
@@ -59,17 +59,17 @@ def test_an_end_always_has_room_unless_its_texts_are_long() -> None:
 
 
 def test_an_ending_asked_for_again_leaves_the_very_record_and_another_one_is_refused() -> None:
-    completed = Ending("completed", "done").rule(NOW)(record_with(phase="executing"))
-    assert Ending("completed", "again").rule(NOW)(completed) is completed
+    completed = with_ending(record_with(phase="executing"), Ending("completed", "done"), NOW)
+    assert with_ending(completed, Ending("completed", "again"), NOW) is completed
     with pytest.raises(SessionFinal):
-        Ending("failed").rule(NOW)(completed)
+        with_ending(completed, Ending("failed"), NOW)
 
 
-def test_a_rule_for_all_but_the_waiting_leaves_those_as_they_are() -> None:
-    rule = unless_waiting(Ending("completed").rule(NOW))
-    waiting = record_with(phase="approval")
-    assert rule(waiting) is waiting
-    assert rule(record_with(phase="planning"))["phase"] == "completed"
+def test_an_outcome_that_nobody_stated_leaves_work_that_waits_for_an_approval_as_it_is() -> None:
+    assumed, waiting = Ending("completed", assumed=True), record_with(phase="approval")
+    assert with_ending(waiting, assumed, NOW) is waiting
+    assert with_ending(record_with(phase="planning"), assumed, NOW)["phase"] == "completed"
+    assert with_ending(waiting, Ending("completed"), NOW)["phase"] == "completed"
 
 
 def test_an_update_that_only_ends_the_work_needs_no_room_and_any_other_does() -> None:
