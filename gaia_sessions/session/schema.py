@@ -208,7 +208,8 @@ def check_record(value: object, where: str) -> None:
     """Returns if ``value`` is a record of this version; else raises ``InvalidInput``, which names a bad key."""
     check_record_keys(value, where)
     record: Record = value  # type: ignore[assignment]  # just checked
-    _check_runs(record, f"{where}." if where else "")
+    if "runs" in record:
+        _check_runs(record, f"{where}." if where else "")
     if not _has_canonical_times(record):
         _check_times(value, where)
 
@@ -219,11 +220,15 @@ def _has_canonical_times(record: Record) -> bool:
     A record may have hundreds, and nearly always they are, so they are looked at together; only others one by one.
     """
     try:
-        moves = record["history"]
-        times = [record["created_at"], record["last_updated"], *(move["timestamp"] for move in moves)]
-        times += [run[key] for run in record.get("runs", ()) for key in RUN_TIMES if key in run]  # type: ignore[literal-required]  # keys of a run
+        moves, phases = record["history"], set()
+        times = [record["created_at"], record["last_updated"]]
+        for move in moves:
+            times.append(move["timestamp"])
+            phases.add(move["from_phase"])
+            phases.add(move["to_phase"])
+        if "runs" in record:
+            times += [run[key] for run in record["runs"] for key in RUN_TIMES if key in run]  # type: ignore[literal-required]  # keys of a run
         times += [record[key] for key in OPTIONAL_TIMES if key in record]  # type: ignore[literal-required]  # keys of a record
-        phases = {move["from_phase"] for move in moves}.union([move["to_phase"] for move in moves])
         is_array = isinstance(moves, list)  # an empty object has no moves either
         return is_array and phases <= _all_phases and are_canonical_times(times)
     except (TypeError, KeyError):
