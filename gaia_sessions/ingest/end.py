@@ -116,15 +116,15 @@ class _EndRules:
         self.now = now
 
     def stop(self, record: Record, run: Run) -> Record:
-        message_fields = self._message_fields()
         if self._replaces_stop(run) and may_be_rejudged(record, run):
+            message_fields = self._message_fields()
             if _is_repeated(run, message_fields):
                 return record
             return with_later_stop(record, _without_silence(run), message_fields, self.now)
         record, run = self._with_start(record, run)
         if not self.event.get("has_message"):
             return with_silent_stop(record, run, self.now)
-        return with_end(record, run, STOPPED, message_fields, self.now)
+        return with_end(record, run, STOPPED, self._message_fields(), self.now)
 
     def fail(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)

@@ -115,11 +115,12 @@ def with_end(
         record = with_presumed_start(record, run, _last_activity(record, run, now))
         run = updated_run(record, run)
         record = _with_last_write(record, run, now, written_at)
-    ended_run: Run = {**without_keys(run, *_OUTDATED_KEYS), **fields, "ended_at": format_time(now), "end": end}
+    ended_at = format_time(now)
+    ended_run: Run = {**without_keys(run, *_OUTDATED_KEYS), **fields, "ended_at": ended_at, "end": end}
     record = with_run(record, ended_run)
-    if is_final(record["phase"]):
+    if not is_latest(record, ended_run) or is_final(record["phase"]):
         return record
-    return _EFFECTS[end](record, ended_run, now) if is_latest(record, ended_run) else record
+    return _EFFECTS[end](record, ended_run, now)
 
 
 def with_end_of_gone_host(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
@@ -211,7 +212,8 @@ def _phase_after_stop(record: Record, run: Run) -> str:
 
 
 def _apply_stop(record: Record, run: Run, now: datetime) -> Record:
-    return with_phase(with_activity(without_denial(record), now), _phase_after_stop(record, run), now)
+    phase = _phase_after_stop(record, run)
+    return with_phase(with_activity(without_denial(record), now), phase, now)
 
 
 def _apply_kill(record: Record, run: Run, now: datetime) -> Record:

@@ -227,7 +227,7 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     if fields.items() <= run.items():
         return record
     record = with_run(record, {**run, **fields})
-    if has_started(run) or has_ended(run) or is_final(record["phase"]) or not is_latest(record, run):
+    if has_started(run) or has_ended(run) or not is_latest(record, run) or is_final(record["phase"]):
         return record
     event = WORK_RESUMED if run["run"] > 1 and "denial" not in record else AGENT_AT_WORK
     return with_event(with_activity(without_pause(record), now), event, now)

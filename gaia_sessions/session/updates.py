@@ -88,18 +88,15 @@ def with_phase(record: Record, phase: str, now: datetime, summary: str | None = 
 
 
 def _with_move(record: Record, phase: str, now: datetime, summary: str | None) -> Record:
+    undenied, is_end = without_denial(record), is_final(phase)
+    changed: Record = {**undenied, "phase": phase, "resume_ready": is_resumable(phase)}
     move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
     history = [*record["history"], move]
-    changed: Record = {
-        **without_denial(record),
-        "phase": phase,
-        "resume_ready": is_resumable(phase),
-        "history": history[-MAX_HISTORY:],
-    }
+    changed["history"] = history[-MAX_HISTORY:]
     dropped = record.get("history_dropped", 0) + len(history) - len(changed["history"])
     if dropped:
         changed["history_dropped"] = dropped
-    return with_stated_end(changed, summary, now) if is_final(phase) else changed
+    return with_stated_end(changed, summary, now) if is_end else changed
 
 
 def with_metadata(record: Record, metadata: dict[str, Json]) -> Record:
@@ -142,8 +139,8 @@ def without_pause(record: Record) -> Record:
 
 def with_stated_end(record: Record, summary: str | None, now: datetime) -> Record:
     """With the end of the work stated at ``now``: an inferred end is not provisional any more then."""
-    duration = seconds_between(parse_time(record["created_at"]), now)
-    ended: Record = {**without_pause(record), "finalized_at": format_time(now), "duration_seconds": duration}
+    unpaused, duration = without_pause(record), seconds_between(parse_time(record["created_at"]), now)
+    ended: Record = {**unpaused, "finalized_at": format_time(now), "duration_seconds": duration}
     if summary:
         ended["summary"] = summary
     return ended

@@ -89,7 +89,7 @@ def sync_folder(folder: Directory) -> None:
 def touch(folder: Directory, name: str) -> None:
     """Creates an empty file, unsynced; leaves a file that exists as it is."""
     try:
-        write_new(folder, name, b"", durable=False)
+        os.close(open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL))
     except FileExistsError:
         return
 

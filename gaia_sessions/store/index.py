@@ -118,7 +118,7 @@ def save_progress(root: Directory, last: str) -> None:
 
 def keys_of(record: Record) -> list[IndexKey]:
     """The key of every entry that a session with ``record`` must have. ``ACTIVE_KEY`` is added first, removed last."""
-    opened, parent_id = is_open(record), parent_id_of(record)
+    parent_id, opened = parent_id_of(record), is_open(record)
     conversations, aliases = open_conversations(record), aliases_of(record)
     keys = []
     if opened:
@@ -166,9 +166,10 @@ def open_child_key(parent_id: str) -> IndexKey:
 
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
     """Adds the entries of a session that has each of ``keys``, or is about to have them."""
-    for attempt in range(_ATTEMPTS if keys else 0):
+    entries = [folders_of(key) for key in keys]
+    for attempt in range(_ATTEMPTS if entries else 0):
         try:
-            return _add_entries(root, agent_id, keys)
+            return _add_entries(root, agent_id, entries)
         except FileNotFoundError:  # somebody removed a folder with its last entry at the same moment
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -177,21 +178,21 @@ def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
 
 def remove(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
     """Removes the entries of a session that has none of ``keys`` any more; they are in the order of ``keys_of``."""
-    for key in reversed([*keys]):
-        remove_entry(root, folders_of(key), agent_id)
+    remove_entries(root, [folders_of(key) for key in reversed([*keys])], agent_id)
 
 
-def remove_entry(root: Directory, folders: FolderPath, agent_id: str) -> None:
-    """Removes the entry of a session from a folder, and of an unbounded group the folder with its last entry."""
-    *parents, name = folders
-    try:
-        with root.below(roots.INDEX, *parents) as parent:
-            with parent.below(name) as folder:
-                os.unlink(agent_id, dir_fd=folder.fd)
-            if folders[0] in UNBOUNDED_GROUPS:
-                os.rmdir(name, dir_fd=parent.fd)
-    except OSError:  # an entry too many costs a reader one look, a folder nothing; the next cleanup tries again
-        return
+def remove_entries(root: Directory, entries: Iterable[FolderPath], agent_id: str) -> None:
+    """Removes the entries of a session from these folders, and of an unbounded group a folder with its last entry."""
+    for folders in entries:
+        *parents, name = folders
+        try:
+            with root.below(roots.INDEX, *parents) as parent:
+                with parent.below(name) as folder:
+                    os.unlink(agent_id, dir_fd=folder.fd)
+                if folders[0] in UNBOUNDED_GROUPS:
+                    os.rmdir(name, dir_fd=parent.fd)
+        except OSError:  # an entry too many costs a reader one look, a folder nothing; the next cleanup tries again
+            continue
 
 
 def ids_under(root: Directory, key: IndexKey) -> list[str]:
@@ -241,8 +242,8 @@ def names_in(root: Directory, *folders: str) -> list[str]:
         return []
 
 
-def _add_entries(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
+def _add_entries(root: Directory, agent_id: str, entries: Iterable[FolderPath]) -> None:
     with root.make(roots.INDEX) as index:
-        for key in keys:
-            with index.make(*folders_of(key)) as folder:
+        for folders in entries:
+            with index.make(*folders) as folder:
                 atomic.touch(folder, agent_id)

@@ -111,9 +111,7 @@ def _set_keys(root: Directory, agent_id: str, keys: Collection[IndexKey], presen
     index.add(root, agent_id, keys)
     wanted = {index.folders_of(key) for key in keys}
     # The entry among the active is removed last: while a session has it, cleanup finds the session again.
-    for folders in reversed([*present]):
-        if folders not in wanted:
-            index.remove_entry(root, folders, agent_id)
+    index.remove_entries(root, [folders for folders in reversed([*present]) if folders not in wanted], agent_id)
 
 
 def remove_every_entry(root: Directory, agent_id: str) -> None:
