@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_HELP_OPTIONS = frozenset(["-h", "--help"])
 _OPTIONS_WITH_VALUE = ("--root", "--lock-timeout")
 
 
@@ -26,11 +25,13 @@ def main() -> None:
     """
     gc.disable()  # a start makes many objects and hardly any garbage
     arguments = _hook_arguments(sys.argv[1:])
-    if arguments is not None and _HELP_OPTIONS.isdisjoint(arguments):
+    if arguments is not None:
+        from gaia_sessions.hook import read_arguments
         from gaia_sessions.hook.run import main as run_hook
         from gaia_sessions.hosts import HOOK
 
-        os._exit(run_hook(HOOK, arguments))
+        if not read_arguments(arguments)["help"]:
+            os._exit(run_hook(HOOK, arguments))
     from .main import main as run
 
     exit_process(run())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.config import origin_of, project_file
-from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
+from gaia_sessions.hook import argument_words
 from gaia_sessions.hosts import CODEX
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.install import warnings
@@ -110,8 +110,7 @@ def _install(inspection: Inspection, installed: InstallState) -> str:
 
 
 def _install_options(installed: InstallState) -> list[str]:
-    given = {TRACK_TOOLS: installed["track_tools"], ALLOW_REPORT: installed["allow_report"]}
-    options = [option for option, is_given in given.items() if is_given]
+    options = argument_words(tools=installed["track_tools"], reports=installed["allow_report"])
     return ["--host", installed["host"], f"--{installed['scope']}", *options]
 
 

@@ -1,7 +1,7 @@
 """One call of a hook: ``run`` reads, finds the host, applies, replies and logs; ``direct`` answers users' own scripts.
 
-A hook fails open and silent. Owns how long a call may take: a host waits for its hooks, so a call ends within three
-seconds, and a store that is opened here gives up waiting when the time is over.
+A hook fails open and silent. Here is what the words of its command mean, and how long a call may take: a host waits
+for its hooks, so a call ends within three seconds, and a store that is opened here gives up when the time is over.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import time
 
+from gaia_sessions.errors import well_formed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
-    from typing import TypeVar
+    from typing import TypedDict, TypeVar
 
     from gaia_sessions.config import Config
     from gaia_sessions.hosts.payload import HookPayload
@@ -27,8 +29,24 @@ if TYPE_CHECKING:
 
     Applied = TypeVar("Applied")
 
+    class Arguments(TypedDict):
+        """What the words of the command say; ``ignored`` are those that mean nothing."""
+
+        host: str | None
+        root: str | None
+        tools: bool
+        reports: bool
+        test: bool
+        help: bool
+        ignored: list[str]
+
+
 TRACK_TOOLS, ALLOW_REPORT = "--track-tools", "--allow-report"
-"""Options of the command in a host's settings; ``arguments`` reads all of them."""
+VALUES = {"--host": "host", "--root": "root"}
+FLAGS = {TRACK_TOOLS: "tools", ALLOW_REPORT: "reports", "--test": "test", "-h": "help", "--help": "help"}
+"""The options of the command in a host's settings, and those that only people give, with what each one says."""
+
+_LONGEST_WORD = 128
 
 READ_TIMEOUT = 1.5
 """How many seconds a call waits for its input."""
@@ -41,6 +59,31 @@ TOTAL_TIMEOUT = 2.6
 
 _SECONDS_TO_END = 0.4
 """How many of these are kept for a write that has begun, for the reply and for the log."""
+
+
+def read_arguments(words: list[str]) -> Arguments:
+    """What ``words`` say; of two equal options the last one counts. Never an error: a host would take it for a veto."""
+    told: Arguments
+    told = {"host": None, "root": None, "tools": False, "reports": False, "test": False, "help": False, "ignored": []}
+    rest = [*words]
+    while rest:
+        word = rest.pop(0)
+        name, glued, value = word.partition("=")
+        if name in VALUES and not glued and rest and not rest[0].startswith("--"):
+            value = rest.pop(0)
+        if name in VALUES and value:
+            told[VALUES[name]] = value  # type: ignore[literal-required]  # a key of it
+        elif word in FLAGS:
+            told[FLAGS[word]] = True  # type: ignore[literal-required]  # a key of it
+        else:
+            told["ignored"].append(well_formed(word[:_LONGEST_WORD]))
+    return told
+
+
+def argument_words(**told: str | bool | None) -> list[str]:
+    """The words by which ``read_arguments`` is told this."""
+    values = [word for name, key in VALUES.items() if (value := told.get(key)) for word in (name, str(value))]
+    return [*values, *(name for name, key in FLAGS.items() if told.get(key))]
 
 
 def apply_waiting(

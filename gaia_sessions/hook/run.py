@@ -21,15 +21,14 @@ from gaia_sessions.system import streams, utc_now
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
 from . import (
-    ALLOW_REPORT,
     READ_TIMEOUT,
-    TRACK_TOOLS,
     TimeLimits,
     apply_each,
     apply_waiting,
     handle_event,
     is_countable,
     may_have_reply,
+    read_arguments,
 )
 
 TYPE_CHECKING = False
@@ -41,15 +40,11 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.file_store import FileStore
 
-    from .arguments import HookArguments
     from .replies import Reply
 
 INPUT_LIMIT = 8 << 20
 OUTPUT_LIMIT = 2 * INPUT_LIMIT
 """Bytes. Hosts send whole prompts, and some replies hold the rewritten prompt."""
-
-_MOST_OFTEN = frozenset([TRACK_TOOLS, ALLOW_REPORT])
-"""What ``hooks install`` writes most often: it is read without importing ``arguments``."""
 
 _TERMINAL_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
 _LONGEST_ERROR = 500
@@ -57,18 +52,11 @@ _LONGEST_ERROR = 500
 
 def main(hook: str, arguments: list[str]) -> int:
     """Runs ``hook`` on standard input and returns the exit code 0; with ``--test`` or ``--help``, serves a person."""
-    call = HookCall(hook)
-    if _MOST_OFTEN.issuperset(arguments):
-        call.tools, call.reports = TRACK_TOOLS in arguments, ALLOW_REPORT in arguments
-    else:
-        from . import arguments as words
+    call = HookCall(hook, arguments)
+    if call.arguments["test"] or call.arguments["help"]:
+        from .selftest import main as serve_person
 
-        if words.is_for_people(arguments):
-            from .selftest import main as test
-
-            return test(hook, arguments)
-        call.arguments = words.parse_arguments(arguments)
-        call.tools, call.reports = call.arguments.tools, call.arguments.reports
+        return serve_person(hook, call.arguments)
     try:
         call.run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
@@ -80,11 +68,9 @@ def main(hook: str, arguments: list[str]) -> int:
 class HookCall:
     """One call of one hook, from the first byte read to the line in the log."""
 
-    def __init__(self, hook: str) -> None:
+    def __init__(self, hook: str, words: list[str]) -> None:
         self.hook = hook
-        self.arguments: HookArguments | None = None
-        self.tools = False
-        self.reports = False
+        self.arguments = read_arguments(words)
         self.time = TimeLimits()
         self.now = utc_now()
         self.is_host_call = True  # until the payload shows that no host sent it
@@ -147,15 +133,15 @@ class HookCall:
 
     def _load_settings(self) -> Config:
         self.is_disabled = configs.hooks_are_off(os.environ)
-        root = find_root(self.arguments.root if self.arguments else None, os.environ, working_directory())
+        root = find_root(self.arguments["root"], os.environ, working_directory())
         check_owner(root)
         self.root = root
         config, faults = configs.load_with_faults(self.root, os.environ)
         if faults:
             self.line["setting"] = f"{faults[-1]}; {faults[-1].hint}"
         self.is_disabled = not config.hooks
-        if self.arguments and self.arguments.ignored:
-            self.line["ignored"] = self.arguments.ignored
+        if self.arguments["ignored"]:
+            self.line["ignored"] = self.arguments["ignored"]
         return config
 
     def _handle_host_payload(self, raw: Payload, config: Config) -> None:
@@ -170,7 +156,7 @@ class HookCall:
             return
         host = hosts.module_of(name)
         payload = HookPayload(name, raw, config, self.now, os.environ)
-        found = host.events_of(self.hook, payload, tools=self.tools)
+        found = host.events_of(self.hook, payload, tools=self.arguments["tools"])
         events = [event for event in found if payload.is_tracked(event, host.GENERAL)]
         if found and not events:
             self.is_disabled = True
@@ -184,7 +170,7 @@ class HookCall:
             count_runs(self.results_to_count, self.time)
 
     def _find_host(self, payload: Payload) -> str | None:
-        configured = self.arguments.host if self.arguments else None
+        configured = self.arguments["host"]
         if configured not in (None, *hosts.HOSTS):
             from gaia_sessions.store import hook_log
 
@@ -215,7 +201,9 @@ class HookCall:
             return None
         from .replies import ReplyContext, build_reply
 
-        return build_reply(ReplyContext(payload, event, host, result, store, self.time.is_over, reports=self.reports))
+        return build_reply(
+            ReplyContext(payload, event, host, result, store, self.time.is_over, reports=self.arguments["reports"])
+        )
 
     def _reply(self, replies: list[Reply]) -> None:
         if not replies:

@@ -18,11 +18,11 @@ from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP, sample_payloa
 from gaia_sessions.hosts.payload import one_line
 from gaia_sessions.session.ids import resume_line
 
-from .arguments import TEST, parse_arguments
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from . import Arguments
 
     Step = tuple[str, bool]
 
@@ -31,17 +31,16 @@ USAGE = "reads one JSON object on standard input; --test tries the whole flow in
 _AGENT_NAME = "tester"
 
 
-def main(hook: str, arguments: list[str]) -> int:
+def main(hook: str, arguments: Arguments) -> int:
     """Runs and prints the steps of ``hook``; 1 if one failed, else 0. Unknown options are named and are no failure."""
-    if TEST not in arguments:
+    if not arguments["test"]:
         sys.stdout.write(f"{_SCRIPTS.get(hook, hook)}.py {USAGE}")
         sys.stdout.flush()
         return 0
     with tempfile.TemporaryDirectory() as folder:
         steps = list(_STEPS[hook](os.path.join(folder, "session")))
-    for word in parse_arguments(arguments).ignored:
-        if word != TEST:
-            sys.stdout.write(f"{well_formed(one_line(word))} is not an option and is ignored\n")
+    for word in arguments["ignored"]:
+        sys.stdout.write(f"{well_formed(one_line(word))} is not an option and is ignored\n")
     for name, passed in steps:
         sys.stdout.write(f"{'passed' if passed else 'FAILED'}: {name}\n")
     failed = sum(not passed for _, passed in steps)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gaia_sessions.hook import TRACK_TOOLS
-
-from .hook_command import is_own_hook, new_handler, words_of
+from .hook_command import arguments_of, is_own_hook, new_handler, words_of
 from .json_edit import append_value, remove_element, with_member, without_value
 from .json_text import as_object
 
@@ -84,7 +82,7 @@ def without_hooks(text: JsonText) -> JsonText:
 
 def wanted_groups(host: HostSettings, words: list[str]) -> list[tuple[str, Group]]:
     """The events and groups that an installation of the command ``words`` writes."""
-    entries = host.entries(tools=TRACK_TOOLS in words)
+    entries = host.entries(tools=arguments_of(words)["tools"])
     return [(entry.event, _group(entry.matcher, new_handler(host, words, entry))) for entry in entries]
 
 

@@ -15,6 +15,7 @@ import sys
 from functools import lru_cache
 
 from gaia_sessions.errors import StoreFailure, well_formed
+from gaia_sessions.hook import VALUES, argument_words, read_arguments
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import WantedEntry
 
@@ -22,6 +23,7 @@ from .executable import HOOK_PROGRAM_NAME, hook_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gaia_sessions.hook import Arguments
     from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.jsonio.strict import Json
 
@@ -35,14 +37,13 @@ _SCRIPT_PATH = os.path.join("hooks", _SCRIPT)
 _PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
-_OPTIONS_WITH_VALUE = ("--host", "--root")
 _SUBSTITUTES = ("`", "$(", "\n")
 
 
-def command_for(host: HostSettings, *options: str) -> list[str]:
-    """The command for ``host``, with ``options``. It does nothing once the hook program no longer exists."""
-    host_option = [] if host.name == CLAUDE_CODE else ["--host", host.name]
-    words = [*hook_program(), *host_option, *options]
+def command_for(host: HostSettings, *, tools: bool, reports: bool) -> list[str]:
+    """The command for ``host``. It does nothing once the hook program no longer exists."""
+    name = None if host.name == CLAUDE_CODE else host.name
+    words = [*hook_program(), *argument_words(host=name, tools=tools, reports=reports)]
     for word in words:
         if well_formed(word) != word:
             raise StoreFailure("name", well_formed(word), "its path is not UTF-8, as settings must be", "move it")
@@ -88,6 +89,11 @@ def _split(command: str) -> tuple[str, ...]:
         return tuple(lexer)
     except ValueError:
         return (command,)
+
+
+def arguments_of(words: list[str]) -> Arguments:
+    """What the own command ``words`` says to the hook."""
+    return read_arguments(_words_after_hook(words) or [])
 
 
 def is_own_hook(entry: Json) -> bool:
@@ -157,16 +163,10 @@ def _is_interpreter(word: str) -> bool:
 
 def _are_hook_options(words: list[str] | None) -> bool:
     """Whether ``words`` are only options, those included that the hooks pass over since they do not know them."""
-    if words is None:
+    if words is None or not all(_is_plain_word(word) for word in words):
         return False
-    remaining = iter(words)
-    for word in remaining:
-        name, _, value = word.partition("=")
-        if not (word.startswith("--") and _is_plain_word(word)):
-            return False
-        if name in _OPTIONS_WITH_VALUE and not (value or _is_plain_word(next(remaining, ""))):
-            return False
-    return True
+    ignored = read_arguments(words)["ignored"]
+    return all(word.startswith("--") and word.partition("=")[0] not in VALUES for word in ignored)
 
 
 def _is_plain_word(word: str) -> bool:

@@ -10,12 +10,11 @@ import os
 from datetime import UTC, datetime
 
 from gaia_sessions.errors import InvalidInput, SessionsError, SettingsUnreadable, TooLarge
-from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import external_file
 
 from .entries import all_entries
-from .hook_command import command_for, is_mixed_entry, is_own_hook, wanted_entry_of, words_of
+from .hook_command import arguments_of, command_for, is_mixed_entry, is_own_hook, wanted_entry_of, words_of
 from .json_text import parse
 
 TYPE_CHECKING = False
@@ -72,7 +71,7 @@ class InstalledFile:
     else; mixed: those that start it and something else. command: the words of the own command; empty if there is none.
     """
 
-    __slots__ = ("command", "data", "entries", "error", "host", "mixed", "own", "path", "scope", "text")
+    __slots__ = ("_arguments", "command", "data", "entries", "error", "host", "mixed", "own", "path", "scope", "text")
 
     def __init__(self, places: Places, host: HostSettings, scope: str) -> None:
         self.host = host
@@ -87,10 +86,11 @@ class InstalledFile:
         self.own = [entry for entry in self.entries if is_own_hook(entry.handler)]
         self.mixed = [entry for entry in self.entries if is_mixed_entry(entry.handler)]
         self.command = words_of(self.own[0].handler) if self.own else []
+        self._arguments = arguments_of(self.command)
 
     def state(self) -> InstallState:
         """What is installed, compared with what an installation would write now."""
-        tools = TRACK_TOOLS in self.command
+        tools = self._arguments["tools"]
         wired = list(dict.fromkeys(entry.event for entry in self.own))
         missing = self._missing_events(tools=tools) if self.own else []
         return {
@@ -101,7 +101,7 @@ class InstalledFile:
             "problem": str(self.error) if self.error else None,
             "command": self.command,
             "track_tools": tools,
-            "allow_report": ALLOW_REPORT in self.command,
+            "allow_report": self._arguments["reports"],
             "wired": wired,
             "missing": missing,
             "changed_at": _time_of_change(self.path) if self.own else None,
@@ -117,7 +117,7 @@ class InstalledFile:
 
     def _wanted_command(self) -> list[str]:
         try:
-            return command_for(self.host, *(word for word in (TRACK_TOOLS, ALLOW_REPORT) if word in self.command))
+            return command_for(self.host, tools=self._arguments["tools"], reports=self._arguments["reports"])
         except SessionsError:  # this installation has no working hook, so every entry is of another one
             return []
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, StoreFailure, UsageError
-from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file
@@ -168,8 +167,7 @@ def make_plan(places: Places, request: InstallRequest) -> Plan:
 
 
 def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) -> Plan:
-    options = {TRACK_TOOLS: request.tools, ALLOW_REPORT: request.report}
-    words = command_for(request.host, *(word for word, is_given in options.items() if is_given))
+    words = command_for(request.host, tools=request.tools, reports=request.report)
     rules = [permission_rule()] if request.report else []
     text = with_hooks(file.text, request.host, words)
     text = with_rule(text, rules[0]) if rules else without_rules(text)

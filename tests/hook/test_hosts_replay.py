@@ -112,7 +112,7 @@ class OtherLife(Life):
 
     def tell(self, payload: dict[str, Any]) -> None:
         self.data = json.dumps(payload, ensure_ascii=False).encode()
-        call = HookCall(HOOK)
+        call = HookCall(HOOK, [])
         try:
             call.run()
         except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through

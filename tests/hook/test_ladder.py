@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
+from gaia_sessions.hook import argument_words, read_arguments
 from tests.hook.conftest import SCRIPTS
 
 if TYPE_CHECKING:
@@ -310,6 +311,15 @@ WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "no root": (["--root", ""], {"host": "claude-code", "ignored": ["--root"]}),
     "a long word": (["x" * 500], {"host": "claude-code", "ignored": ["x" * 128]}),
 }
+
+
+@pytest.mark.parametrize("host", [None, "codex"])
+@pytest.mark.parametrize("root", [None, "/some/where"])
+@pytest.mark.parametrize("given", [True, False])
+def test_what_is_written_of_a_hook_is_what_it_reads(host: str | None, root: str | None, *, given: bool) -> None:
+    told: dict[str, Any] = {"host": host, "root": root, "tools": given, "reports": given}
+
+    assert read_arguments(argument_words(**told)) == {**told, "test": False, "help": False, "ignored": []}
 
 
 @pytest.mark.parametrize(("words", "told"), WIRED.values(), ids=WIRED)

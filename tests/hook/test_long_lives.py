@@ -46,7 +46,7 @@ class Host:
     def tell(self, event: str, **told: object) -> str:
         """What was done with it."""
         self.told = {"hook_event_name": event, "transcript_path": str(self.transcript), **told}
-        call = HookCall(HOOK)
+        call = HookCall(HOOK, [])
         call.run()
         return str(call.line["decision"])
 

@@ -678,7 +678,7 @@ def outputs(host: Host, monkeypatch: pytest.MonkeyPatch, payload: object) -> lis
     monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
     monkeypatch.setattr(streams, "read_input", lambda _limit, _seconds: data)
     monkeypatch.setattr(streams, "write_output", lambda answer, _seconds: said.append(json.loads(answer)))
-    call = HookCall(HOOK)
+    call = HookCall(HOOK, [])
     call.run()
     assert "error" not in call.line
     return said

@@ -100,6 +100,7 @@ def test_it_is_not_own(entry: Json) -> None:
         {"command": f"python3 {SCRIPT} --mine&"},
         {"command": f"python3 {SCRIPT} --mine=$(which)"},
         {"command": f"python3 {SCRIPT} --host"},
+        {"command": f"python3 {SCRIPT} --host --root /some/where"},
         {"command": f"GAIA_SESSIONS_ROOT=/some/where python3 {SCRIPT}"},
         {"command": f"timeout 5 python3 {SCRIPT}"},
         {"command": f"cat {SCRIPT}"},
@@ -130,7 +131,7 @@ def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: P
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("tools", [False, True])
 def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
-    words = hook_command.command_for(HOSTS[host], *(["--track-tools", "--allow-report"] if tools else []))
+    words = hook_command.command_for(HOSTS[host], tools=tools, reports=tools)
     for wanted in HOSTS[host].entries(tools=tools):
         handler = hook_command.new_handler(HOSTS[host], words, wanted)
         assert (hook_command.is_own_hook(handler), hook_command.words_of(handler)) == (True, words)

@@ -42,8 +42,7 @@ def before(setup: Setup, row: Row) -> Setup:
 
 
 def words_for(setup: Setup, options: Options) -> list[str]:
-    given = {"--track-tools": options["tools"], "--allow-report": options["report"]}
-    return command_for(HOSTS[setup.host], *(word for word, is_given in given.items() if is_given))
+    return command_for(HOSTS[setup.host], tools=options["tools"], reports=options["report"])
 
 
 def own_groups(said: Any) -> list[Any]:

@@ -20,6 +20,7 @@ def command(call: Call) -> int:
 
     Prints at most one JSON object; the exit code is always 0. Hosts call it: see gaia-sessions hooks --help.
     """
+    from gaia_sessions.hook import argument_words
     from gaia_sessions.hook.run import main
 
-    return main(HOOK, ["--root", call.root] if call.root else [])
+    return main(HOOK, argument_words(root=call.root))

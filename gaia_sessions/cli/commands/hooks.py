@@ -12,6 +12,7 @@ from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.render.hooks import json_document, result_lines, status_lines
 from gaia_sessions.cli.settings_options import settings_options
 from gaia_sessions.errors import well_formed
+from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
 from gaia_sessions.install.plan import INSTALL, UNINSTALL, InstallRequest, carry_out
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner
@@ -30,9 +31,9 @@ def command(call: Call) -> None:
 
 @declare("hooks install", "hooks install --allow-report", "hooks install --host codex --user --dry-run")
 @settings_options
-@click.option("--track-tools", is_flag=True, help="Also track the tools that sub-agents use.")
+@click.option(TRACK_TOOLS, is_flag=True, help="Also track the tools that sub-agents use.")
 @click.option(
-    "--allow-report",
+    ALLOW_REPORT,
     is_flag=True,
     help="Allow sub-agents to report with gaia-sessions update, and tell them how.",
 )
