@@ -234,9 +234,11 @@ class Sessions:
         They are found also if that session is gone. One that cannot be read is left out. The cost follows their number,
         not that of all sessions.
         """
+        from gaia_sessions.store.above import Above
         from gaia_sessions.usecases import showing
 
-        return showing.children(self._preview(), agent_id, utc_now(), self.config.limits)
+        sessions = self._preview()
+        return showing.children(sessions, Above(sessions), agent_id, utc_now(), self.config.limits)
 
     def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
         """An iterator of what hosts reported about a session, in the order in which it was applied.

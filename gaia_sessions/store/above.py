@@ -39,11 +39,18 @@ class Above:
         self._marks: dict[str, MarkOf | None] = {}
         self._known: dict[str | None, Known] = {None: _NOBODY}
 
-    def look_for_marks(self, agent_ids: Iterable[str]) -> None:
-        """Looks for the marks of these sessions at once, which costs less than at each of them when it is asked for.
+    def know(self, records: Iterable[Record]) -> None:
+        """Takes from each of ``records`` who is right above it, and looks for the marks of all of them at once.
 
-        Raises ``StoreFailure``; then each is looked for when it is asked for.
+        Raises ``StoreFailure`` if a mark cannot be read; then each is looked for when it is asked for.
         """
+        agent_ids = []
+        for record in records:
+            agent_ids.append(record["agent_id"])
+            self._parents.setdefault(record["agent_id"], parent_id_of(record))
+        self._look_for_marks(agent_ids)
+
+    def _look_for_marks(self, agent_ids: Iterable[str]) -> None:
         new = [agent_id for agent_id in agent_ids if agent_id not in self._marks]
         if new:
             self._marks |= {**dict.fromkeys(new), **{marked[0]: marked for marked in self._sessions.marks(new)}}
@@ -90,7 +97,7 @@ class Above:
         while current is not None and current not in self._known and current not in path:
             path[current] = None
             current = self.parent_of(current)
-        self.look_for_marks(path)
+        self._look_for_marks(path)
         upwards = [*path]
         if current in path:
             start = upwards.index(current)

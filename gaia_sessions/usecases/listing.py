@@ -222,7 +222,7 @@ def lines_of(found: Iterable[tuple[str, RecordOrError]], above: Above, now: date
     pairs = iter(found)
     while few := list(islice(pairs, _AT_ONCE)):
         with suppress(StoreFailure):
-            above.look_for_marks(agent_id for agent_id, record in few if not isinstance(record, SessionsError))
+            above.know(record for _, record in few if not isinstance(record, SessionsError))
         for agent_id, record in few:
             yield describe(above, agent_id, record, now, limits)
 

@@ -16,7 +16,7 @@ from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
 from .liveness import liveness_of
-from .resume import decide_on
+from .resume import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,42 +57,43 @@ def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View
     """What a person is shown of a session. Raises ``NewerSchema``."""
     record = sessions.read(agent_id)
     check_readable(record)
-    decision = decide_on(sessions, record, now, config.limits)
-    parent_id = parent_id_of(record)
+    above, parent_id = Above(sessions), parent_id_of(record)
+    parent = None if parent_id is None else line_of(sessions, above, parent_id, now, config.limits)
+    decision = decide(above.cancellation, agent_id, record, now, config.limits)
     return View(
         record,
         decision,
         liveness_of(record, decision, now, config.limits),
         usage_of(record, now, config.budgets),
-        None if parent_id is None else line_of(sessions, Above(sessions), parent_id, now, config.limits),
-        children(sessions, agent_id, now, config.limits),
+        parent,
+        children(sessions, above, agent_id, now, config.limits),
     )
 
 
 def shown(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Shown:
     """What a program is shown of a session; of a record that this version does not understand, ``children`` alone."""
-    record = sessions.read(agent_id)
+    record, above = sessions.read(agent_id), Above(sessions)
     found: Shown = {**record}  # type: ignore[typeddict-item]  # the other keys follow
     try:
         check_readable(record)
     except NewerSchema:
         pass
     else:
-        decision = decide_on(sessions, record, now, limits)
+        decision = decide(above.cancellation, agent_id, record, now, limits)
         found["resume"] = resume_summary(decision)
         if "cancellation" in decision:
             found["cancellation"] = decision["cancellation"]
         if alive := liveness_of(record, decision, now, limits):
             found["liveness"] = alive
-    if below := children(sessions, agent_id, now, limits):
+    if below := children(sessions, above, agent_id, now, limits):
         found["children"] = [line["agent_id"] for line in below]
     return found
 
 
-def children(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
+def children(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
     """The sessions whose parent is ``agent_id``, the first that was created first; those of later versions last."""
     found = ((record["agent_id"], record) for record in sessions.children([agent_id]))
-    return sorted(lines_of(found, Above(sessions), now, limits), key=_oldest_first)
+    return sorted(lines_of(found, above, now, limits), key=_oldest_first)
 
 
 def line_of(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> Line:

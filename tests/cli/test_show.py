@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 import gaia_sessions
 from gaia_sessions.cli.render.words import local_time
@@ -14,6 +18,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Gaia = Callable[..., Any]
+
+
+COUNT_READINGS = """
+import sys
+opened = []
+sys.addaudithook(lambda event, words: opened.append(words[0]) if event == "open" else None)
+from gaia_sessions.cli.main import main
+main(sys.argv[1:])
+print(opened.count("state.json"))
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["show", "child"], ["show", "child", "--json"], ["show", "parent"], ["list"], ["tree"]]
+)
+def test_each_session_is_read_once_where_a_session_and_its_parent_are_shown(words: list[str], root: str) -> None:
+    gaia_sessions.create_session(agent_id="parent", root=root)
+    gaia_sessions.create_session(agent_id="child", parent_id="parent", root=root)
+
+    command = [sys.executable, "-c", COUNT_READINGS, *words, "--root", root]
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert completed.stdout.splitlines()[-1] == "2"
 
 
 def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
