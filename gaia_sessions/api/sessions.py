@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
-    from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
     from gaia_sessions.usecases.revivals import Revival
     from gaia_sessions.usecases.showing import Shown, View
     from gaia_sessions.usecases.tree import TreeLine
@@ -480,7 +479,7 @@ class Sessions:
         now = utc_now()
         rule = cleanup.CleanupPolicy(now, hours, self.config.limits, corrupt=corrupt)
         reader = self._reader_for(dry_run=dry_run)
-        return cleanup.cleanup(self._store, rule, self._evidence_reader(), dry_run=dry_run, sessions=reader)
+        return cleanup.cleanup(self._store, rule, self.root, dry_run=dry_run, sessions=reader)
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
         """[Judges](operations.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
@@ -493,7 +492,7 @@ class Sessions:
         from gaia_sessions.usecases.reconcile import reconcile
 
         reader = self._reader_for(dry_run=dry_run)
-        report = reconcile(self._store, utc_now(), self._evidence_reader(), dry_run=dry_run, sessions=reader)
+        report = reconcile(self._store, utc_now(), self.root, dry_run=dry_run, sessions=reader)
         counted = count_ended_runs(self._store, reader, with_labels=self.config.store_description, dry_run=dry_run)
         return {**report, "counted": counted}
 
@@ -603,11 +602,6 @@ class Sessions:
     def _reader_for(self, *, dry_run: bool) -> Reader:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
         return self._preview() if dry_run else self._writable()
-
-    def _evidence_reader(self) -> EvidenceReader:
-        from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
-
-        return EvidenceReader(self.root)
 
     def _writable(self) -> FileStore:
         """The store, once the events that wait in the inbox are applied, and logged which."""

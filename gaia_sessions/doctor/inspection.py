@@ -17,7 +17,6 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import read_lines
 from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile
-from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
 
 from . import tree
 from .findings import shell_command
@@ -145,8 +144,7 @@ class Inspection:
     def run_verdicts(self) -> list[Verdict]:
         """The verdict of ``reconcile --dry-run`` on every run without an end."""
         sessions = Preview(self.store, self.now, self.config)
-        evidence_reader = EvidenceReader(self.root)
-        result = reconcile(self.store, self.now, evidence_reader, dry_run=True, sessions=sessions)
+        result = reconcile(self.store, self.now, self.root, dry_run=True, sessions=sessions)
         return result["verdicts"]
 
     @cached_property

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Reader, RecordOrError, Store
 
     from .reconcile import Reconciled, SkippedSession, Verdict
-    from .reconcile_evidence import EvidenceReader
 
     class CleanupReport(TypedDict):
         """What was done, or with ``dry_run`` would be; sessions are named by their ids.
@@ -145,7 +144,7 @@ class _Judge:
 def cleanup(
     store: Store,
     cleanup_policy: CleanupPolicy,
-    evidence_reader: EvidenceReader | None = None,
+    root: str | None = None,
     *,
     dry_run: bool,
     sessions: Reader | None = None,
@@ -156,7 +155,7 @@ def cleanup(
     the sessions are read, if not in ``store``: a ``Preview`` for a dry run. Locked sessions are skipped as busy, and a
     session that the system refuses to remove stops no other. Raises ``StoreFailure`` for the store as a whole.
     """
-    reconciled = reconcile(store, cleanup_policy.now, evidence_reader, dry_run=dry_run, sessions=sessions)
+    reconciled = reconcile(store, cleanup_policy.now, root, dry_run=dry_run, sessions=sessions)
     report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
     judge, doomed, active = _Judge(cleanup_policy, sessions or store), [], set()
     for agent_id, found in (sessions or store).scan():

@@ -84,18 +84,18 @@ _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 def reconcile(
     store: Store,
     now: datetime,
-    evidence_reader: EvidenceReader | None = None,
+    root: str | None = None,
     *,
     dry_run: bool,
     sessions: Reader | None = None,
 ) -> Reconciled:
     """Judges every run without an end in a session that is not final, and closes those whose end is proved.
 
-    With ``dry_run`` nothing is written. ``sessions`` are read instead of ``store`` if given: a ``Preview`` for a dry
-    run. Waits for no lock: a session whose lock is held is ``busy``. One that cannot be written is ``failed``, and the
-    others are still judged. A second call changes nothing more.
+    ``root`` has the log of the hooks. With ``dry_run`` nothing is written. ``sessions`` are read instead of ``store``
+    if given: a ``Preview`` for a dry run. Waits for no lock: a session whose lock is held is ``busy``. One that cannot
+    be written is ``failed``, and the others are still judged. A second call changes nothing more.
     """
-    evidence_reader = evidence_reader or EvidenceReader()
+    evidence_reader = EvidenceReader(root)
     report = _new_report(dry_run=dry_run)
     above = Above(store)
     for agent_id, found in (sessions or store).scan(active_only=True):

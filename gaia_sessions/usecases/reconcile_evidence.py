@@ -30,7 +30,7 @@ class EvidenceReader:
 
     __slots__ = ("_root", "_session_ends")
 
-    def __init__(self, root: str | None = None) -> None:
+    def __init__(self, root: str | None) -> None:
         self._root = root
         self._session_ends: dict[HostSession, datetime] | None = None
 

@@ -22,7 +22,6 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import LOG_NAMES
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.reconcile import reconcile
-from gaia_sessions.usecases.reconcile_evidence import EvidenceReader
 from gaia_sessions.usecases.reconcile_rules import Evidence, judge
 from tests.hook.client import client
 from tests.records import WHEN, record_with
@@ -169,8 +168,8 @@ def reconciled(
             "kinds": ["session_end"],
         }
         hook_log.append_line(root, HOOK, line)
-    report = reconcile(store, NOW, EvidenceReader(root), dry_run=dry_run)
-    second = reconcile(store, NOW, EvidenceReader(root), dry_run=False)
+    report = reconcile(store, NOW, root, dry_run=dry_run)
+    second = reconcile(store, NOW, root, dry_run=False)
     assert [verdict for verdict in second["verdicts"] if verdict["closed"]] == [] or dry_run
     return report, store.read("agent-1"), list(store.entries("agent-1", "events.jsonl"))
 
