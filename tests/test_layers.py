@@ -510,28 +510,15 @@ def test_only_the_table_of_phases_chooses_the_next_phase() -> None:
     assert found_in((file for file in FILES if file != "session/phases.py"), stated) == STATES_A_PHASE
 
 
-def test_everybody_who_asks_the_policy_says_which_hosts_are_gone_what_is_cancelled_and_when_the_agent_wrote() -> None:
-    asked: dict[str, set[tuple[str, ...]]] = {}
+def test_everybody_who_asks_the_policy_says_what_is_cancelled_and_has_the_other_evidence_gathered() -> None:
+    asked: dict[str, set[tuple[str | None, str]]] = {}
     for file in FILES:
         for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.Call) and called(node) == "policy.decide":
-                said = {word.arg: ast.unparse(word.value) for word in node.keywords}
-                asked.setdefault(file, set()).add((said["dead_runs"], said["cancellation"], said["written_at"]))
+                asked.setdefault(file, set()).update((word.arg, ast.unparse(word.value)) for word in node.keywords)
     assert asked == {
-        "ingest/delegate.py": {
-            (
-                "runs.runs_of_gone_hosts(record, is_gone)",
-                "cancellation",
-                "written_at(runs.latest_transcript(record))",
-            )
-        },
-        "usecases/resume.py": {
-            (
-                "runs_of_gone_hosts(found, _is_gone)",
-                "find_cancellation(found)",
-                "written_at(latest_transcript(found))",
-            )
-        },
+        "ingest/delegate.py": {("cancellation", "cancellation"), (None, "evidence_of(record)")},
+        "usecases/resume.py": {("cancellation", "cancellation"), (None, "evidence_of(found)")},
     }
 
 

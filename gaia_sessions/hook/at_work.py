@@ -10,8 +10,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.liveness import STATES, WAITING, WORKING
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.visible import visible_line
-from gaia_sessions.usecases.liveness import liveness_of
-from gaia_sessions.usecases.resume import decide
+from gaia_sessions.usecases.resume import decide, liveness_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -127,18 +127,9 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], context
 
 def _decide(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
     from gaia_sessions.session import policy  # only a resume needs the policy
-    from gaia_sessions.system import written_at
-    from gaia_sessions.system.processes import is_gone
+    from gaia_sessions.system import evidence_of
 
-    return policy.decide(
-        record["agent_id"],
-        record,
-        now,
-        limits,
-        dead_runs=runs.runs_of_gone_hosts(record, is_gone),
-        cancellation=cancellation,
-        written_at=written_at(runs.latest_transcript(record)),
-    )
+    return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
 
 
 def _resume(store: Store, event: Event, context: HandlerContext, requested_id: str) -> EventResult:
@@ -168,10 +159,9 @@ def _claimed(session: OpenSession, event: Event, context: HandlerContext) -> tup
 def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Record:
     """With an end for the runs of hosts that are gone, and for old claims of the same main session."""
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
-    from gaia_sessions.system import written_at
-    from gaia_sessions.system.processes import is_gone
+    from gaia_sessions.system import gone_runs, written_at
 
-    gone = runs.runs_of_gone_hosts(record, is_gone)
+    gone = gone_runs(record)
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
         record = with_end_of_gone_host(record, run, now, written_at(run.get("transcript_path")))
     for run in [run for run in record.get("runs", ()) if _is_old_claim(run, event, now)]:

@@ -13,6 +13,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.store import create_under_new_id
+from gaia_sessions.system import gone_runs
 
 from . import EventResult, id_bytes
 from .join import change_run, entry_of_event, find_run, read_or_none
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.schema import HostProcess, Record, Run
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
     from . import HandlerContext
@@ -128,7 +129,7 @@ class _StartRule:
     def _is_of_gone_host(self, record: Record, run: Run) -> bool:
         """Whether the host that ran ``run`` is gone, and the start comes in the same conversation of its successor."""
         in_own_conversation = runs.conversation_of(run) == self.event["host_session_id"]
-        return in_own_conversation and runs.has_started(run) and run["run"] in runs.runs_of_gone_hosts(record, _is_gone)
+        return in_own_conversation and runs.has_started(run) and run["run"] in gone_runs(record)
 
 
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:
@@ -140,15 +141,9 @@ def _is_wake(run: Run, event: Event, now: datetime) -> bool:
     return runs.has_ended(run) and run["end"] != DENIED and now >= parse_time(run["ended_at"])
 
 
-def _is_gone(process: HostProcess) -> bool:
-    from gaia_sessions.system.processes import is_gone  # only the start of an agent that had started needs this
-
-    return is_gone(process)
-
-
 def _has_live_run(record: Record) -> bool:
     """Whether an agent is at work on the session."""
-    gone = runs.runs_of_gone_hosts(record, _is_gone)
+    gone = gone_runs(record)
     return any(runs.is_live(run) and run["run"] not in gone for run in record["runs"])
 
 

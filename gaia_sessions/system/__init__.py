@@ -2,7 +2,7 @@
 
 Owns every question to the operating system that is not about a store; here, what time it is, and where the current
 user's own folders are, which every search for sessions and settings asks. Of records it knows only how times are
-written and how the process of a host is described.
+written, how the process of a host is described, and which transcript is that of the latest run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,16 @@ from gaia_sessions.session.clock import UTC, datetime
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypedDict
+
+    from gaia_sessions.session.schema import HostProcess, Record
+
+    class Evidence(TypedDict):
+        """What the policy is told of a session that its record does not say."""
+
+        dead_runs: frozenset[int]
+        written_at: datetime | None
+
 
 _PROGRAM = "gaia-sessions"
 
@@ -33,6 +43,26 @@ def written_at(path: str | None) -> datetime | None:
         return datetime.fromtimestamp(found.st_mtime, UTC) if stat.S_ISREG(found.st_mode) else None
     except (OSError, ValueError, OverflowError):
         return None
+
+
+def evidence_of(record: Record) -> Evidence:
+    """Which runs of ``record`` are those of hosts that are gone, and when its agent wrote to its transcript."""
+    from gaia_sessions.session.runs import latest_transcript  # not every call asks about a session
+
+    return {"dead_runs": gone_runs(record), "written_at": written_at(latest_transcript(record))}
+
+
+def gone_runs(record: Record) -> frozenset[int]:
+    """The numbers of the runs without an end whose host is proved to be gone."""
+    from gaia_sessions.session.runs import runs_of_gone_hosts
+
+    return runs_of_gone_hosts(record, _is_gone)
+
+
+def _is_gone(process: HostProcess) -> bool:
+    from .processes import is_gone  # only a run without an end needs this
+
+    return is_gone(process)
 
 
 def home_folder(environ: Mapping[str, str]) -> str:

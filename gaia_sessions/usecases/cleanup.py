@@ -15,10 +15,9 @@ from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
-from gaia_sessions.session.runs import has_ended, latest_transcript, runs_of_gone_hosts, started_or_claimed_at
+from gaia_sessions.session.runs import has_ended, latest_transcript, started_or_claimed_at
 from gaia_sessions.store.above import Above
-from gaia_sessions.system import written_at
-from gaia_sessions.system.processes import is_gone
+from gaia_sessions.system import gone_runs, written_at
 
 from .reconcile import reconcile
 from .reconcile_rules import CLOSING_VERDICTS
@@ -127,7 +126,7 @@ class _Judge:
         is_above_unread = self.has_unread and self.above.handed_down(record["agent_id"])
         if is_above_unread or record["agent_id"] in self.above_open:
             return "above_open"
-        gone = runs_of_gone_hosts(record, is_gone)
+        gone = gone_runs(record)
         if any(run["run"] not in gone and self._may_run(run) for run in record.get("runs", ())):
             return "running"
         if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost

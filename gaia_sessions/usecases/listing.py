@@ -18,8 +18,7 @@ from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
 from gaia_sessions.store.above import Above
 
-from .liveness import liveness_of
-from .resume import decide
+from .resume import decide, liveness_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import has_ended, run_by_number, runs_of_gone_hosts, updated_run
+from gaia_sessions.session.runs import has_ended, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.journal import event_entry
-from gaia_sessions.system.processes import is_gone
+from gaia_sessions.system import gone_runs
 
 from .cancellation import settled
 from .reconcile_evidence import EvidenceReader
@@ -138,7 +138,7 @@ def _abandon_cancelled(store: Store, above: Above, record: Record, now: datetime
     agent_id = record["agent_id"]
 
     def rule(record: Record) -> Record:
-        return settled(record, cancellation, now, runs_of_gone_hosts(record, is_gone))
+        return settled(record, cancellation, now, gone_runs(record))
 
     with _refusals_in(report, agent_id):
         cancellation = above.proved_cancellation(record)

@@ -11,9 +11,8 @@ from itertools import islice
 from gaia_sessions.hosts import recent_messages
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, is_over, report
-from gaia_sessions.session.runs import runs_of_gone_hosts
 from gaia_sessions.session.transcript import committed_bytes
-from gaia_sessions.system.processes import is_gone
+from gaia_sessions.system import gone_runs
 
 from .transcript import readable
 
@@ -39,7 +38,7 @@ def report_on(
     record = sessions.read(agent_id)
     check_readable(record)
     messages = _latest_messages(sessions, record)
-    findings = Findings(messages, above.cancellation(record), runs_of_gone_hosts(record, is_gone))
+    findings = Findings(messages, above.cancellation(record), gone_runs(record))
     return report(record, findings, now, defaults), is_over(record, findings)
 
 

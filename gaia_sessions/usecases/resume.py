@@ -1,4 +1,4 @@
-"""Whether a session may be resumed: the policy applied to what a store returns for its id.
+"""Whether a session may be resumed, and whether the agent at work on it is heard of.
 
 Owns how missing and corrupt sessions, and those of a newer schema, are presented to the policy. Takes no lock.
 """
@@ -9,9 +9,9 @@ from gaia_sessions import errors
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, has_newer_schema
-from gaia_sessions.session.runs import latest_transcript, runs_of_gone_hosts
+from gaia_sessions.session.runs import run_by_number
 from gaia_sessions.store import read_cancellation
-from gaia_sessions.system import written_at
+from gaia_sessions.system import evidence_of, written_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision, Limits
-    from gaia_sessions.session.schema import HostProcess, Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader, RecordOrError
 
     FindCancellation = Callable[[Record], Cancellation | None]
@@ -52,24 +53,20 @@ def decide(
     if not isinstance(found, errors.SessionsError) and has_newer_schema(found):
         found = errors.NewerSchema(agent_id, found["schema"], SCHEMA)
     if not isinstance(found, errors.SessionsError):
-        return policy.decide(
-            agent_id,
-            found,
-            now,
-            limits,
-            dead_runs=runs_of_gone_hosts(found, _is_gone),
-            cancellation=find_cancellation(found),
-            written_at=written_at(latest_transcript(found)),
-        )
+        cancellation = find_cancellation(found)
+        return policy.decide(agent_id, found, now, limits, cancellation=cancellation, **evidence_of(found))
     return policy.decide_without_record(agent_id, None if isinstance(found, errors.SessionNotFound) else str(found))
-
-
-def _is_gone(process: HostProcess) -> bool:
-    from gaia_sessions.system.processes import is_gone  # only a run without an end needs this
-
-    return is_gone(process)
 
 
 def decide_on(sessions: Reader, record: Record, now: datetime, limits: Limits) -> Decision:
     """The policy's decision on ``record``, which was just read or written."""
     return decide(lambda found: read_cancellation(sessions, found), record["agent_id"], record, now, limits)
+
+
+def liveness_of(record: Record, decision: Decision, now: datetime, limits: Limits) -> Liveness | None:
+    """What is known of the agent at work on ``record``; None if there is none by the ``decision`` about it."""
+    from gaia_sessions.session.liveness import liveness  # a hook that only decides does not need it
+
+    numbers = policy.live_runs(decision)
+    run = run_by_number(record, numbers[-1]) if numbers else None
+    return liveness(record, run, now, limits.quiet, written_at(run.get("transcript_path"))) if run else None

@@ -71,10 +71,9 @@ def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -
 
 def _is_at_work(store: Store, record: Record, now: datetime) -> bool:
     from gaia_sessions.session.child_limits import is_at_work
-    from gaia_sessions.session.runs import runs_of_gone_hosts
-    from gaia_sessions.system.processes import is_gone
+    from gaia_sessions.system import gone_runs
 
-    if has_newer_schema(record) or not is_at_work(record, now, dead_runs=runs_of_gone_hosts(record, is_gone)):
+    if has_newer_schema(record) or not is_at_work(record, now, dead_runs=gone_runs(record)):
         return False
     return bool(record.get("runs")) or proved_cancellation(store, record) is None
 

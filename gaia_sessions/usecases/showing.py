@@ -15,8 +15,7 @@ from gaia_sessions.session.record import check_readable, parent_id_of
 from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
-from .liveness import liveness_of
-from .resume import decide
+from .resume import decide, liveness_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
