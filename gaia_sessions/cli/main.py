@@ -67,7 +67,11 @@ def main(arguments: list[str] | None = None, group: click.Group = commands, name
             as_json=_asks_for_json(argv),
         )
     except Exception as error:  # noqa: BLE001  # whatever went wrong, the caller gets a line and no traceback
-        known_error, as_json = _as_sessions_error(error, argv, name), _asks_for_json(argv)
+        as_json = _asks_for_json(argv)
+        try:
+            known_error = _as_sessions_error(error, argv, name)
+        except OSError as refusal:  # of what would explain the error
+            known_error = _of_system(refusal)
         code = _report_error(known_error, as_json=as_json) if known_error else _report_bug(as_json=as_json)
     return code
 
@@ -90,10 +94,21 @@ def _as_sessions_error(error: Exception, argv: list[str], name: str) -> Sessions
         from .mistakes import correct
 
         correct(error, argv, name)
-    if isinstance(error, OSError):  # of click, writing help: all others are translated where they occur
-        output.discard_buffered(sys.stdout)
-        return StoreFailure("write the output", "stdout", error.strerror or str(error))
+    if isinstance(error, OSError):
+        return _of_system(error)
     return error if isinstance(error, SessionsError) else None
+
+
+def _of_system(error: OSError) -> StoreFailure:
+    """What the system refused: to load a module of a command, or click to write help; the rest is said where it occurs.
+
+    A module cannot be loaded for want of a file descriptor, for example.
+    """
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return StoreFailure("load", str(error.filename), reason)
+    output.discard_buffered(sys.stdout)
+    return StoreFailure("write the output", "stdout", reason)
 
 
 def _decode_utf8(argument: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +31,13 @@ LIMITED = """
 import os, resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 os.execv(sys.executable, [sys.executable, "-B", *sys.argv[1:]])
+"""
+
+WITHOUT_A_DESCRIPTOR = """
+import resource, sys
+from gaia_sessions.cli.main import main
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -115,6 +124,28 @@ def test_8_a_record_that_finds_no_space_and_the_old_one_stays(gaia: Gaia, root: 
     assert (ended.returncode, ended.stdout) == (8, "")
     assert "File too large\n" in ended.stderr
     assert {path: path.read_bytes() for path in Path(root).glob("[!.]*/state.json")} == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["get", "a"], ["list"], ["create"], ["update", "a", "--phase", "x"], ["no-command"], ["show"]],
+    ids="-".join,
+)
+def test_8_a_module_that_cannot_be_loaded_for_want_of_a_descriptor(put: Gaia, words: list[str]) -> None:
+    put("a")
+
+    def said(*more: str) -> tuple[int, str, str]:
+        command = [sys.executable, "-c", WITHOUT_A_DESCRIPTOR, *words, *more]
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    code, out, err = said()
+    assert (code, out) == (8, "")
+    assert re.fullmatch(
+        r"Error: \S+\.pyc?: cannot load: Too many open files\nHint: fix the reported problem and try again\n", err
+    )
+    code, out, err = said("--json")
+    assert (code, out, json.loads(err)["error"]["code"]) == (8, "", "io_error")
 
 
 def test_8_a_root_that_is_a_file(program: Gaia, root: str) -> None:
