@@ -162,13 +162,17 @@ def read_or_none(store: Store, agent_id: str) -> Record | None:
 
 def entry_of_event(event: Event, record: Record, run: Run, revision: int) -> Entry:
     """The journal entry of ``event``, which concerns ``run`` and left ``record``, stored under ``revision``."""
-    evidence = {key: event[key] for key in _EVIDENCE_FIELDS if key in event}  # type: ignore[literal-required]
-    return event_entry(event["at"], event["kind"], run, record, revision, evidence)
+    return event_entry(event["at"], event["kind"], run, record, revision, _evidence_of(event))
 
 
 def changed_run_entry(event: Event, changed: Record, run: Run) -> Entry:
     """The journal entry of a change: ``changed`` is the record it made, which has ``run`` or a later state of it."""
-    return entry_of_event(event, changed, runs.updated_run(changed, run), changed["revision"] + 1)
+    evidence, revision = _evidence_of(event), changed["revision"] + 1
+    return event_entry(event["at"], event["kind"], runs.updated_run(changed, run), changed, revision, evidence)
+
+
+def _evidence_of(event: Event) -> Entry:
+    return {key: event[key] for key in _EVIDENCE_FIELDS if key in event}  # type: ignore[literal-required]
 
 
 def _runs_by_key(store: Store, event: Event) -> Iterator[JoinedRun]:

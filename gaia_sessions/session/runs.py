@@ -174,12 +174,30 @@ def is_orphan(record: Record, run: Run) -> bool:
     return "parent_id" not in record and "parent_host_agent_id" in run and "host_session_id" in run
 
 
+def found_by(record: Record) -> tuple[bool, list[str], list[Alias]]:
+    """Whether the work of ``record`` is open, its ``open_conversations``, and every key by which a store must find it.
+
+    A record of a newer schema counts as open, because its phase may be unknown, and so may be all that its runs have.
+    """
+    if has_newer_schema(record):
+        return True, [], []
+    is_open, runs = not is_final(record["phase"]), record.get("runs", [])
+    return is_open, _conversations_of(runs) if is_open else [], _aliases_of(record, runs)
+
+
 def aliases_of(record: Record) -> list[Alias]:
     """Every key by which a store must find ``record``."""
+    return found_by(record)[2]
+
+
+def open_conversations(record: Record) -> list[str]:
+    """The conversations whose next turn or end concerns open work: those of its runs without an end and its latest."""
+    return found_by(record)[1]
+
+
+def _aliases_of(record: Record, runs: list[Run]) -> list[Alias]:
     aliases: list[Alias] = []
-    if has_newer_schema(record):
-        return aliases
-    for run in record.get("runs", ()):
+    for run in runs:
         if "host_session_id" in run and "tool_use_id" in run:
             aliases.append(delegation_alias(run["host_session_id"], run["tool_use_id"]))
         if "host_session_id" in run and "host_agent_id" in run:
@@ -191,11 +209,7 @@ def aliases_of(record: Record) -> list[Alias]:
     return aliases
 
 
-def open_conversations(record: Record) -> list[str]:
-    """The conversations whose next turn or end concerns open work: those of its runs without an end and its latest."""
-    if has_newer_schema(record) or is_final(record["phase"]):
-        return []
-    runs = record.get("runs", [])
+def _conversations_of(runs: list[Run]) -> list[str]:
     concerned = [run for run in runs[:-1] if not has_ended(run)] + runs[-1:]
     return list(
         dict.fromkeys(conversation for conversation in map(conversation_of, concerned) if conversation is not None)

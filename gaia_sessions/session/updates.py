@@ -14,7 +14,7 @@ from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
@@ -83,12 +83,18 @@ def with_phase(record: Record, phase: str, now: datetime, summary: str | None = 
 
     The same phase is a heartbeat and leaves the record as it is.
     """
-    check_move(record["phase"], phase)
-    return record if phase == record["phase"] else _with_move(record, phase, now, summary)
+    if phase == record["phase"]:
+        check_move(phase, phase)
+        return record
+    return _with_move(record, phase, now, summary, check_move)
 
 
-def _with_move(record: Record, phase: str, now: datetime, summary: str | None) -> Record:
-    undenied, is_end = without_denial(record), is_final(phase)
+def _with_move(
+    record: Record, phase: str, now: datetime, summary: str | None, check: Callable[[str, str], None]
+) -> Record:
+    undenied = without_denial(record)
+    check(record["phase"], phase)
+    is_end = is_final(phase)
     changed: Record = {**undenied, "phase": phase, "resume_ready": is_resumable(phase)}
     move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
     history = [*record["history"], move]
@@ -148,10 +154,9 @@ def with_stated_end(record: Record, summary: str | None, now: datetime) -> Recor
 
 def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
     """With ``phase`` in place of a provisional end, the one way out of a final phase; the move is added to history."""
-    check_correction(record["phase"], phase)
     reopened = without_end(record)
     if phase != record["phase"]:
-        return _with_move(reopened, phase, now, None)
+        return _with_move(reopened, phase, now, None, check_correction)
     return with_stated_end(reopened, None, now) if is_final(phase) else reopened
 
 

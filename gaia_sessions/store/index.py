@@ -24,8 +24,8 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.session.ids import encode_key, is_agent_id
-from gaia_sessions.session.record import is_open, parent_id_of
-from gaia_sessions.session.runs import aliases_of, open_conversations
+from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.runs import found_by
 from gaia_sessions.system import boots
 
 from . import atomic
@@ -118,15 +118,15 @@ def save_progress(root: Directory, last: str) -> None:
 
 def keys_of(record: Record) -> list[IndexKey]:
     """The key of every entry that a session with ``record`` must have. ``ACTIVE_KEY`` is added first, removed last."""
-    parent_id, opened = parent_id_of(record), is_open(record)
-    conversations, aliases = open_conversations(record), aliases_of(record)
+    parent_id = parent_id_of(record)
+    is_open, conversations, aliases = found_by(record)
     keys = []
-    if opened:
+    if is_open:
         name: object = record.get("agent_name")  # a later version's record may have none, or no text
         keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
     keys += [*map(conversation_key, conversations), *map(alias_key, aliases)]
     if parent_id is not None:
-        keys += [parent_key(parent_id), *([open_child_key(parent_id)] if opened else [])]
+        keys += [parent_key(parent_id), *([open_child_key(parent_id)] if is_open else [])]
     return list(dict.fromkeys(keys))  # the runs of one agent share its keys
 
 
