@@ -17,6 +17,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import utc_now
 
 from . import samples
+from .calls import bare_load
 from .client import Client
 from .findings import Finding
 from .starts import COMMAND
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
 
     from .timing import Act
@@ -53,12 +55,14 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def listing(folder: str) -> Iterator[Finding]:
-    """The list of the active among many sessions, compared with a store that has only those."""
+    """The list of the active among many sessions, compared with a store that has only those, and with plain code."""
     crowd, alone = (_crowd(os.path.join(folder, name), ended) for name, ended in _sizes())
     ratio = compare(_LIST_ROUNDS, lambda _: (partial(_list_active, crowd.root), partial(_list_active, alone.root)))
     what = f"list --active-only, {_ACTIVE} of {_MANY}"
     yield Finding(f"{what}: time of {_ACTIVE} of {_ACTIVE}", ratio.wall, 1.5)
     yield Finding(f"{what}: CPU of {_ACTIVE} of {_ACTIVE}", ratio.cpu, 1.5)
+    ratio = compare(_LIST_ROUNDS, lambda _: (partial(_list_active, alone.root), partial(_list_bare, alone.root)))
+    yield Finding(f"list of {_ACTIVE}: CPU of reading, parsing and sorting alone", ratio.cpu, 3.5)
 
 
 def listing_with_waiting(folder: str) -> Iterator[Finding]:
@@ -104,6 +108,12 @@ def _sizes() -> tuple[tuple[str, int], ...]:
 def _list_active(root: str) -> None:
     if len(list(list_sessions(active_only=True, root=root))) != _ACTIVE:
         raise RuntimeError(f"{_ACTIVE} sessions were expected")
+
+
+def _list_bare(root: str) -> list[Record]:
+    names = [name for name in os.listdir(root) if not name.startswith(".")]
+    records = [bare_load(os.path.join(root, name, "state.json")) for name in names]
+    return sorted(records, key=lambda record: record["last_updated"], reverse=True)
 
 
 def turns(folder: str) -> Iterator[Finding]:
