@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
-    from gaia_sessions.session.requests import Ending
+    from gaia_sessions.session.requests import Ending, Update
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.revivals import Revival
+    from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
     from gaia_sessions.usecases.tree import TreeLine
 
@@ -151,10 +152,9 @@ class Sessions:
         ``RevisionChanged``, ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
         """
         from gaia_sessions.session.requests import Update
-        from gaia_sessions.usecases import sessions
 
         request = Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
-        return sessions.update(self._writable(), utc_now(), agent_id, request)
+        return self.updated(agent_id, request).record
 
     def finalize(self, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
         """Ends a session as ``completed``, ``failed`` or ``abandoned`` and returns the record.
@@ -164,7 +164,7 @@ class Sessions:
         """
         from gaia_sessions.session.requests import Ending
 
-        return self.finalized(agent_id, Ending(outcome, summary, error))[0]
+        return self.finalized(agent_id, Ending(outcome, summary, error)).record
 
     def should_resume(self, agent_id: str) -> bool:
         """Whether the work may be resumed; False also for missing and corrupt sessions and impossible ids."""
@@ -532,19 +532,23 @@ class Sessions:
 
         return view(self._preview(), agent_id, utc_now(), self.config)
 
-    def decide(self, record: Record) -> Decision:
-        """For commands: the policy's decision about ``record``, which was just written."""
-        from gaia_sessions.usecases import resume
+    def decide(self, written: Written, now: datetime) -> Decision:
+        """For commands: the policy's decision about what was just written."""
+        from gaia_sessions.usecases.resume import decide_on_known
 
-        return resume.decide_on(self._store, record, utc_now(), self.config.limits)
+        return decide_on_known(written.record, written.cancellation, now, self.config.limits)
 
-    def finalized(self, agent_id: str, ending: Ending) -> tuple[Record, bool]:
-        """For commands: what ``finalize`` returns, and whether this call ended the session."""
+    def updated(self, agent_id: str, request: Update) -> Written:
+        """For commands: what ``update`` did."""
         from gaia_sessions.usecases import sessions
 
-        store, now = self._writable(), utc_now()
-        record = sessions.finalize(store, now, agent_id, ending)
-        return record, sessions.was_finalized_at(record, now)
+        return sessions.update(self._writable(), utc_now(), agent_id, request)
+
+    def finalized(self, agent_id: str, ending: Ending) -> Written:
+        """For commands: what ``finalize`` did; nothing if the session had already ended with this outcome."""
+        from gaia_sessions.usecases import sessions
+
+        return sessions.finalize(self._writable(), utc_now(), agent_id, ending)
 
     def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
         """For commands: the id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
@@ -601,16 +605,20 @@ class Sessions:
 
     def _reader_for(self, *, dry_run: bool) -> Reader:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
-        return self._preview() if dry_run else self._writable()
+        if dry_run:
+            return self._preview()
+        self._writable()
+        return self._store
 
     def _writable(self) -> FileStore:
         """The store, once the events that wait in the inbox are applied, and logged which."""
         from gaia_sessions.ingest.deferred import apply_deferred
 
-        now = utc_now()
-        applied = apply_deferred(self._store, now, self.config)
+        now, store = utc_now(), self._store.for_one_call()
+        applied = apply_deferred(store, now, self.config)
         if applied:
+            store = self._store.for_one_call()  # the root is closed: it may be the last file that may be open
             from gaia_sessions.store import hook_log
 
             hook_log.append_line(self.root, "inbox", {"at": format_time(now), "inbox": applied})
-        return self._store
+        return store

@@ -132,10 +132,10 @@ def _get(call: Call, agent_id: str) -> None:
 @click.option("--summary", metavar="TEXT", help="Result of the work.")
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
     session_id = call.session_id(agent_id, writes=True)
-    record, ended_now = call.sessions().finalized(session_id, Ending(outcome, summary))
-    if not ended_now:
-        print_unchanged(call, record, {"summary": summary})
-    output.print_line(f"Finalized session: {record['agent_id']}")
+    written = call.sessions().finalized(session_id, Ending(outcome, summary))
+    if not written.is_changed:
+        print_unchanged(call, written.record, {"summary": summary})
+    output.print_line(f"Finalized session: {session_id}")
 
 
 @_command("list")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from gaia_sessions.hosts import EVENT_NAME_KEY
 from gaia_sessions.session import events
-from gaia_sessions.store import read_cancellation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,11 +146,11 @@ def _return_reply(context: ReplyContext) -> Reply | None:
 
 
 def _resumable_until(record: Record, context: ReplyContext) -> str | None:
+    from gaia_sessions.store.above import Above
+
     from . import offers
 
-    return offers.resumable_until(
-        lambda record: read_cancellation(context.store, record), record, context.now, context.config.limits
-    )
+    return offers.resumable_until(Above(context.store).cancellation, record, context.now, context.config.limits)
 
 
 def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:

@@ -17,7 +17,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store import create_under_new_id, proved_cancellation
+from gaia_sessions.store import create_under_new_id
 
 from . import KNOWN, EventResult, id_bytes
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
@@ -120,7 +120,9 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], context
     earlier = read_or_none(store, record["continues"]) if "continues" in record else None
     if earlier is None:
         return EventResult(KNOWN, record=record)
-    cancellation = proved_cancellation(store, earlier)
+    from gaia_sessions.store.above import Above
+
+    cancellation = Above(store).proved_cancellation(earlier)
     reason = _decide(earlier, cancellation, context.now, context.config.limits)["reason"]
     return EventResult(KNOWN, record=record, resumed=earlier, reason=reason)
 

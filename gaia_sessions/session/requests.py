@@ -66,9 +66,9 @@ class NewSession:
 
 
 class Update:
-    """What one update asks for; None leaves a value as it is."""
+    """What one update asks for; None leaves a value as it is. outcome: its phase, if that is a final one."""
 
-    __slots__ = ("denial", "error", "if_revision", "metadata", "phase", "resume_ready")
+    __slots__ = ("denial", "error", "if_revision", "metadata", "outcome", "phase", "resume_ready")
 
     def __init__(
         self,
@@ -81,6 +81,7 @@ class Update:
         denial: str | None = None,
     ) -> None:
         self.phase = phase if phase is None else check_phase(phase)
+        self.outcome = phase if phase is not None and is_final(phase) else None
         self.metadata = None if metadata is None else check_metadata(metadata)
         self.error = _checked_text(error, "error")
         self.denial = _checked_text(denial, "denial")
@@ -98,7 +99,7 @@ class Update:
 
     def reserved_bytes(self) -> int:
         """How many bytes the write must leave free: none if it only ends the work, which always fits."""
-        only_ends = self.phase is not None and is_final(self.phase) and self.only_moves_to(self.phase)
+        only_ends = self.outcome is not None and self.only_moves_to(self.outcome)
         return 0 if only_ends else RESERVED_BYTES
 
 
@@ -137,13 +138,14 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
 
     Raises ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``NothingToDeny`` and ``RevisionChanged``.
     """
-    updates.check_revision(record, request.if_revision)
-    if request.only_moves_to(record["phase"]) and is_final(record["phase"]):
-        return record
-    updates.check_open(record)
-    phase = request.phase
-    if phase is not None and not is_final(phase):
-        record = _with_stated_phase(record, phase, now)
+    if request.if_revision is not None:
+        updates.check_revision(record, request.if_revision)
+    if is_final(record["phase"]):
+        if request.only_moves_to(record["phase"]):
+            return record
+        updates.check_open(record)
+    if request.phase is not None and request.outcome is None:
+        record = _with_stated_phase(record, request.phase, now)
     if request.metadata is not None:
         record = updates.with_metadata(record, request.metadata)
     if request.error is not None:
@@ -151,8 +153,8 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
     if request.denial is not None:
         record = updates.with_denial(record, request.denial, now)
     record = updates.with_activity(record, now)
-    if phase is not None and is_final(phase):
-        record = _with_stated_phase(record, phase, now)
+    if request.outcome is not None:
+        record = _with_stated_phase(record, request.outcome, now)
     return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
 
 

@@ -46,37 +46,14 @@ def children_lock_key(parent_id: str) -> tuple[str, str]:
     return "children", parent_id
 
 
-def ids_up_to_root(sessions: Reader, record: Record) -> list[str]:
-    """The id of ``record`` and those of all sessions above it, whose marks decide whether it is cancelled."""
-    return [record["agent_id"], *(read_ancestors(sessions, record) if "parent_id" in record else ())]
-
-
-def read_cancellation(sessions: Reader, record: Record) -> Cancellation | None:
-    """Why the session of ``record`` is cancelled; None if it is not. While that cannot be read, it counts as cancelled.
-
-    For those who only look. Whoever would write what follows from it asks for the ``proved_cancellation``.
-    """
-    return cancellation_or_unread(lambda record: proved_cancellation(sessions, record), record)
-
-
-def cancellation_or_unread(prove: Callable[[Record], Cancellation | None], record: Record) -> Cancellation | None:
-    """What ``prove`` returns for ``record``; a cancellation too while it raises ``StoreFailure``."""
+def cancellation_or_unread(prove: Callable[[], Cancellation | None]) -> Cancellation | None:
+    """What ``prove`` returns. While it raises ``StoreFailure``, the session counts as cancelled: for those who look."""
     try:
-        return prove(record)
+        return prove()
     except errors.StoreFailure as error:
         from gaia_sessions.session.cancellation import unread_cancellation
 
         return unread_cancellation(error)
-
-
-def proved_cancellation(sessions: Reader, record: Record) -> Cancellation | None:
-    """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure`` if that cannot be read."""
-    marks = sessions.marks(ids_up_to_root(sessions, record))
-    if not marks:
-        return None
-    from gaia_sessions.session.cancellation import cancellation_of
-
-    return cancellation_of(record["agent_id"], marks)
 
 
 def read_ancestors(sessions: Reader, record: Record) -> dict[str, Record | None]:

@@ -56,11 +56,14 @@ class Above:
             self._marks |= {**dict.fromkeys(new), **{marked[0]: marked for marked in self._sessions.marks(new)}}
 
     def cancellation(self, record: Record) -> Cancellation | None:
-        """What ``read_cancellation`` says of the session of ``record``."""
-        return cancellation_or_unread(self.proved_cancellation, record)
+        """Why the session of ``record`` is cancelled; None if it is not. While that is unread, it counts as cancelled.
+
+        For those who only look. Whoever would write what follows from it asks for the ``proved_cancellation``.
+        """
+        return cancellation_or_unread(lambda: self.proved_cancellation(record))
 
     def proved_cancellation(self, record: Record) -> Cancellation | None:
-        """What ``proved_cancellation`` says of the session of ``record``."""
+        """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure`` if that is unread."""
         agent_id = record["agent_id"]
         self._parents.setdefault(agent_id, parent_id_of(record))
         self._follow(agent_id)

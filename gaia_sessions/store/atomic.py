@@ -13,7 +13,7 @@ import stat
 
 from gaia_sessions import errors
 
-from .directory import PRIVATE_FILE, open_or_create, open_private, translate_errors
+from .directory import PRIVATE_FILE, open_or_create, open_private, refusal, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,15 +42,16 @@ def replace(
     unless ``mode`` and ``prepare``, which gets its descriptor first, say otherwise. ``check`` may raise to stop it.
     """
     temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
-    with translate_errors("write", f"{folder.path}/{name}"):
-        try:
-            write_new(folder, temporary, data, durable=durable, mode=mode, prepare=prepare)
-            if check:
-                check()
-            os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-        except BaseException:
-            discard(folder, temporary)
-            raise
+    try:
+        write_new(folder, temporary, data, durable=durable, mode=mode, prepare=prepare)
+        if check:
+            check()
+        os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    except BaseException as error:
+        discard(folder, temporary)
+        if isinstance(error, OSError):
+            raise refusal("write", f"{folder.path}/{name}", error) from error
+        raise
     if durable:
         sync_folder(folder)
 
@@ -89,9 +90,13 @@ def sync_folder(folder: Directory) -> None:
 def touch(folder: Directory, name: str) -> None:
     """Creates an empty file, unsynced; leaves a file that exists as it is."""
     try:
-        os.close(open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL))
+        fd = open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL)
     except FileExistsError:
         return
+    try:
+        os.fchmod(fd, PRIVATE_FILE)
+    finally:
+        os.close(fd)
 
 
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
@@ -102,12 +107,14 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
     that byte is cut off first instead. Of a file with a second name, as in a snapshot, that name keeps what there was.
     """
     with translate_errors("append to", f"{folder.path}/{name}"):
-        fd = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
+        fd, opened = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
         try:
-            start, lines = _place_to_append(fd, lines, end)
-            if os.fstat(fd).st_nlink > 1:
+            start, lines = _place_to_append(fd, opened.st_size, lines, end)
+            if opened.st_nlink > 1:
                 _append_to_copy(folder, name, fd, start, lines, durable=durable)
             else:
+                if start < opened.st_size:
+                    os.ftruncate(fd, start)
                 _append_lines(fd, start, lines, durable=durable)
         except BaseException:
             os.close(fd)
@@ -120,9 +127,8 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
         sync_folder(folder)
 
 
-def _place_to_append(fd: int, lines: bytes, end: int | None) -> tuple[int, bytes]:
-    """How many bytes of the file stay, and what comes behind them."""
-    size = os.fstat(fd).st_size
+def _place_to_append(fd: int, size: int, lines: bytes, end: int | None) -> tuple[int, bytes]:
+    """How many of the ``size`` bytes of the file stay, and what comes behind them."""
     if end is not None:
         return min(end, size), lines
     has_torn_line = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
@@ -130,8 +136,6 @@ def _place_to_append(fd: int, lines: bytes, end: int | None) -> tuple[int, bytes
 
 
 def _append_lines(fd: int, start: int, lines: bytes, *, durable: bool) -> None:
-    if start < os.fstat(fd).st_size:
-        os.ftruncate(fd, start)
     try:
         _write_all(fd, lines)
         if durable:
@@ -168,9 +172,7 @@ def _copy_first(size: int, fd: int) -> Callable[[int], None]:
 
 def with_random_suffix(name: str) -> str:
     """A name that nobody else uses: ``name``, a dot and 16 random hexadecimal digits."""
-    from gaia_sessions.session.ids import random_hex  # loaded where a name is needed: not for a line in a log
-
-    return f"{name}.{random_hex(_RANDOM_DIGITS, os.urandom)}"
+    return f"{name}.{os.urandom(_RANDOM_DIGITS // 2).hex()}"
 
 
 def without_random_suffix(name: str) -> str:

@@ -126,14 +126,33 @@ class Directory:
             return None
         return found.st_dev, found.st_ino
 
-    def is_at(self, name: str, fd: int) -> bool:
-        """Whether ``name`` still leads to the file or directory open as ``fd``."""
-        found = os.fstat(fd)
-        return self.inode(name) == (found.st_dev, found.st_ino)
+    def is_at(self, name: str, opened: os.stat_result) -> bool:
+        """Whether ``name`` still leads to the file of which this was said when it was ``opened``."""
+        return self.inode(name) == (opened.st_dev, opened.st_ino)
 
     def names(self) -> list[str]:
         """What is in here, in no order."""
         return os.listdir(self.fd)
+
+    def names_below(self, *names: str) -> list[str]:
+        """What is in the directory at ``names`` in this one, in no order; nothing if there is none."""
+        try:
+            with self.below(*names) as directory:
+                return directory.names()
+        except FileNotFoundError:
+            return []
+
+
+class KeptDirectory(Directory):
+    """A directory that stays open, whatever block ends, for as long as somebody has this object."""
+
+    __slots__ = ()
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def __del__(self) -> None:
+        os.close(self.fd)
 
 
 def _was_opened_directly(fd: int, path: str) -> bool:
@@ -203,23 +222,26 @@ def open_or_create(folder: int, name: str, flags: int, mode: int = PRIVATE_FILE)
     return superuser.open_or_create(folder, name, flags, mode, owner)
 
 
-def open_private(folder: int, name: str, flags: int) -> int:
-    """Opens or creates ``name``, private unless it has a second name; raises ``OSError`` for all but a regular file."""
+def open_private(folder: int, name: str, flags: int) -> tuple[int, os.stat_result]:
+    """``name``, opened or created, and what the system says of it; private unless it has a second name.
+
+    Raises ``OSError`` for all but a regular file.
+    """
     fd = open_or_create(folder, name, flags)
     try:
-        _make_private(fd)
+        return fd, _make_private(fd)
     except BaseException:
         os.close(fd)
         raise
-    return fd
 
 
-def _make_private(fd: int) -> None:
+def _make_private(fd: int) -> os.stat_result:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
     if stat.S_IMODE(found.st_mode) != PRIVATE_FILE and found.st_nlink == 1:
         os.fchmod(fd, PRIVATE_FILE)
+    return found
 
 
 def _make_folder_private(folder: int, name: str) -> None:

@@ -18,7 +18,7 @@ from gaia_sessions.session.runs import aliases_of, newest_session_with
 from . import index, reading
 from . import journal as journals
 from . import root as roots
-from .directory import translate_errors
+from .directory import KeptDirectory, refusal, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from .directory import Directory
     from .inbox_keys import WaitingEvent
+    from .index import IndexKey
     from .port import IsWanted, Messages, RecordOrError
     from .transcript_reader import CommittedLines
 
@@ -43,16 +44,20 @@ _REBUILD_ADVICE = "run 'gaia-sessions cleanup': it rebuilds the index"
 class FileReader:
     """What the port reads, from files below ``root``.
 
-    seconds_left: of the one call for which a hook makes this; None where time does not matter.
+    seconds_left: of the one call for which a hook makes this; None where time does not matter. keeps_root: whether this
+    is made for one call of a program, which opens the root once too.
     """
 
-    def __init__(self, root: str, *, seconds_left: Callable[[], float] | None = None) -> None:
+    def __init__(self, root: str, *, seconds_left: Callable[[], float] | None = None, keeps_root: bool = False) -> None:
         self.root = root
         self.seconds_left = seconds_left
-        self._cache = reading.RecordCache()
-        self.load = self._cache.load if seconds_left else reading.load  # these two are handed out
-        self._read = self._cache.read if seconds_left else reading.read
+        cache = reading.RecordCache() if seconds_left else None
+        self.load = cache.load if cache else reading.load  # these two are handed out
+        self._read = cache.read if cache else reading.read
         self._ids_by_alias: dict[Alias, list[str]] | None = None
+        self._keeps_root = keeps_root or seconds_left is not None
+        self._kept_root: KeptDirectory | None = None
+        self._has_complete_index = False
 
     def read(self, agent_id: str) -> Record:
         check_agent_id(agent_id)
@@ -60,7 +65,20 @@ class FileReader:
             return self.load(session, agent_id)
 
     def _open_root(self) -> Directory | None:
-        return roots.open_if_exists(self.root)
+        if self._kept_root is None:
+            root = roots.open_if_exists(self.root)
+            if root is None or not self._keeps_root:
+                return root
+            self._kept_root = KeptDirectory(root.fd, root.path)
+        return self._kept_root
+
+    def _all_ids_under(self, root: Directory, key: IndexKey) -> list[str] | None:
+        """As ``index.all_ids_under``; in one call an index that is complete stays so."""
+        if not self._has_complete_index:
+            if not index.is_complete(root):
+                return None
+            self._has_complete_index = self._keeps_root
+        return index.all_ids_under(root, key)
 
     def _open_root_for(self, agent_id: str) -> Directory:
         root = self._open_root()
@@ -72,13 +90,13 @@ class FileReader:
         """The root, if the session is there: nobody waits for the lock of a session that never existed."""
         root = self._open_root_for(agent_id)
         try:
-            with translate_errors("open", f"{self.root}/{agent_id}"):
-                if root.has(agent_id):
-                    return root
-            raise SessionNotFound(agent_id)
-        except SessionsError:
-            os.close(root.fd)
-            raise
+            if root.has(agent_id):
+                return root
+        except OSError as error:
+            root.__exit__()
+            raise refusal("open", f"{self.root}/{agent_id}", error) from error
+        root.__exit__()
+        raise SessionNotFound(agent_id)
 
     def has(self, agent_id: str) -> bool:
         check_agent_id(agent_id)
@@ -104,7 +122,7 @@ class FileReader:
         with root:
             with translate_errors("list", self.root):
                 names = (
-                    index.all_ids_under(root, index.narrowest_key(agent_name, host_session_id)) if active_only else None
+                    self._all_ids_under(root, index.narrowest_key(agent_name, host_session_id)) if active_only else None
                 )
                 is_full_scan = names is None
                 if names is None:
@@ -134,39 +152,48 @@ class FileReader:
         if root is None:
             return []
         with root:
-            ids = index.ids_below(root, wanted, open_only=open_only)
+            ids = self._ids_below(root, wanted, open_only=open_only)
             found: Iterable[RecordOrError] = [self._read_or_error(root, agent_id) for agent_id in ids or ()]
         if ids is None:
             found = (record for _, record in self.scan(active_only=open_only))
         readable = (record for record in map(reading.unless_refused, found) if not isinstance(record, SessionsError))
         return [record for record in readable if is_child(record, wanted, open_only=open_only)]
 
+    def _ids_below(self, root: Directory, parent_ids: Iterable[str], *, open_only: bool) -> set[str] | None:
+        """The ids of all that have one of these parents, ``open_only`` not final, and maybe some that had it.
+
+        None if that is not known.
+        """
+        ids: set[str] = set()
+        for parent_id in parent_ids:
+            key = index.open_child_key(parent_id) if open_only else index.parent_key(parent_id)
+            indexed_ids = self._all_ids_under(root, key)
+            if indexed_ids is None:
+                return None
+            ids.update(indexed_ids)
+        return ids
+
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         root = self._open_root()
         if root is None:
             return []
         with root:
-            return self.marks_in(root, agent_ids)
+            marked_ids = reading.marked_ids(root, agent_ids)
+            if not marked_ids:
+                return []
+            from . import marks
 
-    def marks_in(self, root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
-        """``marks``, in the open ``root``."""
-        marked_ids = reading.marked_ids(root, agent_ids)
-        if not marked_ids:
-            return []
-        from . import marks
-
-        return marks.read_each(root, marked_ids)
+            return marks.read_each(root, marked_ids)
 
     def find(self, alias: Alias) -> Record | None:
         root = self._open_root()
         if root is None:
             return None
         with root:
-            indexed_ids = index.all_ids_under(root, index.alias_key(alias))
-            if indexed_ids is None and self.seconds_left:
-                return newest_session_with(alias, self._cache.read_existing(root, self._candidate_ids(root, alias)))
-            found = newest_session_with(alias, self._cache.read_existing(root, indexed_ids)) if indexed_ids else None
-        if found or indexed_ids == []:
+            indexed_ids = self._all_ids_under(root, index.alias_key(alias))
+            ids = self._candidate_ids(root, alias) if indexed_ids is None and self.seconds_left else indexed_ids
+            found = newest_session_with(alias, reading.read_existing(self._read, root, ids)) if ids else None
+        if found or ids == [] or ids is not indexed_ids:
             return found
         return newest_session_with(
             alias, (record for _, record in self.scan() if not isinstance(record, SessionsError))
@@ -220,7 +247,7 @@ class FileReader:
             if root is None:
                 return False
             with root:
-                return _has_inbox_files(root)
+                return bool(root.names_below(roots.INBOX))  # asked without the module that knows which are events
         except (OSError, SessionsError):  # ``waiting`` says what is wrong
             return True
 
@@ -229,26 +256,19 @@ class FileReader:
         if root is None:
             return []
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
-            if not _has_inbox_files(root):
+            if not root.names_below(roots.INBOX):
                 return []
             from . import inbox
 
             return [(name, inbox.keys_in(name)) for name in inbox.names(root)]
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-        from . import inbox
-
         root = self._open_root()
         if root is None:
             return
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
+            if not root.names_below(roots.INBOX):
+                return
+            from . import inbox
+
             yield from inbox.events(root, inbox.names(root) if names is None else names)
-
-
-def _has_inbox_files(root: Directory) -> bool:
-    """Whether anything is in the inbox, asked without the module that knows which of it are events."""
-    try:
-        with root.below(roots.INBOX) as folder:
-            return bool(folder.names())
-    except FileNotFoundError:
-        return False

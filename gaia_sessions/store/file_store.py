@@ -52,8 +52,9 @@ class FileStore(FileReader):
         lock_timeout: float = 10.0,
         wait: locks.WaitForLock = locks.wait_with_filelock,
         seconds_left: Callable[[], float] | None = None,
+        keeps_root: bool = False,
     ) -> None:
-        super().__init__(root, seconds_left=seconds_left)
+        super().__init__(root, seconds_left=seconds_left, keeps_root=keeps_root)
         self.durable = durable
         self.lock_timeout = lock_timeout
         self.wait = wait
@@ -72,6 +73,12 @@ class FileStore(FileReader):
         timeout = config.lock_timeout if lock_timeout is None else lock_timeout
         durable = config.durability == "full"
         return cls(root, durable=durable, lock_timeout=timeout, wait=wait, seconds_left=seconds_left)
+
+    def for_one_call(self) -> FileStore:
+        """The same store, made for one call of a program: it opens the root once."""
+        return FileStore(
+            self.root, durable=self.durable, lock_timeout=self.lock_timeout, wait=self.wait, keeps_root=True
+        )
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
         def write_journal(directory: Directory) -> None:
@@ -100,6 +107,7 @@ class FileStore(FileReader):
         from gaia_sessions.session.retention import fit_record
 
         from . import session_directory
+        from .open_session import OpenSession
 
         def write_files(directory: Directory) -> None:
             atomic.write_new(directory, reading.STATE, data, durable=self.durable)
@@ -107,20 +115,19 @@ class FileStore(FileReader):
 
         agent_id = check_agent_id(record["agent_id"])
         data = fit_record(record, reserved)[1]
-        with translate_errors("create", f"{self.root}/{agent_id}"), self._open(agent_id, None, self._make_root) as new:
+        new = OpenSession(self, agent_id, self._make_root, self.lock_timeout, self.wait, durable=self.durable)
+        with translate_errors("create", f"{self.root}/{agent_id}"), new:
             session_directory.create(new, record, write_files)
 
-    def _make_root(self) -> Directory:
-        return roots.make_root(self.root, durable=self.durable)
+    def _make_root(self, _agent_id: str = "") -> Directory:
+        return roots.make_root(self.root, durable=self.durable, root=self._open_root())
 
     def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
-        return self._open(check_agent_id(agent_id), timeout, lambda: self._open_root_with(agent_id))
-
-    def _open(self, agent_id: str, timeout: float | None, open_root: Callable[[], Directory]) -> OpenSession:
         from .open_session import OpenSession
 
+        check_agent_id(agent_id)
         seconds = self.lock_timeout if timeout is None else timeout
-        return OpenSession(self, agent_id, open_root, seconds, self.wait, durable=self.durable)
+        return OpenSession(self, agent_id, self._open_root_with, seconds, self.wait, durable=self.durable)
 
     def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
         with self.open(agent_id, timeout=timeout) as session:

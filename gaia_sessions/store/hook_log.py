@@ -61,10 +61,9 @@ def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> No
     to another writer that does the same.
     """
     for _ in range(_ATTEMPTS):
-        fd = open_private(folder.fd, name, os.O_WRONLY | os.O_APPEND)
+        fd, found = open_private(folder.fd, name, os.O_WRONLY | os.O_APPEND)
         try:
-            found = os.fstat(fd)
-            is_rotated = (found.st_size >= limit or found.st_nlink > 1) and _rotate(folder, name, fd)
+            is_rotated = (found.st_size >= limit or found.st_nlink > 1) and _rotate(folder, name, fd, found)
             if not is_rotated and found.st_nlink == 1:
                 os.write(fd, line)
                 return
@@ -73,7 +72,7 @@ def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> No
     raise OSError(errno.EBUSY, "somebody else is making it the old file")
 
 
-def _rotate(folder: Directory, name: str, fd: int) -> bool:
+def _rotate(folder: Directory, name: str, fd: int, opened: os.stat_result) -> bool:
     """Whether the log open as ``fd`` has become the old file, renamed here or by somebody else.
 
     Under a lock on the log itself: of two writers that rename, the second would replace the old file with the new log.
@@ -84,7 +83,7 @@ def _rotate(folder: Directory, name: str, fd: int) -> bool:
     if not locks.lock_open_file(fd):
         return False
     try:
-        if folder.is_at(name, fd):
+        if folder.is_at(name, opened):
             os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
     finally:
         locks.unlock_open_file(fd)

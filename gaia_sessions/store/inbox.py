@@ -86,12 +86,7 @@ def keys_in(name: str) -> str:
 
 def names(root: Directory) -> list[str]:
     """The names of all events, the oldest first; files with other names are left out."""
-    try:
-        inbox = root.below(roots.INBOX)
-    except FileNotFoundError:
-        return []
-    with inbox:
-        return sorted(filter(is_event_name, inbox.names()))
+    return sorted(filter(is_event_name, root.names_below(roots.INBOX)))
 
 
 def events(root: Directory, wanted_names: Iterable[str]) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:

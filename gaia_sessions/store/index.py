@@ -24,6 +24,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.session.ids import encode_key, is_agent_id
+from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.runs import found_by
 from gaia_sessions.system import boots
@@ -64,6 +65,9 @@ ACTIVE_KEY: IndexKey = (_ACTIVE,)
 
 UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD])
 """Groups with any number of folders: a folder is removed with its last entry."""
+
+_KEYED = ("runs", "agent_name", "parent_id")
+"""What of a record its keys are made of, beside whether it is open."""
 
 _MAX_BYTES = 1 << 10
 _ATTEMPTS = 100
@@ -132,6 +136,10 @@ def keys_of(record: Record) -> list[IndexKey]:
 
 def difference(before: Record, record: Record) -> tuple[list[IndexKey], list[IndexKey]]:
     """The keys that a session gets and those that it loses with ``record`` in place of ``before``."""
+    if is_final(before["phase"]) == is_final(record["phase"]) and all(
+        before.get(key) == record.get(key) for key in _KEYED
+    ):
+        return [], []
     old, new = keys_of(before), keys_of(record)
     return [key for key in new if key not in old], [key for key in old if key not in new]
 
@@ -201,28 +209,15 @@ def ids_under(root: Directory, key: IndexKey) -> list[str]:
 
 
 def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
-    """The ids of all sessions that have ``key``, and maybe some that had it; None if that is not known."""
-    if not is_complete(root):
-        return None
+    """The ids that have ``key``, all of them if the index is complete, and maybe some that had it.
+
+    None if that is not known, because somebody else made what stands there.
+    """
     try:
         names = names_in(root, *folders_of(key))
-    except OSError:  # somebody else made what stands there
+    except OSError:
         return None
     return names if all(map(is_agent_id, names)) else None
-
-
-def ids_below(root: Directory, parent_ids: Iterable[str], *, open_only: bool) -> set[str] | None:
-    """The ids of all sessions that have one of these parents, and maybe some that had it; None if that is not known.
-
-    With ``open_only`` those that are not final.
-    """
-    ids: set[str] = set()
-    for key in map(open_child_key if open_only else parent_key, parent_ids):
-        indexed_ids = all_ids_under(root, key)
-        if indexed_ids is None:
-            return None
-        ids.update(indexed_ids)
-    return ids
 
 
 def folders_of(key: IndexKey) -> FolderPath:
@@ -235,11 +230,7 @@ def folders_of(key: IndexKey) -> FolderPath:
 
 
 def names_in(root: Directory, *folders: str) -> list[str]:
-    try:
-        with root.below(roots.INDEX, *folders) as folder:
-            return folder.names()
-    except FileNotFoundError:
-        return []
+    return root.names_below(roots.INDEX, *folders)
 
 
 def _add_entries(root: Directory, agent_id: str, entries: Iterable[FolderPath]) -> None:

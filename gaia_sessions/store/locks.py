@@ -22,7 +22,7 @@ import time
 from gaia_sessions import errors
 from gaia_sessions.session.ids import fold_id, is_agent_id
 
-from .directory import PRIVATE_FILE, give_to_folder_owner, open_private, translate_errors
+from .directory import PRIVATE_FILE, give_to_folder_owner, open_private, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,15 +101,14 @@ def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> 
     cannot lock, ``StoreFailure`` for everything else.
     """
     path = f"{folder.path}/{name}"
-    with translate_errors("lock", path):
-        try:
-            release = _try_lock(folder, name)
-            if release is None and seconds > 0:
-                release = wait(folder, name, seconds)
-        except OSError as error:
-            if error.errno in _UNSUPPORTED:
-                raise errors.LockUnsupported(path, os.strerror(error.errno)) from error
-            raise
+    try:
+        release = _try_lock(folder, name)
+        if release is None and seconds > 0:
+            release = wait(folder, name, seconds)
+    except OSError as error:
+        if error.errno in _UNSUPPORTED:
+            raise errors.LockUnsupported(path, os.strerror(error.errno)) from error
+        raise refusal("lock", path, error) from error
     if release is None:
         raise errors.LockTimeout(path, seconds, holder_pid(folder, name))
     return Lock(folder, name, release)
@@ -195,10 +194,10 @@ def _try_lock(folder: Directory, name: str) -> Release | None:
     """One try, without waiting; None if somebody else has it."""
     while True:
         forks_before = _fork_count
-        fd = open_private(folder.fd, name, os.O_RDWR)
+        fd, opened = open_private(folder.fd, name, os.O_RDWR)
         try:
             locked = lock_open_file(fd)
-            if locked and _fork_count == forks_before and folder.is_at(name, fd):
+            if locked and _fork_count == forks_before and folder.is_at(name, opened):
                 return lambda: _close(fd)
         except BaseException:
             _close(fd)

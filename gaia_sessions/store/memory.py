@@ -26,7 +26,8 @@ from gaia_sessions.session.transcript import (
 )
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
-from . import ids_up_to_root, marks, proved_cancellation
+from . import marks
+from .above import Above
 from .inbox_keys import keys_of_event
 from .journal import entry_lines
 from .reading import EVENTS
@@ -95,7 +96,7 @@ class MemoryStore:
         kept, data = fit_record(record, reserved)
         if self.has(agent_id):
             raise errors.SessionExists(agent_id)
-        self.marks(ids_up_to_root(self, kept)[1:])  # refused while they cannot be read
+        Above(self).proved_cancellation(kept)  # refused while that cannot be read
         self._save(kept, data, entry_lines([entry] if entry else ()))
 
     def open(self, agent_id: str, *, timeout: float | None = None) -> MemorySession:  # noqa: ARG002  # one process holds no lock
@@ -107,7 +108,7 @@ class MemoryStore:
 
     def commit(self, before: Record, change: Change, reserved: int) -> Record:
         """Keeps what ``change`` makes of the record ``before``, and returns that."""
-        cancellation = proved_cancellation(self, change.record)
+        cancellation = Above(self).proved_cancellation(change.record)
         record, entries = change.record, change.entries
         if cancellation is not None:
             record, entries = marks.applied(before, record, entries, cancellation)
@@ -279,7 +280,7 @@ class MemorySession:
         return
 
     def cancellation(self) -> Cancellation | None:
-        return proved_cancellation(self._store, self.record)
+        return Above(self._store).proved_cancellation(self.record)
 
     def commit(
         self,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.session.record import is_open
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.record import SCHEMA
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
-from . import atomic, ids_up_to_root, index, locks, reading
+from . import atomic, index, locks, read_ancestors, reading
 from . import journal as journals
 from . import root as roots
-from .directory import translate_errors
+from .directory import refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.cancellation import Cancellation, Mark, MarkOf
+    from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
@@ -38,8 +39,8 @@ class OpenSession:
     """
 
     __slots__ = (
-        *("_directory", "_held", "_marks", "_open_root", "_reader", "_record", "_timeout", "_wait"),
-        *("agent_id", "durable", "lock", "root"),
+        *("_cancellation", "_directory", "_knows_cancellation", "_open_root", "_reader", "_record", "_timeout"),
+        *("_wait", "agent_id", "durable", "lock", "root"),
     )
 
     lock: locks.Lock
@@ -49,7 +50,7 @@ class OpenSession:
         self,
         reader: FileReader,
         agent_id: str,
-        open_root: Callable[[], Directory],
+        open_root: Callable[[str], Directory],
         timeout: float,
         wait: locks.WaitForLock,
         *,
@@ -61,37 +62,40 @@ class OpenSession:
         self._open_root = open_root
         self._timeout = timeout
         self._wait = wait
-        self._held: list[Directory | locks.Lock] = []
         self._directory: Directory | None = None
         self._record: Record | None = None
-        self._marks: list[MarkOf] | None = None
+        self._cancellation: Cancellation | None = None
+        self._knows_cancellation = False
 
     def __enter__(self) -> Self:
-        self.root = self._open_root()
-        self._held.append(self.root)
+        self.root = root = self._open_root(self.agent_id)
         try:
-            folder = roots.open_lock_folder(self.root)
-            self._held.append(folder)
-            self.lock = locks.acquire(folder, locks.name_for(self.agent_id), self._timeout, self._wait)
-        except BaseException:
-            self.__exit__()
+            folder = root.make(roots.LOCKS)
+            try:
+                self.lock = locks.acquire(folder, locks.name_for(self.agent_id), self._timeout, self._wait)
+            except BaseException:
+                os.close(folder.fd)
+                raise
+        except BaseException as error:
+            root.__exit__()
+            if isinstance(error, OSError):
+                raise refusal("open", f"{root.path}/{roots.LOCKS}", error) from error
             raise
-        self._held.append(self.lock)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._held:
-            try:
-                self._held.pop().__exit__(None, None, None)
-            finally:
-                self.__exit__()
+        try:
+            self.lock.__exit__()
+        finally:
+            for directory in filter(None, (self._directory, self.lock.folder)):
+                os.close(directory.fd)
+            self.root.__exit__()
 
     @property
     def directory(self) -> Directory:
         """Its directory. Raises ``SessionNotFound``, ``CorruptSession``."""
         if self._directory is None:
             self._directory = reading.open_session(self.root, self.agent_id)
-            self._held.append(self._directory)
         return self._directory
 
     @property
@@ -99,67 +103,88 @@ class OpenSession:
         """As the port says."""
         if self._record is None:
             record = self._reader.load(self.directory, self.agent_id)
-            check_writable(record)
+            if record["schema"] != SCHEMA:
+                check_writable(record)
             self._record = record
         return self._record
 
     def cancellation(self) -> Cancellation | None:
         """As the port says."""
-        if self._marks is None:
-            self._marks = self._read_marks(self.record)
-        return _cancellation_of(self.agent_id, self._marks)
+        if not self._knows_cancellation:
+            self._look_for_marks(self.record)
+        return self._cancellation
+
+    def _look_for_marks(self, record: Record) -> None:
+        marked_ids = [self.agent_id] if reading.has_mark(self.root, self.agent_id) else []
+        if "parent_id" in record:
+            marked_ids += reading.marked_ids(self.root, read_ancestors(self._reader, record))
+        self._cancellation = None
+        if marked_ids:
+            from gaia_sessions.session.cancellation import cancellation_of
+
+            from . import marks
+
+            self._cancellation = cancellation_of(self.agent_id, marks.read_each(self.root, marked_ids))
+        self._knows_cancellation = True
 
     def check_above(self, record: Record) -> None:
         """Raises ``StoreFailure`` while the marks of the sessions above that of ``record`` cannot be read."""
         if "parent_id" in record:
-            self._read_marks(record)
-
-    def _read_marks(self, record: Record) -> list[MarkOf]:
-        return self._reader.marks_in(self.root, ids_up_to_root(self._reader, record))
+            self._look_for_marks(record)
 
     def commit(
         self, change: Record | Change, *, reserved: int = 0, transcript: Appending | Emptying | None = None
     ) -> Record:
         """As the port says; ``transcript`` is what happens to that file in the same commit."""
+        before, directory = self.record, self.directory
         self.lock.check_held()
-        before = self.record
         record, entries = (change.record, change.entries) if isinstance(change, Change) else (change, ())
-        record = transcript.prepare(self.directory, before, record) if transcript else record
+        record = transcript.prepare(directory, before, record) if transcript else record
         if record is before:
             return before
-        if self._marks is None or "parent_id" in record:  # those above may be marked at any moment
-            self._marks = self._read_marks(record)
-        cancellation = _cancellation_of(self.agent_id, self._marks)
-        if cancellation is not None:
+        if not self._knows_cancellation or "parent_id" in record:  # those above may be marked at any moment
+            self._look_for_marks(record)
+        if self._cancellation is not None:
             from .marks import applied
 
-            record, entries = applied(before, record, entries, cancellation)
+            record, entries = applied(before, record, entries, self._cancellation)
         from gaia_sessions.session.retention import fit_record
 
-        lines = journals.entry_lines(entries)
+        lines = journals.entry_lines(entries) if entries else b""
         record, data = fit_record(with_next_revision(record), reserved, before)
-        with translate_errors("change", self.directory.path):
-            added, removed = index.difference(before, record)
-            index.add(self.root, self.agent_id, added)
-            self._prepare_directory(before, record)
-            if transcript:
-                transcript.write(self.directory, durable=self.durable)
-            atomic.replace(self.directory, reading.STATE, data, durable=self.durable)
-            index.remove(self.root, self.agent_id, removed)
+        try:
+            self._write(directory, before, record, data, transcript)
+        except OSError as error:
+            raise refusal("change", directory.path, error) from error
         self._record = record
         if lines:
-            journals.append_events(self.directory, lines, durable=self.durable)
+            journals.append_events(directory, lines, durable=self.durable)
         if transcript:
-            transcript.finish(self.directory)
+            transcript.finish(directory)
         return record
 
-    def _prepare_directory(self, before: Record, record: Record) -> None:
-        """Removes what killed writers left, with the end of the work; and makes a name durable that may not be so."""
-        if not is_open(record):
-            for leftover in filter(reading.is_unfinished, self.directory.names()):
-                atomic.discard(self.directory, leftover)
+    def _write(
+        self,
+        directory: Directory,
+        before: Record,
+        record: Record,
+        data: bytes,
+        transcript: Appending | Emptying | None,
+    ) -> None:
+        """Puts ``record``, whose bytes are ``data``, in the place of ``before``, and what goes with it around it."""
+        added, removed = index.difference(before, record)
+        is_ended = is_final(record["phase"])
+        if added:
+            index.add(self.root, self.agent_id, added)
+        for leftover in filter(reading.is_unfinished, directory.names() if is_ended else ()):
+            atomic.discard(directory, leftover)  # its writer was killed: we hold its lock
         if self.durable and (before["revision"] <= 1 or "imported_from" in before):
             os.fsync(self.root.fd)  # whoever brought it here may have been killed before its name was on the disk
+        if transcript:
+            transcript.write(directory, durable=self.durable)
+        atomic.replace(directory, reading.STATE, data, durable=self.durable)
+        if removed:
+            index.remove(self.root, self.agent_id, removed)
 
     def mark(self, rule: MarkRule) -> Mark:
         """Applies ``rule`` to the mark of the session, and returns the mark as it is then."""
@@ -170,11 +195,3 @@ class OpenSession:
     def append(self, journal: str, entries: list[Json]) -> None:
         """Adds ``entries`` to the end of a ``journal``."""
         atomic.append(self.directory, journal, journals.entry_lines(entries), durable=self.durable)
-
-
-def _cancellation_of(agent_id: str, marks: list[MarkOf]) -> Cancellation | None:
-    if not marks:
-        return None
-    from gaia_sessions.session.cancellation import cancellation_of
-
-    return cancellation_of(agent_id, marks)

@@ -101,7 +101,7 @@ class ReaderAbove(Protocol):
         An id without a session, or that no session can have, has none. What stands there and is no mark is the widest
         there is. Where there is none, the cost is one look for each id. Takes no lock. Raises ``StoreFailure`` unless
         it is certain of each whether it has a mark: whoever only looks takes that for the widest mark
-        (``read_cancellation``), and whoever writes passes it on.
+        (``Above.cancellation``), and whoever writes passes it on.
         """
 
 

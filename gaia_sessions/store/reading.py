@@ -19,7 +19,7 @@ from .directory import NotAFile, TooBig, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from gaia_sessions.session.schema import Record
 
@@ -124,10 +124,11 @@ def marked_ids(root: Directory, agent_ids: Iterable[str]) -> list[str]:
     The ids may stand in records as those of sessions above, so they may be any text. Raises ``StoreFailure`` unless the
     system says of each that a mark is there, or that nothing or no folder is: what cannot be looked at may be a mark.
     """
-    return [agent_id for agent_id in agent_ids if is_agent_id(agent_id) and _has_mark(root, agent_id)]
+    return [agent_id for agent_id in agent_ids if is_agent_id(agent_id) and has_mark(root, agent_id)]
 
 
-def _has_mark(root: Directory, agent_id: str) -> bool:
+def has_mark(root: Directory, agent_id: str) -> bool:
+    """Whether a session, by an id that one may have, has a mark. Raises like ``marked_ids``."""
     path = f"{agent_id}/{CANCELLED}"
     try:
         return root.has(path)
@@ -139,7 +140,11 @@ def _has_mark(root: Directory, agent_id: str) -> bool:
 
 def load(folder: Directory, agent_id: str) -> Record:
     """The record in the session's open ``folder``. Raises like ``open_session``."""
-    return _decode_state(_read_state(folder, agent_id), folder, agent_id)
+    data = _read_state(folder, agent_id)
+    try:
+        return decode(data, agent_id)
+    except InvalidInput as error:
+        raise _corrupt(folder, agent_id, error) from None
 
 
 def read(root: Directory, agent_id: str) -> Record:
@@ -153,6 +158,17 @@ def unless_refused(found: RecordOrError) -> RecordOrError:
     if isinstance(found, StoreFailure):
         raise found
     return found
+
+
+def read_existing(
+    read: Callable[[Directory, str], Record], root: Directory, agent_ids: Iterable[str]
+) -> Iterator[Record]:
+    """The records of those of ``agent_ids`` that have one, by ``read``. Raises ``StoreFailure`` if that is unknown."""
+    for agent_id in agent_ids:
+        try:
+            yield read(root, agent_id)
+        except (SessionNotFound, CorruptSession):
+            continue
 
 
 class RecordCache:
@@ -173,7 +189,10 @@ class RecordCache:
         for recent_data, record in self._recent:
             if recent_data == data and record["agent_id"] == agent_id:
                 return record
-        record = _decode_state(data, folder, agent_id)
+        try:
+            record = decode(data, agent_id)
+        except InvalidInput as error:
+            raise _corrupt(folder, agent_id, error) from None
         self._recent = ((data, record), *_newest_of(self._recent))  # replaced whole: threads may share the cache
         return record
 
@@ -181,14 +200,6 @@ class RecordCache:
         """The record of ``agent_id``, as its bytes are now. Raises like ``open_session``."""
         with open_session(root, agent_id) as folder:
             return self.load(folder, agent_id)
-
-    def read_existing(self, root: Directory, agent_ids: Iterable[str]) -> Iterator[Record]:
-        """The records of those of ``agent_ids`` that have one. Raises ``StoreFailure`` if that is not known."""
-        for agent_id in agent_ids:
-            try:
-                yield self.read(root, agent_id)
-            except (SessionNotFound, CorruptSession):
-                continue
 
 
 def _newest_of(recent: tuple[tuple[bytes, Record], ...]) -> Iterator[tuple[bytes, Record]]:
@@ -201,11 +212,8 @@ def _newest_of(recent: tuple[tuple[bytes, Record], ...]) -> Iterator[tuple[bytes
         yield data, record
 
 
-def _decode_state(data: bytes, folder: Directory, agent_id: str) -> Record:
-    try:
-        return decode(data, agent_id)
-    except InvalidInput as error:
-        raise CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error)) from None
+def _corrupt(folder: Directory, agent_id: str, error: InvalidInput) -> CorruptSession:
+    return CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error))
 
 
 def _read_state(folder: Directory, agent_id: str) -> bytes:

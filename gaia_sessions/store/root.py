@@ -20,7 +20,7 @@ import os
 from gaia_sessions.system.project_root import claude_folder, owned_by_another
 
 from . import atomic
-from .directory import Directory, refusal, translate_errors
+from .directory import Directory, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,24 +56,25 @@ def _refuse(root: Directory) -> NoReturn:
         raise owned_by_another(root.path, os.fstat(root.fd).st_uid)
 
 
-def make_root(path: str, *, durable: bool) -> Directory:
-    """The root at ``path``, made with the folders above it if need be.
+def make_root(path: str, *, durable: bool, root: Directory | None = None) -> Directory:
+    """The root at ``path``, made with the folders above it if need be; ``root`` itself, if that is open already.
 
     Last, a root that is a project's or empty is kept out of version control; without that file, whoever made the
     folders may have been killed before they were on the disk. Raises ``OSError``.
     """
-    try:
-        root = open_existing(path)
-    except FileNotFoundError:
-        _make_folders(path)
-        root = open_existing(path)
+    if root is None:
+        try:
+            root = open_existing(path)
+        except FileNotFoundError:
+            _make_folders(path)
+            root = open_existing(path)
     try:
         if not root.has(GITIGNORE) and (claude_folder(path) or _is_empty(root)):
             if durable:
                 _sync_upwards(os.path.dirname(path))
             ignore_all(root)
     except BaseException:
-        os.close(root.fd)
+        root.__exit__()
         raise
     return root
 
@@ -114,9 +115,3 @@ def _sync_upwards(path: str) -> None:
         return
     if path and os.path.dirname(path) != path:
         _sync_upwards(os.path.dirname(path))
-
-
-def open_lock_folder(root: Directory) -> Directory:
-    """The folder of the lock files; raises ``StoreFailure``."""
-    with translate_errors("open", f"{root.path}/{LOCKS}"):
-        return root.make(LOCKS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 
-from gaia_sessions.errors import Cancelled, CorruptSession, InvalidId, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.errors import CorruptSession, InvalidId, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.cancellation import (
     abandoned,
     cancellation_of,
@@ -18,10 +18,9 @@ from gaia_sessions.session.cancellation import (
     unread_cancellation,
     with_mark,
 )
-from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import conversation_of, is_claimed, is_live
-from gaia_sessions.store import proved_cancellation, read_ancestors
+from gaia_sessions.store import read_ancestors
 from gaia_sessions.store.above import Above
 
 TYPE_CHECKING = False
@@ -141,29 +140,6 @@ def _ids_above_topmost(store: Store, path: Sequence[str]) -> Iterable[str]:
         if len(path) == 1 and not store.marks(path):
             raise
         return ()
-
-
-def check_not_cancelled(store: Store, agent_id: str, outcome: str) -> None:
-    """Raises ``Cancelled`` if the session may not end with ``outcome``: it is abandoned then, and nothing else changes.
-
-    One that had ended before it was cancelled keeps its outcome, and is left to the rules for final sessions. Raises
-    ``StoreFailure`` if it cannot be read whether it is cancelled.
-    """
-    record = store.read(agent_id)
-    if has_newer_schema(record) or record["phase"] == outcome:
-        return
-    cancellation = proved_cancellation(store, record)
-    if cancellation is None:
-        return
-    if is_open(record):
-        record = store.change(agent_id, lambda found: abandoned(found, cancellation) if is_open(found) else found)
-    raise_if_abandoned(record, cancellation)
-
-
-def raise_if_abandoned(record: Record, cancellation: Cancellation) -> None:
-    """Raises ``Cancelled`` if the session ended as cancelled sessions do."""
-    if is_abandoned(record["phase"]):
-        raise Cancelled(record["agent_id"], **cancellation)
 
 
 def settled(record: Record, cancellation: Cancellation | None, now: datetime, dead_runs: frozenset[int]) -> Record:

@@ -10,7 +10,7 @@ from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, has_newer_schema
 from gaia_sessions.session.runs import run_by_number
-from gaia_sessions.store import read_cancellation
+from gaia_sessions.store.above import Above
 from gaia_sessions.system import evidence_of, written_at
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
         found = sessions.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession) as error:
         found = error
-    decision = decide(lambda record: read_cancellation(sessions, record), agent_id, found, now, limits)
+    decision = decide(Above(sessions).cancellation, agent_id, found, now, limits)
     return decision, None if isinstance(found, errors.SessionsError) else found
 
 
@@ -50,17 +50,23 @@ def decide(
     ``find_cancellation`` says whether the session is cancelled; where there are many it is that of ``Above``. A record
     of a newer schema counts as unreadable, because this version could not continue its work.
     """
+    if isinstance(found, errors.SessionNotFound):
+        return policy.decide_without_record(agent_id, None)
     if not isinstance(found, errors.SessionsError) and has_newer_schema(found):
         found = errors.NewerSchema(agent_id, found["schema"], SCHEMA)
-    if not isinstance(found, errors.SessionsError):
-        cancellation = find_cancellation(found)
-        return policy.decide(agent_id, found, now, limits, cancellation=cancellation, **evidence_of(found))
-    return policy.decide_without_record(agent_id, None if isinstance(found, errors.SessionNotFound) else str(found))
+    if isinstance(found, errors.SessionsError):
+        return policy.decide_without_record(agent_id, str(found))
+    return decide_on_known(found, find_cancellation(found), now, limits)
+
+
+def decide_on_known(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
+    """The policy's decision on ``record``, of which it is known whether the session is cancelled."""
+    return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
 
 
 def decide_on(sessions: Reader, record: Record, now: datetime, limits: Limits) -> Decision:
-    """The policy's decision on ``record``, which was just read or written."""
-    return decide(lambda found: read_cancellation(sessions, found), record["agent_id"], record, now, limits)
+    """The policy's decision on ``record``, which was just read."""
+    return decide(Above(sessions).cancellation, record["agent_id"], record, now, limits)
 
 
 def liveness_of(record: Record, decision: Decision, now: datetime, limits: Limits) -> Liveness | None:

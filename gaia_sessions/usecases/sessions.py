@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.phases import is_abandoned, is_final
-from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.phases import is_abandoned
+from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.requests import with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import Change, check_writable
-from gaia_sessions.store import (
-    children_lock_key,
-    create_under_new_id,
-    proved_cancellation,
-    read_ancestors,
-    read_cancellation,
-)
+from gaia_sessions.store import cancellation_or_unread, children_lock_key, create_under_new_id, read_ancestors
 from gaia_sessions.store.journal import event_entry
 
 TYPE_CHECKING = False
@@ -30,7 +24,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.requests import Ending, NewSession, Update
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, RecordOrError, Store
+    from gaia_sessions.store.above import Above
+    from gaia_sessions.store.port import Entry, OpenSession, RecordOrError, Store
 
 
 def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> Record:
@@ -57,41 +52,57 @@ def _store_new(store: Store, now: datetime, random_bytes: RandomBytes, new: NewS
 def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:
     """``record`` below its parent, if that may have one more child."""
     from gaia_sessions.session import child_limits, lineage
+    from gaia_sessions.store.above import Above  # few sessions have a parent
 
     parent = store.read(parent_id)
     check_writable(parent)  # of a later version's record nobody here knows its limits
     most = child_limits.check_depth(parent, read_ancestors(store, parent))
     children = sorted(store.children([parent_id], open_only=True), key=lambda child: child["agent_id"])
-    at_work = [child["agent_id"] for child in children if _is_at_work(store, child, now)]
+    above = Above(store)
+    at_work = [child["agent_id"] for child in children if _is_at_work(above, child, now)]
     child_limits.check_free_place(parent_id, at_work)
     if record.get("max_depth", most) > most:
         record = {**record, "max_depth": most}
     return lineage.with_parent(record, parent)
 
 
-def _is_at_work(store: Store, record: Record, now: datetime) -> bool:
+def _is_at_work(above: Above, record: Record, now: datetime) -> bool:
     from gaia_sessions.session.child_limits import is_at_work
     from gaia_sessions.system import gone_runs
 
     if has_newer_schema(record) or not is_at_work(record, now, dead_runs=gone_runs(record)):
         return False
-    return bool(record.get("runs")) or proved_cancellation(store, record) is None
+    return bool(record.get("runs")) or above.proved_cancellation(record) is None
 
 
-def update(store: Store, now: datetime, agent_id: str, request: Update) -> Record:
-    """Applies ``request`` and returns the new record; a final phase finalizes, and asking for it again changes nothing.
+class Written:
+    """What became of a session: its record as it is stored, why it is cancelled, and whether this call changed it."""
+
+    __slots__ = ("cancellation", "is_changed", "record")
+
+    def __init__(self, session: OpenSession, before: Record) -> None:
+        self.record = record = session.record
+        self.is_changed = record is not before
+        find = session.cancellation
+        self.cancellation = find() if self.is_changed else cancellation_or_unread(find)
+
+
+def update(store: Store, now: datetime, agent_id: str, request: Update) -> Written:
+    """Applies ``request``; a final phase finalizes, and asking for it again changes nothing.
 
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
     ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``; and ``Cancelled`` like ``finalize``.
     """
-    outcome = request.phase if request.phase is not None and is_final(request.phase) else None
-    _check_not_cancelled(store, agent_id, outcome)
-
-    def rule(record: Record) -> Change:
-        changed = with_update(record, request, now)
-        return Change(changed, [] if request.denial is None else [_denial_entry(record, changed, request.denial, now)])
-
-    return _with_asked_outcome(store, store.change(agent_id, rule, reserved=request.reserved_bytes()), outcome)
+    with store.open(agent_id) as session:
+        before = session.record
+        if request.outcome is not None:
+            _check_not_cancelled(session, request.outcome)
+        record = with_update(before, request, now)
+        entries = [] if request.denial is None else [_denial_entry(before, record, request.denial, now)]
+        session.commit(Change(record, entries), reserved=request.reserved_bytes())
+        if request.outcome is not None:
+            _check_not_cancelled(session, request.outcome)
+        return Written(session, before)
 
 
 def _denial_entry(before: Record, record: Record, message: str, now: datetime) -> Entry:
@@ -101,16 +112,39 @@ def _denial_entry(before: Record, record: Record, message: str, now: datetime) -
     return event_entry(format_time(now), "denial", run, record, before["revision"] + 1, {"message": message})
 
 
-def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Record:
-    """Ends the work and returns the new record. The same outcome again changes nothing.
+def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Written:
+    """Ends the work. The same outcome again changes nothing.
 
     Raises ``SessionFinal`` for another outcome, and ``TooLarge`` for a summary and an error that do not fit; without
     them there is always room. A cancelled session can only be abandoned: it is then, whatever the outcome, and for any
     other one this raises ``Cancelled``.
     """
-    _check_not_cancelled(store, agent_id, ending.outcome)
-    record = store.change(agent_id, lambda record: with_ending(record, ending, now), reserved=ending.reserved_bytes())
-    return _with_asked_outcome(store, record, ending.outcome)
+    with store.open(agent_id) as session:
+        before = session.record
+        _check_not_cancelled(session, ending.outcome)
+        session.commit(with_ending(before, ending, now), reserved=ending.reserved_bytes())
+        _check_not_cancelled(session, ending.outcome)
+        return Written(session, before)
+
+
+def _check_not_cancelled(session: OpenSession, outcome: str) -> None:
+    """Raises ``Cancelled`` if the session may not end with ``outcome``: it is abandoned then, and nothing else changes.
+
+    One that had ended before it was cancelled keeps its outcome, and is left to the rules for final sessions. Raises
+    ``StoreFailure`` if it cannot be read whether it is cancelled.
+    """
+    if is_abandoned(outcome) or session.record["phase"] == outcome:
+        return
+    cancellation = session.cancellation()
+    if cancellation is None:
+        return
+    from gaia_sessions.errors import Cancelled
+    from gaia_sessions.session.cancellation import abandoned
+
+    if is_open(session.record):
+        session.commit(abandoned(session.record, cancellation))
+    if is_abandoned(session.record["phase"]):
+        raise Cancelled(session.record["agent_id"], **cancellation)
 
 
 def remove(store: Store, agent_id: str, should_delete: Callable[[RecordOrError, list[Record]], bool]) -> bool:
@@ -130,26 +164,3 @@ def remove(store: Store, agent_id: str, should_delete: Callable[[RecordOrError, 
 
     with store.lock_key(children_lock_key(agent_id), 0):
         return store.delete(agent_id, should_delete_first_handing_on)
-
-
-def _check_not_cancelled(store: Store, agent_id: str, outcome: str | None) -> None:
-    if outcome is None or is_abandoned(outcome):
-        return
-    from .cancellation import check_not_cancelled
-
-    check_not_cancelled(store, agent_id, outcome)
-
-
-def _with_asked_outcome(store: Store, record: Record, outcome: str | None) -> Record:
-    """``record``; raises ``Cancelled`` if it was cancelled meanwhile, and so has not the ``outcome`` asked for."""
-    if outcome is None or record["phase"] == outcome:
-        return record
-    from .cancellation import raise_if_abandoned
-
-    raise_if_abandoned(record, read_cancellation(store, record) or {})
-    return record
-
-
-def was_finalized_at(record: Record, now: datetime) -> bool:
-    """Whether the ``finalize`` at ``now`` that returned ``record`` ended the session; if not, it had already ended."""
-    return record.get("finalized_at") == format_time(now)

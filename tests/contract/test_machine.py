@@ -183,7 +183,7 @@ class Twins(RuleBasedStateMachine):
 
         def act(store: Store) -> object:
             asked = requests.Update(phase, metadata, error, resume_ready=ready, if_revision=revision)
-            return sessions.update(store, now, agent_id, asked)
+            return sessions.update(store, now, agent_id, asked).record
 
         self.each(act)
 
@@ -198,7 +198,7 @@ class Twins(RuleBasedStateMachine):
         agent_id, now = self.any_id(chosen, number), self.now
 
         def act(store: Store) -> object:
-            return sessions.finalize(store, now, agent_id, requests.Ending(ending, summary, error))
+            return sessions.finalize(store, now, agent_id, requests.Ending(ending, summary, error)).record
 
         self.each(act)
 

@@ -11,7 +11,7 @@ import pytest
 from gaia_sessions.errors import InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store import read_cancellation
+from gaia_sessions.store.above import Above
 from gaia_sessions.usecases.cancellation import cancel, cancellation_and_above
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refus
 
     with pytest.raises(StoreFailure, match=f"/{marked_id}/cancelled.json: cannot read"):
         store.marks(["agent-2", "agent-1"])
-    for cancellation in (read_cancellation(store, before), cancellation_and_above(store, "agent-2")[0]):
+    for cancellation in (Above(store).cancellation(before), cancellation_and_above(store, "agent-2")[0]):
         assert cancellation is not None
         assert f"/{marked_id}/cancelled.json: cannot read: " in cancellation["reason"]
         assert cancellation.keys() == {"reason"}

@@ -22,7 +22,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.runs import aliases_of, open_conversations
-from gaia_sessions.store import read_cancellation
+from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import EACH, OPERATIONS, SAMPLE, STRACE, command, message_lines, run
 from tests.records import id_found
@@ -193,7 +193,7 @@ def test_after_a_kill_anywhere_in_its_removal_all_below_a_cancelled_session_are_
         store = FileStore(case.root(project))
 
         assert ended.returncode == -9
-        found = read_cancellation(store, store.read("agent-1"))
+        found = Above(store).cancellation(store.read("agent-1"))
         assert found is not None, call
         assert (found["by"], found["reason"]) == ("parent", "by a worker"), call
     assert stood == {"old", "new"}

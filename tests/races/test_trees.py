@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.store import read_cancellation
+from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -73,5 +73,5 @@ def test_nobody_who_begins_below_a_cancelled_session_at_its_removal_escapes(race
         below = store.children([parent_id])
         assert (told[0], store.has(parent_id)) == (True, False)
         assert 4 <= len(below) <= sum(told[1:])
-        found = [read_cancellation(store, record) for record in below]
+        found = [Above(store).cancellation(record) for record in below]
         assert [(one["reason"], one["by"]) for one in found if one] == [("enough", parent_id)] * len(below)

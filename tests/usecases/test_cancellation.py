@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest.parents import with_parent_known
-from gaia_sessions.store import read_cancellation
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
@@ -116,7 +115,7 @@ def assert_as_in(model: Model, store: Store) -> None:
     for one in model.parents.keys() - model.removed:
         first = model.first_cancelled(one)
         record = store.read(one)
-        found = read_cancellation(store, record)
+        found = Above(store).cancellation(record)
         assert found == above.cancellation(record) == cancellation.cancellation_and_above(store, one)[0]
         if first is None:
             assert found is None

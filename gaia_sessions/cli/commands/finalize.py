@@ -29,10 +29,12 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
         agent_id, outcome = outcome, agent_id
     sessions = call.sessions()
     session_id = call.session_id(agent_id, writes=True)
-    record, ended_now = sessions.finalized(session_id, Ending(outcome, summary, error))
-    if not ended_now:
+    written = sessions.finalized(session_id, Ending(outcome, summary, error))
+    record = written.record
+    if not written.is_changed:
         print_unchanged(call, record, {"summary": summary, "error": error})
-    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])
+    now = utc_now()
+    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written, now), now)])
 
 
 def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:

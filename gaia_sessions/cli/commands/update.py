@@ -12,6 +12,7 @@ from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.phases import is_abandoned
+from gaia_sessions.session.requests import Update
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
@@ -59,12 +60,13 @@ def command(
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     session_id = _session_id(call, agent_id, host_agent)
-    record = sessions.update(
-        session_id, phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
-    )
+    request = Update(phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
+    written = sessions.updated(session_id, request)
+    record = written.record
     if is_abandoned(record["phase"]) and record["phase"] != phase:
         output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=call.as_json)
-    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(record), utc_now())])
+    now = utc_now()
+    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written, now), now)])
 
 
 def _session_id(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
