@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import CorruptSession, SessionExists, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions import errors
+from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import is_agent_id
 
 from . import atomic, index, reading
@@ -35,7 +36,7 @@ def create(new: OpenSession, record: Record, write_files: Callable[[Directory], 
     """
     root, agent_id = new.root, new.agent_id
     if root.has(agent_id):
-        raise SessionExists(agent_id)
+        raise errors.SessionExists(agent_id)
     new.check_above(record)
     if not index.is_complete(root):
         from .index_repair import set_empty_complete
