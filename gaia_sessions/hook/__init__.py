@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import TypedDict, TypeVar
 
     from gaia_sessions.config import Config
+    from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
-    from gaia_sessions.hosts.protocol import HostModule
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
@@ -129,7 +129,7 @@ def apply_each(
 
 
 def handle_event(
-    store: FileStore, event: Event, payload: HookPayload, host: HostModule, is_over: Callable[[], bool]
+    store: FileStore, event: Event, payload: HookPayload, host: Host, is_over: Callable[[], bool]
 ) -> EventResult:
     """What was done with ``event``. If no session has the agent that it comes from, that is recorded, if it can be."""
     from gaia_sessions.ingest import NO_KEY, HandlerContext, dispatch
@@ -202,7 +202,7 @@ class TimeLimits:
         return sleep_and_retry(folder, name, min(seconds, self.seconds_left()))
 
 
-def may_have_reply(event: Event, result: EventResult, host: HostModule) -> bool:
+def may_have_reply(event: Event, result: EventResult, host: Host) -> bool:
     """Whether a reply is possible: only then is what makes it imported.
 
     Of new work no agent must be told anything, and of work that is over there is nothing to tell but what its
@@ -210,7 +210,7 @@ def may_have_reply(event: Event, result: EventResult, host: HostModule) -> bool:
     """
     from gaia_sessions.session.events import DELEGATE, NOTIFICATION, RETURNED
 
-    if event["kind"] not in host.SUPPORTED_REPLIES:
+    if event["kind"] not in host.replies:
         return False
     if event["kind"] in (RETURNED, NOTIFICATION):
         return result.record is not None and _may_need_reply(result.record)

@@ -12,18 +12,18 @@ from gaia_sessions.session.runs import HOSTS_WITH_UNIQUE_AGENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.hosts.protocol import HostModule
+    from gaia_sessions.hosts import Host
     from gaia_sessions.session.events import Event
 
 
-def starts_of_sender(payload: HookPayload, host: HostModule) -> list[Event]:
+def starts_of_sender(payload: HookPayload, host: Host) -> list[Event]:
     """The start of the agent that ``payload`` comes from, as its host would report it now; none without a key."""
     if payload.host not in HOSTS_WITH_UNIQUE_AGENTS:
         return []
-    raw = {**payload.raw, "hook_event_name": host.START_EVENT}
+    raw = {**payload.raw, "hook_event_name": host.start_event}
     start = HookPayload(payload.host, raw, payload.config, payload.now, payload.variables)
     events = [event for event in host.events_of(HOOK, start) if event["kind"] == START and _has_key(event)]
-    return [{**event, "was_running": True} for event in events if payload.is_tracked(event, host.GENERAL)]
+    return [{**event, "was_running": True} for event in events if payload.is_tracked(event, host.general)]
 
 
 def _has_key(event: Event) -> bool:

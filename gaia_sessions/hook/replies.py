@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
-    from gaia_sessions.hosts.protocol import HostModule
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
@@ -44,7 +44,7 @@ class ReplyContext:
         self,
         payload: HookPayload,
         event: Event,
-        host: HostModule,
+        host: Host,
         result: EventResult,
         store: FileStore,
         is_late: Callable[[], bool],
@@ -98,12 +98,12 @@ def _delegation_reply(context: ReplyContext) -> Reply | None:
 def _includes_note(context: ReplyContext) -> bool:
     """Whether the prompt gets the note, because no reply at the start of the agent can give it."""
     return context.config.note == "resume" or (
-        context.config.note == "all" and events.START not in context.host.SUPPORTED_REPLIES
+        context.config.note == "all" and events.START not in context.host.replies
     )
 
 
 def _start_reply(context: ReplyContext) -> Reply | None:
-    if context.payload.raw.get(EVENT_NAME_KEY) != context.host.START_EVENT or context.config.note != "all":
+    if context.payload.raw.get(EVENT_NAME_KEY) != context.host.start_event or context.config.note != "all":
         return None
     if "workflow" in context.event:  # what the agent of a workflow says last goes to a script
         return None
@@ -204,7 +204,7 @@ def _paused_sessions_message(context: ReplyContext) -> str | None:
 
 def _wake_advice(context: ReplyContext) -> str | None:
     """How the host wakes an agent of a conversation that continues: what is said here must not contradict that."""
-    return context.host.WAKE_ADVICE if context.event.get("source") == "resume" else None
+    return context.host.wake_advice if context.event.get("source") == "resume" else None
 
 
 def _session_start_reply(context: ReplyContext) -> Reply | None:

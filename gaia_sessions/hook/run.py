@@ -34,8 +34,8 @@ from . import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.config import Config
+    from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload, Payload
-    from gaia_sessions.hosts.protocol import HostModule
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.file_store import FileStore
@@ -154,10 +154,10 @@ class HookCall:
         if name is None:
             self.line |= {**hook_log.payload_fields(raw, hosts.EVENT_NAME_KEY), "decision": "not_ours"}
             return
-        host = hosts.module_of(name)
+        host = hosts.host_named(name)
         payload = HookPayload(name, raw, config, self.now, os.environ)
         found = host.events_of(self.hook, payload, tools=self.arguments["tools"])
-        events = [event for event in found if payload.is_tracked(event, host.GENERAL)]
+        events = [event for event in found if payload.is_tracked(event, host.general)]
         if found and not events:
             self.is_disabled = True
             return
@@ -177,7 +177,7 @@ class HookCall:
             self.line["unknown_host"] = hook_log.shorten_id(configured)
         return hosts.host_of(configured, payload, os.environ)
 
-    def _apply(self, events: list[Event], payload: HookPayload, host: HostModule) -> list[Reply]:
+    def _apply(self, events: list[Event], payload: HookPayload, host: Host) -> list[Reply]:
         """Applies the events that wait in the inbox, then ``events``."""
         store = self.time.open_store(self.root or "", payload.config)
         applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)
@@ -191,7 +191,7 @@ class HookCall:
             self.fail(*failed)
         return [reply for reply in replies if reply]
 
-    def _apply_event(self, event: Event, payload: HookPayload, host: HostModule, store: FileStore) -> Reply | None:
+    def _apply_event(self, event: Event, payload: HookPayload, host: Host, store: FileStore) -> Reply | None:
         result = handle_event(store, event, payload, host, self.time.is_over)
         self.line |= {"decision": result.word, "session": result.agent_id}
         self.line |= {"refused": result.refused} if result.refused else {}

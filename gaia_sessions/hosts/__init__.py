@@ -1,8 +1,8 @@
 """What is known of each host: how its payloads are read, which replies it obeys, where its settings are.
 
-A folder per host, listed here; ``protocol`` says what each must have. Only the module of the host that sent a payload
-is imported. Some hosts read the settings of another one and run our hook as if they were that one. Therefore a key that
-only one host sends beats the host that the hook was installed for, and that one beats the environment.
+A folder per host, listed here; its module has a ``Host``. Only the module of the host that sent a payload is imported.
+Some hosts read the settings of another one and run our hook as if they were that one. Therefore a key that only one
+host sends beats the host that the hook was installed for, and that one beats the environment.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TypedDict, final
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.events import Event
@@ -17,9 +18,27 @@ if TYPE_CHECKING:
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
 
-    from .payload import Payload
-    from .protocol import HostModule, HostRevival, Work
+    from .payload import EventReaders, HookPayload, Payload
     from .settings import HostSettings
+
+    class Work(TypedDict):
+        """What a host is told about the session of a run. project: the folder of the project, if that is known."""
+
+        agent_id: str
+        agent_name: str
+        project: str | None
+
+    @final
+    class HostRevival(TypedDict):
+        """The host's own way to go on with a run.
+
+        means: ``message``, ``workflow`` or ``delegation``. command: for a shell. prompt: what it says to the host.
+        """
+
+        means: str
+        command: str
+        prompt: str
+
 
 PRE_DELEGATE = "pre_delegate"
 SUBAGENT_STOP = "subagent_stop"
@@ -44,9 +63,68 @@ _UNSUPPORTED_KEYS = ("cursor_version", "sessionId", "hookEventName")
 _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 
-def module_of(host: str) -> HostModule:
-    """The module that reads the payloads of ``host``."""
-    return __import__(_module_name(host), fromlist=["GENERAL"])  # costs less than importlib
+class Host:
+    """One host: how its payloads are read, which replies it obeys, and what its files say; nothing here raises.
+
+    general: the agent type that it uses where a delegation names none. readers: what reads each of its events;
+    pre_delegate and subagent_stop are those that the two users' hooks read. replies: the kinds of events to which it
+    obeys a reply. start_event: the event whose reply reaches a sub-agent that starts; others may report the same start.
+    rewrite_prompt: the part of a reply that makes it delegate with a text added to the prompt of its tool's input.
+    with_tools: of the events that were read of a payload, those if the tools that a sub-agent uses count too.
+    end_in_files: how a run without an end ended. consumption: what a run used in all from one time to another, and its
+    model, None if it is late: the last argument says that, again and again. recent_messages: the latest of the agent of
+    a run, at most so many, the oldest first, in full. revival: how a person lets it go on with a run that was stopped.
+    label_in_files: what the work of an agent is called. noted_since: an event that waits without a key, with what the
+    files say by now. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as
+    the end of "To go on with one, ...". What a host has not is None.
+    """
+
+    def __init__(  # noqa: PLR0913  # a host says by name what it has
+        self,
+        general: str,
+        readers: EventReaders,
+        *,
+        replies: tuple[str, ...],
+        pre_delegate: tuple[str, ...] = ("PreToolUse",),
+        subagent_stop: tuple[str, ...] = ("SubagentStop",),
+        start_event: str | None = None,
+        rewrite_prompt: Callable[[Payload, str], dict[str, object]] | None = None,
+        with_tools: Callable[[HookPayload, list[Event]], list[Event]] | None = None,
+        end_in_files: Callable[[Run], ReportedEnd | None] | None = None,
+        consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None = None,
+        recent_messages: Callable[[Run, int], list[RecentMessage]] | None = None,
+        revival: Callable[[Run, Work], HostRevival | None] | None = None,
+        label_in_files: Callable[[Run], str | None] | None = None,
+        noted_since: Callable[[Event, Config], Event] | None = None,
+        wake_advice: str | None = None,
+    ) -> None:
+        self.general = general
+        self.events_by_hook = {PRE_DELEGATE: pre_delegate, SUBAGENT_STOP: subagent_stop, HOOK: tuple(readers)}
+        self.replies = replies
+        self.start_event = start_event
+        self.rewrite_prompt = rewrite_prompt
+        self.end_in_files = end_in_files
+        self.consumption = consumption
+        self.recent_messages = recent_messages
+        self.revival = revival
+        self.label_in_files = label_in_files
+        self.noted_since = noted_since
+        self.wake_advice = wake_advice
+        self._readers = readers
+        self._with_tools = with_tools
+
+    def events_of(self, hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:
+        """The events that ``payload`` reports, as far as ``hook`` reads them; with ``tools``, those about tools too."""
+        name = payload.text(EVENT_NAME_KEY)
+        is_read = name in self.events_by_hook[hook] and payload.host_session_id
+        events = self._readers[name](payload) if is_read else []
+        return self._with_tools(payload, events) if tools and self._with_tools else events
+
+
+def host_named(name: str) -> Host:
+    """The host of this name, whose module is imported."""
+    host: Host = __import__(_module_name(name), fromlist=["HOST"]).HOST  # costs less than importlib
+    return host
 
 
 def settings_of(host: str) -> HostSettings:
@@ -57,42 +135,37 @@ def settings_of(host: str) -> HostSettings:
 
 def noted_since(event: Event, config: Config) -> Event:
     """``event``, which waits without a key, with the workflow of its agent if the host has noted that since."""
-    if event.get("host") != CLAUDE_CODE or "key_file" not in event:
-        return event
-    agents = __import__(f"{_module_name(CLAUDE_CODE)}.agents", fromlist=["with_workflow"])
-    found: Event = agents.with_workflow(event, config)
-    return found
+    note = host_named(event["host"]).noted_since if "key_file" in event and event.get("host") in HOSTS else None
+    return note(event, config) if note else event
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
     """How ``run`` ended, from what its host keeps about the agent on disk; None if that does not say."""
-    read = module_of(run["host"]).end_in_files if run.get("host") in HOSTS else None
+    read = host_named(run["host"]).end_in_files if _is_known(run) else None
     return read(run) if read else None
 
 
 def label_in_files(run: Run) -> str | None:
     """What the work of the agent of ``run`` is called, if its host noted that when the agent's workflow was over."""
-    if run.get("host") != CLAUDE_CODE or "key" not in run.get("workflow", {}):
-        return None
-    label: str | None = __import__(f"{_module_name(CLAUDE_CODE)}.labels", fromlist=["label_of"]).label_of(run)
-    return label
+    read = host_named(run["host"]).label_in_files if "key" in run.get("workflow", {}) and _is_known(run) else None
+    return read(run) if read else None
 
 
 def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
     """What ``run`` used in all, from what its host keeps about the agent on disk; None if that does not say."""
-    read = module_of(run["host"]).consumption if run.get("host") in HOSTS else None
+    read = host_named(run["host"]).consumption if _is_known(run) else None
     return read(run, since, until, is_late) if read else None
 
 
 def recent_messages(run: Run, most: int) -> list[RecentMessage]:
     """The latest messages of the agent of ``run``, from what its host keeps on disk; none if that is not known."""
-    read = module_of(run["host"]).recent_messages if run.get("host") in HOSTS else None
+    read = host_named(run["host"]).recent_messages if _is_known(run) else None
     return read(run, most) if read else []
 
 
 def revival(run: Run, work: Work) -> HostRevival | None:
     """The command by which the host of ``run`` goes on with it; None if that host has none, or none any more."""
-    revive = module_of(run["host"]).revival if run.get("host") in HOSTS else None
+    revive = host_named(run["host"]).revival if _is_known(run) else None
     return revive(run, work) if revive else None
 
 
@@ -109,6 +182,10 @@ def host_of(configured: str | None, payload: Payload, variables: Mapping[str, st
         return GEMINI_CLI
     installed_for = configured if configured in HOSTS else CLAUDE_CODE
     return _host_by_environment(payload, variables) if installed_for == CLAUDE_CODE else installed_for
+
+
+def _is_known(run: Run) -> bool:
+    return run.get("host") in HOSTS
 
 
 def _module_name(host: str) -> str:

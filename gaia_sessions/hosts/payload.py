@@ -1,7 +1,7 @@
 """One payload of a host, read with suspicion.
 
-Owns how a payload finds the function that reads its event, and how a value is taken from JSON that anybody may have
-written: an id is a short text, and a value of another type counts as absent.
+Owns how a value is taken from JSON that anybody may have written: an id is a short text, and a value of another type
+counts as absent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
-    from typing import Protocol
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
@@ -27,14 +26,6 @@ if TYPE_CHECKING:
     EventReader = Callable[["HookPayload"], list[Event]]
     EventReaders = Mapping[str, EventReader]
     """What reads each of a host's events, by the name of the event."""
-
-    EventsByHook = Mapping[str, tuple[str, ...]]
-    """The names of the events that each hook reads."""
-
-    class EventsOf(Protocol):
-        """How a host's payload becomes events; see ``protocol``."""
-
-        def __call__(self, hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]: ...
 
 
 LONGEST_PURPOSE = 200
@@ -49,23 +40,6 @@ _LARGEST_FIGURE = 1 << 53
 # Controls but tab and line end, what turns the writing direction, and line ends that only Unicode calls so.
 _CONTROL_CHARACTERS = (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _REMOVED_CHARACTERS = dict.fromkeys(_CONTROL_CHARACTERS)
-
-
-def events_reader(readers: EventReaders, events_by_hook: EventsByHook) -> EventsOf:
-    """The ``events_of`` of a host that reports nothing about its sub-agents' tools."""
-
-    def events_of(hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:  # noqa: ARG001  # there are none
-        return read_events(payload, readers, events_by_hook[hook])
-
-    return events_of
-
-
-def read_events(payload: HookPayload, readers: EventReaders, event_names: tuple[str, ...]) -> list[Event]:
-    """The events that ``payload`` reports, if the host's event is one of ``event_names``."""
-    name = payload.raw.get("hook_event_name")
-    if not isinstance(name, str) or name not in event_names or not payload.host_session_id:
-        return []
-    return readers[name](payload)
 
 
 def bare_event(kind: str) -> EventReader:

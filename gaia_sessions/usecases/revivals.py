@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict, final
 
-    from gaia_sessions.hosts.protocol import Work
+    from gaia_sessions.hosts import Work
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Reader

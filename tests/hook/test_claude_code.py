@@ -32,7 +32,7 @@ def only(payload: Any, config: Config = DEFAULTS) -> Any:
 
 
 def read(payload: Any, config: Config = DEFAULTS) -> Any:
-    return claude_code.events_of(HOOK, HookPayload(CLAUDE_CODE, payload, config, NOW, NO_HOST))
+    return claude_code.HOST.events_of(HOOK, HookPayload(CLAUDE_CODE, payload, config, NOW, NO_HOST))
 
 
 def test_a_delegation_is_an_event_without_its_prompt(host: Host) -> None:

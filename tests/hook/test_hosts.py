@@ -42,7 +42,7 @@ def test_what_cannot_be_read_of_a_host_without_support_is_met_with_silence(host:
 @pytest.mark.parametrize("name", hosts.HOSTS)
 def test_a_tool_that_starts_no_agent_is_met_with_silence(host: Host, name: str) -> None:
     payload = {**BASE, "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
-    for event in hosts.module_of(name).EVENTS_BY_HOOK["pre_delegate"]:
+    for event in hosts.host_named(name).events_by_hook["pre_delegate"]:
         ran = host.run("every_event", {**payload, "hook_event_name": event})
         assert (ran.code, ran.out, ran.err) == (0, b"", b"")
     assert host.records() == {}

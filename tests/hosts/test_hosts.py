@@ -80,16 +80,16 @@ def test_what_only_one_host_sends_beats_the_wiring_and_that_beats_the_environmen
 
 
 def test_a_reply_can_be_built_for_exactly_the_kinds_to_which_some_host_obeys_one() -> None:
-    supported = {kind for name in hosts.HOSTS for kind in hosts.module_of(name).SUPPORTED_REPLIES}
+    supported = {kind for name in hosts.HOSTS for kind in hosts.host_named(name).replies}
     assert set(_REPLY_BUILDERS) == supported
 
 
 @pytest.mark.parametrize("name", hosts.HOSTS)
 def test_a_host_says_how_it_is_replied_to_if_it_obeys_such_a_reply_and_only_then(name: str) -> None:
-    host = hosts.module_of(name)
+    host = hosts.host_named(name)
 
-    said = {"delegate": host.rewrite_prompt is not None, "start": host.START_EVENT is not None}
-    assert said == {kind: kind in host.SUPPORTED_REPLIES for kind in said}
+    said = {"delegate": host.rewrite_prompt is not None, "start": host.start_event is not None}
+    assert said == {kind: kind in host.replies for kind in said}
 
 
 SILENT_STARTS = {"qwen-code", "gemini-cli"}
@@ -100,7 +100,7 @@ def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
     asked = {"prompt": PROMPT, "message": PROMPT, "agent_name": "x"}
     tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent"}
     payload = {**STAMPED, "tool_name": tools.get(name, "Agent"), "tool_input": asked, "tool_use_id": "t"}
-    [event] = hosts.module_of(name).EVENTS_BY_HOOK["pre_delegate"][:1]
+    [event] = hosts.host_named(name).events_by_hook["pre_delegate"][:1]
     found = told(name, {**payload, "hook_event_name": event})
 
     assert [event.get("unannounced", False) for event in found[:1]] == [name in SILENT_STARTS]
@@ -108,10 +108,10 @@ def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
 
 def test_every_host_has_a_module_that_says_what_it_is_heard_and_told_by() -> None:
     for name in hosts.HOSTS:
-        module = hosts.module_of(name)
-        assert set(module.EVENTS_BY_HOOK) == {"pre_delegate", "subagent_stop", "hook"}
-        assert module.GENERAL
-        assert ("delegate" in module.SUPPORTED_REPLIES) == (module.rewrite_prompt is not None)
+        module = hosts.host_named(name)
+        assert set(module.events_by_hook) == {"pre_delegate", "subagent_stop", "hook"}
+        assert module.general
+        assert ("delegate" in module.replies) == (module.rewrite_prompt is not None)
 
 
 def told(host: str, payload: dict[str, Any]) -> list[Any]:
@@ -126,7 +126,7 @@ def told(host: str, payload: dict[str, Any]) -> list[Any]:
 
 def read(host: str, payload: dict[str, Any]) -> list[Any]:
     message = HookPayload(host, payload, Config({}), NOW, {})
-    return [*hosts.module_of(host).events_of(HOOK, message)]
+    return [*hosts.host_named(host).events_of(HOOK, message)]
 
 
 RETURNED = {"kind": "returned", "host_session_id": "s", "was_running": True}
@@ -270,7 +270,7 @@ KEYS = [
 
 @pytest.mark.parametrize("name", [name for name in hosts.HOSTS if name != "claude-code"])
 def test_whatever_a_payload_holds_it_is_read_or_passed_by(name: str) -> None:
-    module = hosts.module_of(name)
+    module = hosts.host_named(name)
     whole: dict[str, Any] = {
         **STAMPED,
         "agent_id": "a",
@@ -280,7 +280,7 @@ def test_whatever_a_payload_holds_it_is_read_or_passed_by(name: str) -> None:
     }
     tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent"}
     whole |= {"tool_name": tools.get(name, "Agent"), "tool_input": {"prompt": "p", "message": "p", "agent_name": "x"}}
-    for event in module.EVENTS_BY_HOOK[HOOK]:
+    for event in module.events_by_hook[HOOK]:
         for key in KEYS:
             for value in STRANGE:
                 for found in read(name, {**whole, "hook_event_name": event, key: value}):

@@ -25,7 +25,7 @@ ROOMS = ["session", "system", "config", "store", "ingest", "usecases", "hook"]
 MODULES = {name.replace("-", "_") for name in hosts.HOSTS}
 CONSTANTS = {name.upper() for name in MODULES}
 TITLES = {name.replace("-", " ") for name in hosts.HOSTS if "-" in name}
-EVENTS = {event for name in hosts.HOSTS for event in hosts.module_of(name).EVENTS_BY_HOOK[hosts.HOOK]}
+EVENTS = {event for name in hosts.HOSTS for event in hosts.host_named(name).events_by_hook[hosts.HOOK]}
 TOOLS = {tool for name in hosts.HOSTS for tool in hosts.settings_of(name).delegation}
 # A word in small letters, as Qwen Code calls a tool, may be anybody's.
 WORDS = {word for word in EVENTS | TOOLS if not word.islower()} | set(hosts.HOSTS) | MODULES

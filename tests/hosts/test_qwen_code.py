@@ -25,7 +25,7 @@ ENDED = {"agent_transcript_path": "/subagents/s/a.jsonl", "last_assistant_messag
 def told(event: str, **payload: Any) -> list[Any]:
     """What ``event`` tells, without what is the same in all of it."""
     raw = {**BASE, "hook_event_name": event, **payload}
-    found: list[Any] = hosts.module_of("qwen-code").events_of(HOOK, HookPayload("qwen-code", raw, Config({}), NOW, {}))
+    found: list[Any] = hosts.host_named("qwen-code").events_of(HOOK, HookPayload("qwen-code", raw, Config({}), NOW, {}))
     for each in found:
         check_event(each, "")
         assert (each.pop("host"), each.pop("host_session_id"), each.pop("at")[:10]) == ("qwen-code", "s", "2026-01-08")
@@ -68,7 +68,7 @@ def test_the_stop_of_an_agent_in_the_foreground_is_left_to_the_return_of_its_del
 
 def test_the_older_version_names_no_call_so_its_agents_are_passed_over() -> None:
     older: Any = {"hook_event_name": "SubagentStart", "session_id": "s", **AGENT}
-    module = hosts.module_of("qwen-code")
+    module = hosts.host_named("qwen-code")
     assert module.events_of(HOOK, HookPayload("qwen-code", older, Config({}), NOW, {})) == []
     stopped = {key: value for key, value in ENDED.items() if key != "background_tasks"}
     assert told("SubagentStop", **AGENT, **stopped) == []
@@ -98,7 +98,7 @@ def test_a_turn_that_names_no_tasks_says_nothing_of_who_is_at_work(tasks: object
 def test_a_turn_that_failed_ends_nobody_where_a_background_is_possible() -> None:
     assert told("StopFailure", error="unknown") == []
     older: Any = {"hook_event_name": "StopFailure", "session_id": "s"}
-    [event] = hosts.module_of("qwen-code").events_of(HOOK, HookPayload("qwen-code", older, Config({}), NOW, {}))
+    [event] = hosts.host_named("qwen-code").events_of(HOOK, HookPayload("qwen-code", older, Config({}), NOW, {}))
     assert event["kind"] == "main_stop"
 
 

@@ -13,7 +13,7 @@ from gaia_sessions import hosts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_sessions.hosts.protocol import Work
+    from gaia_sessions.hosts import Work
 
 CONVERSATION = "0e23a513-af54-4d10-a2ab-0fca8ff9a9a7"
 AGENT = "a98430d0ecbe2a81b"
@@ -174,4 +174,4 @@ def test_a_workflow_whose_id_would_be_read_as_part_of_the_prompt_is_not_run_agai
 @pytest.mark.parametrize("host", [name for name in hosts.HOSTS if name != hosts.CLAUDE_CODE] + ["nobody"])
 def test_no_other_host_has_such_a_command(host: str) -> None:
     assert revival(host=host) is None
-    assert host == "nobody" or hosts.module_of(host).WAKE_ADVICE is None
+    assert host == "nobody" or hosts.host_named(host).wake_advice is None

@@ -163,7 +163,7 @@ def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setu
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_event_we_ask_for_is_one_that_its_module_reads(host: str) -> None:
     asked = HOSTS[host].wired_events(tools=False)
-    assert set(asked) <= set(all_hosts.module_of(host).EVENTS_BY_HOOK["hook"])
+    assert set(asked) <= set(all_hosts.host_named(host).events_by_hook["hook"])
 
 
 ALIASES = {"codex": {"Agent"}}
@@ -172,7 +172,7 @@ ALIASES = {"codex": {"Agent"}}
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, name: str) -> None:
-    host, module = HOSTS[name], all_hosts.module_of(name)
+    host, module = HOSTS[name], all_hosts.host_named(name)
     asked: Json = {"prompt": "do", "message": "do", "subagent_type": "a", "agent_name": "a", "description": "d"}
     call: dict[str, Json] = {"hook_event_name": host.delegates, "session_id": "s", "tool_use_id": "t", "cwd": "/"}
     config = load(setup.root, {})

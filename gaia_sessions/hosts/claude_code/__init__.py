@@ -10,55 +10,45 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from gaia_sessions.hosts.payload import host_process, key_in, object_in, read_events, with_addition
+from gaia_sessions.hosts import Host
+from gaia_sessions.hosts.payload import host_process, key_in, object_in, with_addition
 from gaia_sessions.session import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_sessions.config import Config
+    from gaia_sessions.hosts import HostRevival, Work
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
-    from gaia_sessions.hosts.protocol import HostRevival, Work
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
 
 GENERAL = "general-purpose"
-SUPPORTED_REPLIES = frozenset(
-    [events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START]
-)
-START_EVENT = "SubagentStart"
-WAKE_ADVICE = "send the agent that its line names a message with SendMessage"
-
 _WORKFLOW = "Workflow"
 _AGENT_TOOLS = ("Agent", "Task", _WORKFLOW)
 _NOTIFICATION = "<task-notification>"
 _CONTINUING_REASONS = ("clear", "resume")
 
 
-def events_of(hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:
-    """The events that ``payload`` reports, as far as ``hook`` reads them.
-
-    tools: also the events about the tools that a sub-agent uses.
-    """
-    found = read_events(payload, _READERS, EVENTS_BY_HOOK[hook])
-    if not tools or (found and found[0]["kind"] != events.PERMISSION_REQUEST):
+def _with_tools(payload: HookPayload, found: list[Event]) -> list[Event]:
+    if found and found[0]["kind"] != events.PERMISSION_REQUEST:
         return found
     if not payload.host_session_id or not payload.key("agent_id") or _is_of_agent_tool(payload):
         return found
-    from .tools import events_of as events_of_tools
+    from .tools import events_of
 
-    return events_of_tools(payload, tracked=True)
+    return events_of(payload, tracked=True)
 
 
-def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+def _rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     """The reply that adds ``addition`` to the prompt of a delegation. The host replaces the whole input by it."""
     return {"updatedInput": with_addition(tool_input, "prompt", addition)}
 
 
-def end_in_files(run: Run) -> ReportedEnd | None:
+def _end_in_files(run: Run) -> ReportedEnd | None:
     """How a run ended: by the files of its workflow, or by the end of its transcript."""
     from . import interruptions, workflows
 
@@ -66,25 +56,39 @@ def end_in_files(run: Run) -> ReportedEnd | None:
     return reported or interruptions.end_in_transcript(run)
 
 
-def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
+def _consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
     """What the agent of ``run`` used in all, from its transcript."""
     from . import transcripts
 
     return transcripts.consumption(run, since, until, is_late)
 
 
-def recent_messages(run: Run, most: int) -> list[RecentMessage]:
+def _recent_messages(run: Run, most: int) -> list[RecentMessage]:
     """The latest messages of the agent of ``run``, from its transcript."""
     from . import messages
 
     return messages.recent_messages(run, most)
 
 
-def revival(run: Run, work: Work) -> HostRevival | None:
+def _revival(run: Run, work: Work) -> HostRevival | None:
     """How a client goes on with ``run``."""
     from . import revive
 
     return revive.revival(run, work)
+
+
+def _label_in_files(run: Run) -> str | None:
+    """The label of an agent of a workflow, which is noted when that is over."""
+    from . import labels
+
+    return labels.label_of(run)
+
+
+def _noted_since(event: Event, config: Config) -> Event:
+    """The workflow of an agent, if its journal names the agent by now."""
+    from . import agents
+
+    return agents.with_workflow(event, config)
 
 
 def _pre_tool_use(payload: HookPayload) -> list[Event]:
@@ -208,7 +212,7 @@ def _session_end(payload: HookPayload) -> list[Event]:
 
 _READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
-    START_EVENT: _subagent_start,
+    "SubagentStart": _subagent_start,
     "SubagentStop": _subagent_stop,
     "StopFailure": _stop_failure,
     "PostToolUse": _post_tool_use,
@@ -219,7 +223,6 @@ _READERS: EventReaders = {
     "SessionStart": _session_start,
     "SessionEnd": _session_end,
 }
-EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READERS)}
 
 
 def _is_of_agent_tool(payload: HookPayload) -> bool:
@@ -234,3 +237,20 @@ def _agent_name(payload: HookPayload) -> str:
 
 def _host_process(payload: HookPayload) -> object:
     return host_process(("claude",), payload.variables.get("CLAUDE_PID", ""))
+
+
+HOST = Host(
+    GENERAL,
+    _READERS,
+    replies=(events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START),
+    start_event="SubagentStart",
+    rewrite_prompt=_rewrite_prompt,
+    with_tools=_with_tools,
+    end_in_files=_end_in_files,
+    consumption=_consumption,
+    recent_messages=_recent_messages,
+    revival=_revival,
+    label_in_files=_label_in_files,
+    noted_since=_noted_since,
+    wake_advice="send the agent that its line names a message with SendMessage",
+)

@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.hosts.protocol import HostRevival, Work
+    from gaia_sessions.hosts import HostRevival, Work
     from gaia_sessions.session.schema import Run
 
 _PROGRAM = "claude"

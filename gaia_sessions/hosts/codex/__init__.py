@@ -9,10 +9,9 @@ Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts import Host
 from gaia_sessions.hosts.payload import (
     bare_event,
-    events_reader,
     host_process,
     is_key,
     key_in,
@@ -33,13 +32,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
 
 GENERAL = "default"
-SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START])
-end_in_files = None
-consumption = None
-recent_messages = None
-revival = None
-WAKE_ADVICE = None
-START_EVENT = "SubagentStart"
 
 _PROGRAMS = ("codex",)
 _NAMESPACES = ("", "multi_agent_v1", "collaboration")
@@ -51,7 +43,7 @@ _MOST_AGENTS = 64
 _LONGEST_RESPONSE = 1 << 20
 
 
-def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+def _rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     """The reply that adds ``addition`` to the prompt of a delegation; seen to have no effect without the decision."""
     return {"permissionDecision": "allow", "updatedInput": with_addition(tool_input, "message", addition)}
 
@@ -147,7 +139,7 @@ def _subagent_stop(payload: HookPayload) -> list[Event]:
 _READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "PostToolUse": _post_tool_use,
-    START_EVENT: _start,
+    "SubagentStart": _start,
     "UserPromptSubmit": _start,
     "SubagentStop": _subagent_stop,
     "Interrupt": bare_event(events.MAIN_STOP),
@@ -155,9 +147,6 @@ _READERS: EventReaders = {
     "SessionStart": bare_event(events.SESSION_START),
     "SessionEnd": bare_event(events.SESSION_END),
 }
-
-EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("SubagentStop",), HOOK: tuple(_READERS)}
-events_of = events_reader(_READERS, EVENTS_BY_HOOK)
 
 
 def _agent_name(payload: HookPayload) -> str:
@@ -184,3 +173,12 @@ def _response(payload: HookPayload) -> Payload:
         return strict.load_object(payload.text("tool_response").encode(), _LONGEST_RESPONSE)
     except InvalidInput:
         return {}
+
+
+HOST = Host(
+    GENERAL,
+    _READERS,
+    replies=(events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START),
+    start_event="SubagentStart",
+    rewrite_prompt=_rewrite_prompt,
+)

@@ -8,9 +8,9 @@ Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
+from gaia_sessions.hosts import Host
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, NOTE
-from gaia_sessions.hosts.payload import bare_event, events_reader, key_in, object_in, text_in, with_addition
+from gaia_sessions.hosts.payload import bare_event, key_in, object_in, text_in, with_addition
 from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
 from gaia_sessions.session import events
 from gaia_sessions.session.ids import MARKER_OPENING, short_digest
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.events import Event
 
-GENERAL = "generalist"
-SUPPORTED_REPLIES = frozenset([events.DELEGATE, events.RETURNED, events.SESSION_START])
-end_in_files = None
-consumption = None
-recent_messages = None
-revival = None
-WAKE_ADVICE = None
-START_EVENT = None
 
 _PROGRAMS = ("node",)
 _TOOL = "invoke_agent"
@@ -36,7 +28,7 @@ _LIMITS = ("MAX_TURNS", "TIMEOUT")
 _ABORTED = "ABORTED"
 
 
-def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+def _rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     """The reply that adds ``addition`` to the prompt of a delegation."""
     return {"tool_input": with_addition(tool_input, "prompt", addition)}
 
@@ -95,5 +87,11 @@ _READERS: EventReaders = {
     "SessionEnd": bare_event(events.SESSION_END),
 }
 
-EVENTS_BY_HOOK = {PRE_DELEGATE: ("BeforeTool",), SUBAGENT_STOP: ("AfterTool",), HOOK: tuple(_READERS)}
-events_of = events_reader(_READERS, EVENTS_BY_HOOK)
+HOST = Host(
+    "generalist",
+    _READERS,
+    replies=(events.DELEGATE, events.RETURNED, events.SESSION_START),
+    pre_delegate=("BeforeTool",),
+    subagent_stop=("AfterTool",),
+    rewrite_prompt=_rewrite_prompt,
+)

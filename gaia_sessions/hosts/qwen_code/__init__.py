@@ -9,8 +9,8 @@ Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
-from gaia_sessions.hosts.payload import bare_event, events_reader, figures_in, key_in, object_in, text_in
+from gaia_sessions.hosts import Host
+from gaia_sessions.hosts.payload import bare_event, figures_in, key_in, object_in, text_in
 from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
 from gaia_sessions.session import events
 
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
 GENERAL = "general-purpose"
 
-SUPPORTED_REPLIES = frozenset([events.RETURNED, events.SESSION_START])
-"""A rewritten prompt and a note to a starting agent had no effect in any run."""
-
-end_in_files = None
-consumption = None
-recent_messages = None
-revival = None
-WAKE_ADVICE = None
-START_EVENT = None
-
-rewrite_prompt = None
 
 _PROGRAMS = ("node",)
 _TOOL = "agent"
@@ -137,5 +126,12 @@ _READERS: EventReaders = {
     "SessionEnd": bare_event(events.SESSION_END),
 }
 
-EVENTS_BY_HOOK = {PRE_DELEGATE: ("PreToolUse",), SUBAGENT_STOP: ("PostToolUse", "SubagentStop"), HOOK: tuple(_READERS)}
-events_of = events_reader(_READERS, EVENTS_BY_HOOK)
+HOST = Host(
+    GENERAL,
+    _READERS,
+    replies=(
+        events.RETURNED,
+        events.SESSION_START,
+    ),  # a rewritten prompt and a note to a start had no effect in any run
+    subagent_stop=("PostToolUse", "SubagentStop"),
+)
