@@ -93,11 +93,17 @@ def apply_waiting(
 
     In most calls none waits, and nothing is imported for it. Once ``is_late`` returns true, the rest waits on.
     """
-    if not store.may_have_waiting():
+    from gaia_sessions.errors import SessionsError
+
+    try:
+        waiting = store.waiting()
+    except SessionsError as error:
+        return [f"unread: {error}"]
+    if not waiting:
         return []
     from gaia_sessions.ingest.deferred import apply_deferred
 
-    return apply_deferred(store, now, config, is_late, new_events=events)
+    return apply_deferred(store, now, config, is_late, waiting=waiting, new_events=events)
 
 
 def apply_each(

@@ -22,13 +22,14 @@ from .dispatch import apply_event, may_join_later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.inbox_keys import WaitingEvent
     from gaia_sessions.store.port import Store
 
 MAX_WAIT = timedelta(hours=24)
@@ -55,17 +56,19 @@ def apply_deferred(
     config: Config,
     should_stop: Callable[[], bool] = lambda: False,
     *,
-    new_events: list[Event] | None = None,
+    waiting: list[WaitingEvent] | None = None,
+    new_events: Sequence[Event] = (),
 ) -> list[str]:
     """Applies the events of the inbox that can be applied without waiting for a lock; a line on each that was tried.
 
-    With ``new_events``, those of a hook's call, only events that concern the same sessions and a few others are tried;
-    the rest is left to other calls. An event that can never be applied is dropped, as is one that has waited too long.
+    With ``waiting``, which a hook has listed, only events that concern the same sessions as its ``new_events`` and a
+    few others are tried; the rest is left to other calls. An event that can never be applied is dropped, as is one that
+    has waited too long.
     An inbox that cannot be read raises nothing. Once ``should_stop`` returns true, the rest waits for the next call.
     """
     outcomes: list[str] = []
     try:
-        names = None if new_events is None else _names_to_try(store, new_events)
+        names = None if waiting is None else _names_to_try(store, waiting, new_events)
         if names == []:
             return outcomes
         for name, event in store.deferred(names):
@@ -78,9 +81,8 @@ def apply_deferred(
     return outcomes
 
 
-def _names_to_try(store: Store, new_events: list[Event]) -> list[str]:
+def _names_to_try(store: Store, waiting: list[WaitingEvent], new_events: Sequence[Event]) -> list[str]:
     """The names of the waiting events that a call with ``new_events`` tries."""
-    waiting = store.waiting()
     if len(waiting) <= TRY_ALL_LIMIT:
         return [name for name, _ in waiting]
     from gaia_sessions.store import inbox_keys
@@ -152,7 +154,7 @@ def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
     return event  # type: ignore[return-value]  # just checked
 
 
-def _keys_in_records(store: Store, events: list[Event]) -> set[str]:
+def _keys_in_records(store: Store, events: Sequence[Event]) -> set[str]:
     """The inbox keys of the sessions that ``events`` are about, looked up in their records."""
     from gaia_sessions.store import inbox_keys
 

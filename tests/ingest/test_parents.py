@@ -59,10 +59,13 @@ class Project:
         """As one call of a hook does; ``held`` by another process are the locks that the event needs."""
         event, now = self.event(TIMES[name], LIFE[name]), TIMES[name]
         with ExitStack() as locks:
-            for key in [("agent", "a"), ("delegation", "h", "tb")] if held else []:
-                locks.enter_context(FileStore(self.store.root).lock_key(key, 0))
-            apply_deferred(self.store, now, Config({}), new_events=[event])
-            handle_event(self.store, event, HandlerContext(now, Config({}), 0))
+            if held:
+                other = FileStore(self.store.root, lock_timeout=0)
+                locks.enter_context(other.lock_key(("delegation", "h", "tb")))
+                for agent_id in other.ids():
+                    locks.enter_context(other.open(agent_id))
+            apply_deferred(self.store, now, Config({}), waiting=self.store.waiting(), new_events=[event])
+            assert (handle_event(self.store, event, HandlerContext(now, Config({}), 0)).word == "deferred") >= held
 
     def above(self) -> dict[str, Any]:
         """What is above the session of each purpose."""
