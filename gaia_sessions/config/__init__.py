@@ -102,8 +102,9 @@ def load_with_faults(
     root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None
 ) -> tuple[Config, list[BadSetting]]:
     """The settings for the sessions at ``root`` without those that are faulty, and the faults."""
+    has_variables = _has_variables(environ)
     files = [path for path in _files(root, environ) if os.path.exists(path)]
-    if not (files or flags or _has_variables(environ)):
+    if not (files or flags or has_variables):
         return Config({}), []
     from .sources import read_settings
 

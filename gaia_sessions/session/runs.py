@@ -7,10 +7,10 @@ hosts it knows by name only those whose agents have unique ids.
 from __future__ import annotations
 
 from .clock import format_time, is_within, parse_time, timedelta
-from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final
+from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final, phase_after
 from .record import has_newer_schema
 from .schema import ENDED_WITH_HOST
-from .updates import with_activity, with_event, without_pause
+from .updates import with_activity, with_phase, without_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def found_by(record: Record) -> tuple[bool, list[str], list[Alias]]:
 
 def aliases_of(record: Record) -> list[Alias]:
     """Every key by which a store must find ``record``."""
-    return found_by(record)[2]
+    return [] if has_newer_schema(record) else _aliases_of(record, record.get("runs", []))
 
 
 def open_conversations(record: Record) -> list[str]:
@@ -244,7 +244,8 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     if has_started(run) or has_ended(run) or not is_latest(record, run) or is_final(record["phase"]):
         return record
     event = WORK_RESUMED if run["run"] > 1 and "denial" not in record else AGENT_AT_WORK
-    return with_event(with_activity(without_pause(record), now), event, now)
+    phase = phase_after(event, record["phase"])
+    return with_phase(with_activity(without_pause(record), now), phase, now)
 
 
 def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:

@@ -13,7 +13,7 @@ import stat
 
 from gaia_sessions import errors
 
-from .directory import PRIVATE_FILE, open_or_create, open_private, refusal, translate_errors
+from .directory import PRIVATE_FILE, open_or_create, open_private, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
     left without a newline gets one first, so that it can spoil no line but its own. With ``end``, everything behind
     that byte is cut off first instead. Of a file with a second name, as in a snapshot, that name keeps what there was.
     """
-    with translate_errors("append to", f"{folder.path}/{name}"):
+    try:
         fd, opened = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
         try:
             start, lines = _place_to_append(fd, opened.st_size, lines, end)
@@ -119,6 +119,8 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
         except BaseException:
             os.close(fd)
             raise
+    except OSError as error:
+        raise refusal("append to", f"{folder.path}/{name}", error) from error
     try:
         os.close(fd)
     except OSError as error:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from .directory import Directory
     from .inbox_keys import WaitingEvent
-    from .index import IndexKey
     from .port import IsWanted, Messages, RecordOrError
     from .transcript_reader import CommittedLines
 
@@ -72,13 +71,13 @@ class FileReader:
             self._kept_root = KeptDirectory(root.fd, root.path)
         return self._kept_root
 
-    def _all_ids_under(self, root: Directory, key: IndexKey) -> list[str] | None:
-        """As ``index.all_ids_under``; in one call an index that is complete stays so."""
+    def _has_index(self, root: Directory) -> bool:
+        """Whether the index is complete; in one call one that is stays so."""
         if not self._has_complete_index:
-            if not index.is_complete(root):
-                return None
-            self._has_complete_index = self._keeps_root
-        return index.all_ids_under(root, key)
+            is_complete = index.is_complete(root)
+            self._has_complete_index = is_complete and self._keeps_root
+            return is_complete
+        return True
 
     def _open_root_for(self, agent_id: str) -> Directory:
         root = self._open_root()
@@ -122,7 +121,9 @@ class FileReader:
         with root:
             with translate_errors("list", self.root):
                 names = (
-                    self._all_ids_under(root, index.narrowest_key(agent_name, host_session_id)) if active_only else None
+                    index.all_ids_under(root, index.narrowest_key(agent_name, host_session_id))
+                    if active_only and self._has_index(root)
+                    else None
                 )
                 is_full_scan = names is None
                 if names is None:
@@ -167,7 +168,7 @@ class FileReader:
         ids: set[str] = set()
         for parent_id in parent_ids:
             key = index.open_child_key(parent_id) if open_only else index.parent_key(parent_id)
-            indexed_ids = self._all_ids_under(root, key)
+            indexed_ids = index.all_ids_under(root, key) if self._has_index(root) else None
             if indexed_ids is None:
                 return None
             ids.update(indexed_ids)
@@ -190,9 +191,9 @@ class FileReader:
         if root is None:
             return None
         with root:
-            indexed_ids = self._all_ids_under(root, index.alias_key(alias))
+            indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if self._has_index(root) else None
             ids = self._candidate_ids(root, alias) if indexed_ids is None and self.seconds_left else indexed_ids
-            found = newest_session_with(alias, reading.read_existing(self._read, root, ids)) if ids else None
+            found = newest_session_with(alias, list(reading.read_existing(self._read, root, ids))) if ids else None
         if found or ids == [] or ids is not indexed_ids:
             return found
         return newest_session_with(
@@ -240,35 +241,26 @@ class FileReader:
         self.read(agent_id)
         return self._messages(agent_id, lambda transcript: transcript.newest_first())
 
-    def may_have_waiting(self) -> bool:
-        """Whether any event may wait; False only if the inbox is surely empty, so that a call need not ask further."""
-        try:
-            root = self._open_root()
-            if root is None:
-                return False
-            with root:
-                return bool(root.names_below(roots.INBOX))  # asked without the module that knows which are events
-        except (OSError, SessionsError):  # ``waiting`` says what is wrong
-            return True
-
     def waiting(self) -> list[WaitingEvent]:
         root = self._open_root()
         if root is None:
             return []
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
-            if not root.names_below(roots.INBOX):
+            names = root.names_below(roots.INBOX)
+            if not names:
                 return []
             from . import inbox
 
-            return [(name, inbox.keys_in(name)) for name in inbox.names(root)]
+            return inbox.with_keys(names)
 
     def deferred(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
         root = self._open_root()
         if root is None:
             return
         with root, translate_errors("read", f"{self.root}/{roots.INBOX}"):
-            if not root.names_below(roots.INBOX):
+            present = root.names_below(roots.INBOX) if names is None else names
+            if not present:
                 return
             from . import inbox
 
-            yield from inbox.events(root, inbox.names(root) if names is None else names)
+            yield from inbox.events(root, inbox.in_order(present) if names is None else names)

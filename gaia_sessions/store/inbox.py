@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
 
     from .directory import Directory
+    from .inbox_keys import WaitingEvent
 
 _SUFFIX = ".json"
 _DIGITS = b"0123456789"
@@ -79,14 +80,14 @@ def is_unfinished(name: str) -> bool:
     return is_event_name(atomic.target_of(name))
 
 
-def keys_in(name: str) -> str:
-    """The keys in the name of an event, one after the other; empty if they are not known."""
-    return name[_KEYS_START : -len(_SUFFIX)]
+def in_order(names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that events have, the oldest first."""
+    return sorted(filter(is_event_name, names))
 
 
-def names(root: Directory) -> list[str]:
-    """The names of all events, the oldest first; files with other names are left out."""
-    return sorted(filter(is_event_name, root.names_below(roots.INBOX)))
+def with_keys(names: Iterable[str]) -> list[WaitingEvent]:
+    """The same, each with the keys in it, one after the other; empty if they are not known."""
+    return [(name, name[_KEYS_START : -len(_SUFFIX)]) for name in in_order(names)]
 
 
 def events(root: Directory, wanted_names: Iterable[str]) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:

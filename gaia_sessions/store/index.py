@@ -174,19 +174,23 @@ def open_child_key(parent_id: str) -> IndexKey:
 
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
     """Adds the entries of a session that has each of ``keys``, or is about to have them."""
-    entries = [folders_of(key) for key in keys]
+    entries = _folders_of_each(keys)
     for attempt in range(_ATTEMPTS if entries else 0):
         try:
-            return _add_entries(root, agent_id, entries)
+            with root.make(roots.INDEX) as index:
+                for folders in entries:
+                    with index.make(*folders) as folder:
+                        atomic.touch(folder, agent_id)
         except FileNotFoundError:  # somebody removed a folder with its last entry at the same moment
             if attempt == _ATTEMPTS - 1:
                 raise
-    return None
+        else:
+            return
 
 
 def remove(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
     """Removes the entries of a session that has none of ``keys`` any more; they are in the order of ``keys_of``."""
-    remove_entries(root, [folders_of(key) for key in reversed([*keys])], agent_id)
+    remove_entries(root, reversed(_folders_of_each(keys)), agent_id)
 
 
 def remove_entries(root: Directory, entries: Iterable[FolderPath], agent_id: str) -> None:
@@ -205,7 +209,7 @@ def remove_entries(root: Directory, entries: Iterable[FolderPath], agent_id: str
 
 def ids_under(root: Directory, key: IndexKey) -> list[str]:
     """The ids that have ``key``, and maybe some that had it; some may be missing if the index is not complete."""
-    return [name for name in names_in(root, *folders_of(key)) if is_agent_id(name)]
+    return [name for name in root.names_below(roots.INDEX, *folders_of(key)) if is_agent_id(name)]
 
 
 def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
@@ -214,7 +218,7 @@ def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
     None if that is not known, because somebody else made what stands there.
     """
     try:
-        names = names_in(root, *folders_of(key))
+        names = root.names_below(roots.INDEX, *folders_of(key))
     except OSError:
         return None
     return names if all(map(is_agent_id, names)) else None
@@ -222,19 +226,12 @@ def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
 
 def folders_of(key: IndexKey) -> FolderPath:
     """The folder of the entries of ``key``."""
-    group, *strings = key
-    if group == HOST_KEY:
-        kind, *strings = strings
-        return group, kind, encode_key(*strings)
-    return (group, encode_key(*strings)) if strings else (group,)
+    return _folders_of_each([key])[0]
 
 
-def names_in(root: Directory, *folders: str) -> list[str]:
-    return root.names_below(roots.INDEX, *folders)
-
-
-def _add_entries(root: Directory, agent_id: str, entries: Iterable[FolderPath]) -> None:
-    with root.make(roots.INDEX) as index:
-        for folders in entries:
-            with index.make(*folders) as folder:
-                atomic.touch(folder, agent_id)
+def _folders_of_each(keys: Iterable[IndexKey]) -> list[FolderPath]:
+    folders: list[FolderPath] = []
+    for group, *strings in keys:
+        kind = [strings.pop(0)] if group == HOST_KEY else []
+        folders.append((group, *kind, encode_key(*strings)) if strings else (group,))
+    return folders

@@ -131,7 +131,7 @@ def _remove_empty_folders(root: Directory) -> None:
 def _parent_folders(root: Directory) -> Iterator[FolderPath]:
     """The folders whose folders hold entries."""
     groups = (index.NAME, index.CONVERSATION, index.PARENT, index.OPEN_CHILD)
-    yield from ((group,) for group in groups if index.names_in(root, group))
+    yield from ((group,) for group in groups if root.names_below(roots.INDEX, group))
     try:
         with root.below(roots.INDEX, index.HOST_KEY) as kinds:
             yield from [(index.HOST_KEY, kind) for kind in _folders_in(kinds)]

@@ -176,7 +176,7 @@ class OpenSession:
         is_ended = is_final(record["phase"])
         if added:
             index.add(self.root, self.agent_id, added)
-        for leftover in filter(reading.is_unfinished, directory.names() if is_ended else ()):
+        for leftover in reading.unfinished(directory.names()) if is_ended else ():
             atomic.discard(directory, leftover)  # its writer was killed: we hold its lock
         if self.durable and (before["revision"] <= 1 or "imported_from" in before):
             os.fsync(self.root.fd)  # whoever brought it here may have been killed before its name was on the disk

@@ -64,14 +64,15 @@ def is_file_name(name: str) -> bool:
     return name in (STATE, CANCELLED, EVENTS, ASIDE) or generation_in(name) is not None
 
 
-def is_unfinished(name: str) -> bool:
-    """Whether ``name`` is that of a file of a session that somebody is writing, or was killed while writing."""
-    return is_file_name(atomic.target_of(name))
+def unfinished(names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that files of a session have which somebody is writing, or was killed while writing."""
+    targets = [(name, atomic.target_of(name)) for name in names]
+    return [name for name, target in targets if target and is_file_name(target)]
 
 
 def is_own_name(name: str) -> bool:
     """Whether a file in the directory of a session with this ``name`` is the store's, finished or not."""
-    return is_file_name(name) or is_unfinished(name)
+    return is_file_name(name) or is_file_name(atomic.target_of(name))
 
 
 def session_names(root: Directory) -> list[str]:

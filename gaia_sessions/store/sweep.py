@@ -70,7 +70,7 @@ def _sweep_sessions(root: Directory, folder: Directory, cutoff: float, active: s
         except SessionsError:
             continue
         with session:
-            for name in _older_than(session, filter(reading.is_unfinished, session.names()), cutoff, _is_file):
+            for name in _older_than(session, reading.unfinished(session.names()), cutoff, _is_file):
                 if locks.run_if_free(folder, locks.name_for(agent_id), partial(atomic.discard, session, name)):
                     yield f"{session.path}/{name}"
 
