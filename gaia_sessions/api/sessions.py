@@ -108,7 +108,7 @@ class Sessions:
         new = NewSession(
             agent_name, purpose, metadata, agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens
         )
-        return sessions.create(self._writable(), utc_now(), os.urandom, new)["agent_id"]
+        return sessions.create(*self._writable(), os.urandom, new)["agent_id"]
 
     def get(self, agent_id: str) -> Record | None:
         """The record as it is stored; None if there is no such session.
@@ -285,7 +285,7 @@ class Sessions:
         if is_charged:
             counted = charged_message(message)
             message, rule = counted, lambda record: with_charge(record, counted["tokens"], now)
-        return self._writable().add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES)[1][0]
+        return self._writable()[0].add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES)[1][0]
 
     def remembered(self, agent_id: str, last: int | None = None) -> Sequence[Message]:
         """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
@@ -304,7 +304,7 @@ class Sessions:
         """
         from gaia_sessions.usecases import transcript
 
-        return transcript.compact(self._writable(), utc_now(), agent_id)
+        return transcript.compact(*self._writable(), agent_id)
 
     def clear(self, agent_id: str) -> None:
         """Begins an empty transcript, with no tokens used and without todos; skills stay loaded.
@@ -313,7 +313,7 @@ class Sessions:
         """
         from gaia_sessions.session.compaction import without_memory
 
-        store, now = self._writable(), utc_now()
+        store, now = self._writable()
         store.empty_transcript(agent_id, lambda record: without_memory(record, now))
 
     def usage(self, agent_id: str) -> TokenUsage:
@@ -426,7 +426,7 @@ class Sessions:
         """
         from gaia_sessions.usecases.cancellation import cancel
 
-        return cancel(self._writable(), utc_now(), agent_id, reason, below=not only)
+        return cancel(*self._writable(), agent_id, reason, below=not only)
 
     def cancel_conversation(
         self, host_session_id: str, reason: str | None = None, *, only: bool = False
@@ -437,7 +437,7 @@ class Sessions:
         """
         from gaia_sessions.usecases.cancellation import cancel_conversation
 
-        return cancel_conversation(self._writable(), utc_now(), host_session_id, reason, below=not only)
+        return cancel_conversation(*self._writable(), host_session_id, reason, below=not only)
 
     def cancellation(self, agent_id: str) -> Cancellation | None:
         """Why the session is cancelled, by itself or with one above it; None if it is not."""
@@ -542,19 +542,19 @@ class Sessions:
         """For commands: what ``update`` did."""
         from gaia_sessions.usecases import sessions
 
-        return sessions.update(self._writable(), utc_now(), agent_id, request)
+        return sessions.update(*self._writable(), agent_id, request)
 
     def finalized(self, agent_id: str, ending: Ending) -> Written:
         """For commands: what ``finalize`` did; nothing if the session had already ended with this outcome."""
         from gaia_sessions.usecases import sessions
 
-        return sessions.finalize(self._writable(), utc_now(), agent_id, ending)
+        return sessions.finalize(*self._writable(), agent_id, ending)
 
     def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
         """For commands: the id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
         from gaia_sessions.ingest import join
 
-        return join.session_of_agent(self._writable(), host_session_id, host_agent_id)["agent_id"]
+        return join.session_of_agent(self._writable()[0], host_session_id, host_agent_id)["agent_id"]
 
     def revivals(self, host_session_id: str | None = None) -> Sequence[Revival]:
         """For commands: what was stopped from outside and may go on, with the command of its host, the cheapest first.
@@ -595,7 +595,7 @@ class Sessions:
 
     def _change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
         """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""
-        store, now = self._writable(), utc_now()
+        store, now = self._writable()
         return store.change(agent_id, lambda record: rule(record, now), reserved=reserved)
 
     def _preview(self) -> Preview:
@@ -610,8 +610,8 @@ class Sessions:
         self._writable()
         return self._store
 
-    def _writable(self) -> FileStore:
-        """The store, once the events that wait in the inbox are applied, and logged which."""
+    def _writable(self) -> tuple[FileStore, datetime]:
+        """The store, once the events that wait in the inbox are applied, and logged which; and the time of the call."""
         from gaia_sessions.ingest.deferred import apply_deferred
 
         now, store = utc_now(), self._store.for_one_call()
@@ -621,4 +621,4 @@ class Sessions:
             from gaia_sessions.store import hook_log
 
             hook_log.append_line(self.root, "inbox", {"at": format_time(now), "inbox": applied})
-        return store
+        return store, now

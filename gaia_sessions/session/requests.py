@@ -16,7 +16,7 @@ from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
 from .record import new_record
 from .retention import RESERVED_BYTES
-from .runs import with_reported_phase
+from .runs import with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
             return record
         updates.check_open(record)
     if request.phase is not None and request.outcome is None:
-        record = _with_stated_phase(record, request.phase, now)
+        record = with_stated_phase(record, request.phase, now)
     if request.metadata is not None:
         record = updates.with_metadata(record, request.metadata)
     if request.error is not None:
@@ -154,7 +154,7 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
         record = updates.with_denial(record, request.denial, now)
     record = updates.with_activity(record, now)
     if request.outcome is not None:
-        record = _with_stated_phase(record, request.outcome, now)
+        record = with_stated_phase(record, request.outcome, now)
     return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
 
 
@@ -169,17 +169,13 @@ def with_ending(record: Record, ending: Ending, now: datetime) -> Record:
         updates.check_open(record)
         if ending.error is not None:
             record = updates.with_error(record, ending.error, now)
-        return _with_stated_phase(updates.with_activity(record, now), ending.outcome, now, ending.summary)
+        return with_stated_phase(updates.with_activity(record, now), ending.outcome, now, ending.summary)
     if not is_abandoned(ending.outcome) or not record.get("runs"):
         return record
     from .run_reopening import has_concluded_outcome  # needed only where a host may have abandoned the work
 
     is_concluded = has_concluded_outcome(record, record["runs"][-1])
     return updates.with_stated_end(record, ending.summary, now) if is_concluded else record
-
-
-def _with_stated_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
-    return updates.with_phase(with_reported_phase(record, phase), phase, now, summary)
 
 
 def _checked_text(value: str | None, where: str) -> str | None:

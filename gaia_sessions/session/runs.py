@@ -232,6 +232,11 @@ def with_reported_phase(record: Record, phase: str) -> Record:
     return with_run(record, {**run[0], "reported": phase})
 
 
+def with_stated_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
+    """As ``with_phase``, with the phase noted as reported."""
+    return with_phase(with_reported_phase(record, phase), phase, now, summary)
+
+
 def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     """The agent of ``run`` is at work, and ``fields`` are what an event says of it; the first such event is its start.
 

@@ -137,13 +137,14 @@ class OpenSession:
     ) -> Record:
         """As the port says; ``transcript`` is what happens to that file in the same commit."""
         before, directory = self.record, self.directory
-        self.lock.check_held()
         record, entries = (change.record, change.entries) if isinstance(change, Change) else (change, ())
         record = transcript.prepare(directory, before, record) if transcript else record
         if record is before:
+            self.lock.check_held()
             return before
         if not self._knows_cancellation or "parent_id" in record:  # those above may be marked at any moment
             self._look_for_marks(record)
+        self.lock.check_held()
         if self._cancellation is not None:
             from .marks import applied
 

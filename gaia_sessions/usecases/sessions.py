@@ -98,8 +98,9 @@ def update(store: Store, now: datetime, agent_id: str, request: Update) -> Writt
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
         record = with_update(before, request, now)
-        entries = [] if request.denial is None else [_denial_entry(before, record, request.denial, now)]
-        session.commit(Change(record, entries), reserved=request.reserved_bytes())
+        told = request.denial
+        change = record if told is None else Change(record, [_denial_entry(before, record, told, now)])
+        session.commit(change, reserved=request.reserved_bytes())
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
         return Written(session, before)

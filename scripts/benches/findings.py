@@ -11,22 +11,22 @@ _WIDTHS = (62, 12, 10)
 
 
 class Finding(NamedTuple):
-    """One figure and its limit, both in ``unit``."""
+    """One figure and its limit, both in ``unit``; None for a figure that has no limit."""
 
     what: str
     measured: float
-    limit: float
+    limit: float | None
     unit: str = "x"
 
     @property
     def ok(self) -> bool:
         """Whether the limit holds."""
-        return self.measured <= self.limit
+        return self.limit is None or self.measured <= self.limit
 
     def row(self) -> str:
         """A row of the table."""
-        figures = (f"{self.measured:.3g} {self.unit}", f"{self.limit:g} {self.unit}")
-        return _row(self.what, *figures, "ok" if self.ok else "BROKEN")
+        limit = "-" if self.limit is None else f"{self.limit:g} {self.unit}"
+        return _row(self.what, f"{self.measured:.3g} {self.unit}", limit, "ok" if self.ok else "BROKEN")
 
     def as_json(self) -> dict[str, object]:
         """The finding as an element of the JSON array."""

@@ -1,4 +1,4 @@
-"""The way of a call through the package: how many modules it enters, and how often it returns to one already left.
+"""The way of a call through the package: how often it moves on to another module.
 
 Owns how that is counted: the sequence of the modules of the called functions. The bodies of modules and classes and
 everything that they call are left out, as are comprehensions, which newer versions of Python inline; a generator counts
@@ -12,6 +12,7 @@ import os
 import runpy
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from gaia_sessions.system import utc_now
@@ -31,9 +32,11 @@ _RESULT = "BENCH_WAY"
 _OPTIMIZED = 0x1
 """The flag of the code of a function, which the bodies of modules and classes do not have."""
 
-_STOP = (30, 130)
-_UPDATE = (28, 70)
-"""The limits: modules, and returns."""
+_STOP, _STOP_AFTER_START, _UPDATE = 180, 320, 120
+"""How many moves each way may have."""
+
+_MOST_ENTERED = 3
+"""Of so many modules is said how often the way leads into them."""
 
 
 def ways(folder: str) -> Iterator[Finding]:
@@ -42,17 +45,19 @@ def ways(folder: str) -> Iterator[Finding]:
     client = Client(project)
     hook = str(CHECKOUT / "hooks" / "every_event.py")
     yield from _findings("a stop", _STOP, project, client.stop(), hook)
-    yield from _findings("a stop after its start", _STOP, project, client.stop_after_start(), hook)
+    yield from _findings("a stop after its start", _STOP_AFTER_START, project, client.stop_after_start(), hook)
     resting = samples.create_paused(store, utc_now())
     running = samples.create_delegated(store, utc_now(), "a-conversation")
     for what, agent_id in (("update", resting), ("update, with a run", running)):
         yield from _findings(what, _UPDATE, project, b"", str(COMMAND), "update", agent_id, "--phase", "planning")
 
 
-def _findings(what: str, limits: tuple[int, int], project: str, payload: bytes, *command: str) -> Iterator[Finding]:
+def _findings(what: str, limit: int, project: str, payload: bytes, *command: str) -> Iterator[Finding]:
     way = way_of(project, payload, *command)
-    yield Finding(f"{what}: modules entered", len(set(way)), limits[0], "")
-    yield Finding(f"{what}: returns to a module already left", len(way) - len(set(way)), limits[1], "")
+    entered = Counter(name.removeprefix(f"{_PACKAGE}.") for name in way)
+    most = ", ".join(f"{name} {times}" for name, times in entered.most_common(_MOST_ENTERED))
+    yield Finding(f"{what}: moves", len(way), limit, "")
+    yield Finding(f"{what}: modules ({most})", len(entered), None, "")
 
 
 def way_of(project: str, payload: bytes, *command: str) -> list[str]:

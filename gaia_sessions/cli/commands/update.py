@@ -63,7 +63,7 @@ def command(
     request = Update(phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
     written = sessions.updated(session_id, request)
     record = written.record
-    if is_abandoned(record["phase"]) and record["phase"] != phase:
+    if record["phase"] != phase and is_abandoned(record["phase"]):
         output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=call.as_json)
     now = utc_now()
     call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written, now), now)])
