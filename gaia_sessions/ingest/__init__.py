@@ -84,8 +84,8 @@ class HandlerContext:
 
     now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how
     many seconds a lock is waited for at most. should_stop: whether the time of the call is over; without it, an event
-    is applied to its last run. hold: keeps the event in the inbox until it is applied; for one that may take long,
-    called before anything is written. is_waiting: whether the event is in the inbox already.
+    is applied to its last run. hold: keeps the event that is handled in the inbox until it is applied; for one that may
+    take long, called before anything is written. is_waiting: whether the event is in the inbox already.
     """
 
     __slots__ = ("config", "hold", "is_waiting", "now", "should_stop", "timeout")
@@ -96,7 +96,6 @@ class HandlerContext:
         config: Config,
         timeout: float,
         should_stop: Callable[[], bool] = lambda: False,
-        hold: Callable[[], None] = lambda: None,
         *,
         is_waiting: bool = False,
     ) -> None:
@@ -104,11 +103,8 @@ class HandlerContext:
         self.config = config
         self.timeout = timeout
         self.should_stop = should_stop
-        self.hold = hold
+        self.hold: Callable[[], None] = lambda: None
         self.is_waiting = is_waiting
-
-    def with_hold(self, hold: Callable[[], None]) -> HandlerContext:
-        return HandlerContext(self.now, self.config, self.timeout, self.should_stop, hold)
 
 
 def id_bytes(event: Event) -> RandomBytes:

@@ -50,8 +50,9 @@ def handle_event(store: Store, event: Event, context: HandlerContext) -> EventRe
     impossible too.
     """
     held = _HeldEvent(store, event, context.now)
+    context.hold = held.hold
     try:
-        result = apply_event(store, event, context.with_hold(held.hold))
+        result = apply_event(store, event, context)
     except (errors.LockTimeout, errors.StoreFailure):
         result = EventResult(BUSY, event.get("agent_id"))
     except errors.TooLarge:  # the record may get smaller

@@ -79,8 +79,7 @@ def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[R
     In the run's own conversation the event itself decides about an end that came with the conversation's; and a start
     decides for itself, because it may belong to another run.
     """
-    in_own_conversation = runs.conversation_of(run) == event["host_session_id"]
-    if in_own_conversation or "host_agent_id" not in event or event["kind"] == START:
+    if "host_agent_id" not in event or event["kind"] == START or runs.conversation_of(run) == event["host_session_id"]:
         return record, run
     return alive_in_conversation(record, run, event["host_session_id"], parse_time(event["at"]))
 
@@ -224,12 +223,12 @@ def _is_of_other_delegation(run: Run, event: Event) -> bool:
 
 
 def _candidates(store: Store, event: Event) -> Iterable[Record]:
-    found: list[Record | None] = []
+    aliases = []
     if "host_agent_id" in event:
-        found.append(newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"]))
+        aliases.append(runs.agent_alias(event["host_session_id"], event["host_agent_id"], event.get("host")))
     if "tool_use_id" in event:
-        found.append(store.find(runs.delegation_alias(event["host_session_id"], event["tool_use_id"])))
-    records = {record["agent_id"]: record for record in found if record}
+        aliases.append(runs.delegation_alias(event["host_session_id"], event["tool_use_id"]))
+    records = {record["agent_id"]: record for record in map(store.find, aliases) if record}
     for agent_id in (event.get("marker_id"), event.get("briefed_id")):
         if agent_id and agent_id not in records and (named := read_or_none(store, agent_id)):
             records[agent_id] = named

@@ -54,13 +54,12 @@ def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
 def _start_in_session(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult | None:
     """The start in the session that was found; None if the agent woke for a new one, because that one is final."""
     record, run = joined
-    if is_final(record["phase"]) and _is_wake(run, event, context.now):
+    if _is_wake(run, event, context.now) and is_final(record["phase"]):
         return None
     result = _change(store, event, joined, context)
     changed = result.record
-    changed_run = runs.run_by_number(changed, run["run"]) if changed else None
-    is_over = changed and changed_run and is_final(changed["phase"]) and _is_wake(changed_run, event, context.now)
-    return None if is_over else result  # its host was gone
+    changed_run = runs.run_by_number(changed, run["run"]) if changed and is_final(changed["phase"]) else None
+    return None if changed_run and _is_wake(changed_run, event, context.now) else result  # its host was gone
 
 
 def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult:
@@ -99,10 +98,11 @@ class _StartRule:
             run = runs.updated_run(record, run)
         if _is_wake(run, self.event, self.now):
             return record if is_final(record["phase"]) or _has_live_run(record) else self._with_new_run(record)
+        fields = self._start_fields(run)
         if runs.has_ended(run) or runs.conversation_of(run) != self.event["host_session_id"]:
             record = self._with_agent_alive(record, run)
             run = runs.updated_run(record, run)
-        return runs.with_start(record, run, self._start_fields(run), self.now)
+        return runs.with_start(record, run, fields, self.now)
 
     def _with_agent_alive(self, record: Record, run: Run) -> Record:
         """With ``run`` in the conversation of the event, and without an end that the start disproves."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .clock import format_time, is_within, parse_time, timedelta
 from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final, phase_after
-from .record import has_newer_schema
+from .record import has_newer_schema, parent_id_of
 from .schema import ENDED_WITH_HOST
 from .updates import with_activity, with_phase, without_pause
 
@@ -174,15 +174,16 @@ def is_orphan(record: Record, run: Run) -> bool:
     return "parent_id" not in record and "parent_host_agent_id" in run and "host_session_id" in run
 
 
-def found_by(record: Record) -> tuple[bool, list[str], list[Alias]]:
-    """Whether the work of ``record`` is open, its ``open_conversations``, and every key by which a store must find it.
+def found_by(record: Record) -> tuple[bool, str | None, list[str], list[Alias]]:
+    """Whether the work of ``record`` is open, its parent, its ``open_conversations``, and every key that it must have.
 
     A record of a newer schema counts as open, because its phase may be unknown, and so may be all that its runs have.
     """
+    parent_id = parent_id_of(record)
     if has_newer_schema(record):
-        return True, [], []
+        return True, parent_id, [], []
     is_open, runs = not is_final(record["phase"]), record.get("runs", [])
-    return is_open, _conversations_of(runs) if is_open else [], _aliases_of(record, runs)
+    return is_open, parent_id, _conversations_of(runs) if is_open else [], _aliases_of(record, runs)
 
 
 def aliases_of(record: Record) -> list[Alias]:
@@ -192,7 +193,7 @@ def aliases_of(record: Record) -> list[Alias]:
 
 def open_conversations(record: Record) -> list[str]:
     """The conversations whose next turn or end concerns open work: those of its runs without an end and its latest."""
-    return found_by(record)[1]
+    return found_by(record)[2]
 
 
 def _aliases_of(record: Record, runs: list[Run]) -> list[Alias]:

@@ -94,15 +94,16 @@ def _with_move(
 ) -> Record:
     undenied = without_denial(record)
     check(record["phase"], phase)
-    is_end = is_final(phase)
     changed: Record = {**undenied, "phase": phase, "resume_ready": is_resumable(phase)}
+    if is_final(phase):
+        changed = with_stated_end(changed, summary, now)
     move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
     history = [*record["history"], move]
     changed["history"] = history[-MAX_HISTORY:]
     dropped = record.get("history_dropped", 0) + len(history) - len(changed["history"])
     if dropped:
         changed["history_dropped"] = dropped
-    return with_stated_end(changed, summary, now) if is_end else changed
+    return changed
 
 
 def with_metadata(record: Record, metadata: dict[str, Json]) -> Record:

@@ -191,7 +191,8 @@ class FileReader:
         if root is None:
             return None
         with root:
-            indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if self._has_index(root) else None
+            has_index = self._has_complete_index or self._has_index(root)
+            indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if has_index else None
             ids = self._candidate_ids(root, alias) if indexed_ids is None and self.seconds_left else indexed_ids
             found = newest_session_with(alias, list(reading.read_existing(self._read, root, ids))) if ids else None
         if found or ids == [] or ids is not indexed_ids:

@@ -119,6 +119,11 @@ def _read_event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
 
 def remove(root: Directory, name: str) -> None:
     """Removes the event ``name``, if it is still there and the name of an event."""
-    if is_event_name(name) and root.has(roots.INBOX):
-        with root.below(roots.INBOX) as inbox:
-            atomic.discard(inbox, name)
+    if not is_event_name(name):
+        return
+    try:
+        inbox = root.below(roots.INBOX)
+    except FileNotFoundError:
+        return
+    with inbox:
+        atomic.discard(inbox, name)

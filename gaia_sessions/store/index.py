@@ -25,7 +25,6 @@ import os
 
 from gaia_sessions.session.ids import encode_key, is_agent_id
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.runs import found_by
 from gaia_sessions.system import boots
 
@@ -122,8 +121,7 @@ def save_progress(root: Directory, last: str) -> None:
 
 def keys_of(record: Record) -> list[IndexKey]:
     """The key of every entry that a session with ``record`` must have. ``ACTIVE_KEY`` is added first, removed last."""
-    parent_id = parent_id_of(record)
-    is_open, conversations, aliases = found_by(record)
+    is_open, parent_id, conversations, aliases = found_by(record)
     keys = []
     if is_open:
         name: object = record.get("agent_name")  # a later version's record may have none, or no text
@@ -136,9 +134,8 @@ def keys_of(record: Record) -> list[IndexKey]:
 
 def difference(before: Record, record: Record) -> tuple[list[IndexKey], list[IndexKey]]:
     """The keys that a session gets and those that it loses with ``record`` in place of ``before``."""
-    if is_final(before["phase"]) == is_final(record["phase"]) and all(
-        before.get(key) == record.get(key) for key in _KEYED
-    ):
+    has_equal_keys = all(before.get(key) == record.get(key) for key in _KEYED)
+    if has_equal_keys and is_final(before["phase"]) == is_final(record["phase"]):
         return [], []
     old, new = keys_of(before), keys_of(record)
     return [key for key in new if key not in old], [key for key in old if key not in new]

@@ -173,8 +173,8 @@ class OpenSession:
         transcript: Appending | Emptying | None,
     ) -> None:
         """Puts ``record``, whose bytes are ``data``, in the place of ``before``, and what goes with it around it."""
-        added, removed = index.difference(before, record)
         is_ended = is_final(record["phase"])
+        added, removed = index.difference(before, record)
         if added:
             index.add(self.root, self.agent_id, added)
         for leftover in reading.unfinished(directory.names()) if is_ended else ():
