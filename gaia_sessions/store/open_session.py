@@ -173,11 +173,10 @@ class OpenSession:
         transcript: Appending | Emptying | None,
     ) -> None:
         """Puts ``record``, whose bytes are ``data``, in the place of ``before``, and what goes with it around it."""
-        is_ended = is_final(record["phase"])
         added, removed = index.difference(before, record)
         if added:
             index.add(self.root, self.agent_id, added)
-        for leftover in reading.unfinished(directory.names()) if is_ended else ():
+        for leftover in reading.unfinished(directory.names()) if is_final(record["phase"]) else ():
             atomic.discard(directory, leftover)  # its writer was killed: we hold its lock
         if self.durable and (before["revision"] <= 1 or "imported_from" in before):
             os.fsync(self.root.fd)  # whoever brought it here may have been killed before its name was on the disk
