@@ -179,7 +179,7 @@ def _finalize_with_texts(store: Store, event: Event, context: HandlerContext, ma
         event["agent_id"],
         lambda record: requests.with_ending(record, ending, context.now),
         timeout=context.timeout,
-        reserved=ending.reserved_bytes(),
+        reserved=ending.reserved,
     )
     return EventResult("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
 

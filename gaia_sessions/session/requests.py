@@ -66,9 +66,12 @@ class NewSession:
 
 
 class Update:
-    """What one update asks for; None leaves a value as it is. outcome: its phase, if that is a final one."""
+    """What one update asks for; None leaves a value as it is. outcome: its phase, if that is a final one.
 
-    __slots__ = ("denial", "error", "if_revision", "metadata", "outcome", "phase", "resume_ready")
+    reserved: how many bytes the write must leave free; none if it only ends the work, which always fits.
+    """
+
+    __slots__ = ("denial", "error", "if_revision", "metadata", "outcome", "phase", "reserved", "resume_ready")
 
     def __init__(
         self,
@@ -91,25 +94,22 @@ class Update:
             integer_from(0)(if_revision, "if_revision")
         self.resume_ready = resume_ready
         self.if_revision = if_revision
+        self.reserved = 0 if self.outcome is not None and self.only_moves_to(self.outcome) else RESERVED_BYTES
 
     def only_moves_to(self, phase: str | None) -> bool:
         """Whether the update asks for nothing but ``phase``."""
         others = (self.metadata, self.error, self.resume_ready, self.denial)
         return self.phase == phase and all(other is None for other in others)
 
-    def reserved_bytes(self) -> int:
-        """How many bytes the write must leave free: none if it only ends the work, which always fits."""
-        only_ends = self.outcome is not None and self.only_moves_to(self.outcome)
-        return 0 if only_ends else RESERVED_BYTES
-
 
 class Ending:
     """How the work is to end: what one finalization asks for. Raises ``UnknownOutcome``, ``InvalidInput``.
 
-    assumed: nobody stated the outcome, so work that waits for an approval goes on waiting.
+    assumed: nobody stated the outcome, so work that waits for an approval goes on waiting. reserved: how many bytes the
+    write must leave free; none with short texts, which always fit.
     """
 
-    __slots__ = ("assumed", "error", "outcome", "summary")
+    __slots__ = ("assumed", "error", "outcome", "reserved", "summary")
 
     def __init__(
         self, outcome: str, summary: str | None = None, error: str | None = None, *, assumed: bool = False
@@ -118,11 +118,8 @@ class Ending:
         self.summary = _checked_text(summary, "summary")
         self.error = _checked_text(error, "error")
         self.assumed = assumed
-
-    def reserved_bytes(self) -> int:
-        """How many bytes the write must leave free: none with short texts, which always fit."""
         length = len(self.summary or "") + len(self.error or "")
-        return RESERVED_BYTES if length > MAX_MESSAGE_LENGTH else 0
+        self.reserved = RESERVED_BYTES if length > MAX_MESSAGE_LENGTH else 0
 
 
 def check_metadata(metadata: object) -> dict[str, Json]:

@@ -100,7 +100,7 @@ def update(store: Store, now: datetime, agent_id: str, request: Update) -> Writt
         record = with_update(before, request, now)
         told = request.denial
         change = record if told is None else Change(record, [_denial_entry(before, record, told, now)])
-        session.commit(change, reserved=request.reserved_bytes())
+        session.commit(change, reserved=request.reserved)
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
         return Written(session, before)
@@ -123,7 +123,7 @@ def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Writ
     with store.open(agent_id) as session:
         before = session.record
         _check_not_cancelled(session, ending.outcome)
-        session.commit(with_ending(before, ending, now), reserved=ending.reserved_bytes())
+        session.commit(with_ending(before, ending, now), reserved=ending.reserved)
         _check_not_cancelled(session, ending.outcome)
         return Written(session, before)
 

@@ -54,8 +54,8 @@ def test_an_ending_takes_texts_only(words: dict[str, Any]) -> None:
 
 
 def test_an_end_always_has_room_unless_its_texts_are_long() -> None:
-    assert Ending("failed", "it broke", "no such host").reserved_bytes() == 0
-    assert Ending("failed", "it broke" * 1000).reserved_bytes() == RESERVED_BYTES
+    assert Ending("failed", "it broke", "no such host").reserved == 0
+    assert Ending("failed", "it broke" * 1000).reserved == RESERVED_BYTES
 
 
 def test_an_ending_asked_for_again_leaves_the_very_record_and_another_one_is_refused() -> None:
@@ -73,8 +73,8 @@ def test_an_outcome_that_nobody_stated_leaves_work_that_waits_for_an_approval_as
 
 
 def test_an_update_that_only_ends_the_work_needs_no_room_and_any_other_does() -> None:
-    assert Update("completed").reserved_bytes() == 0
-    assert {Update("completed", error="e").reserved_bytes(), NOTHING_ASKED.reserved_bytes()} == {RESERVED_BYTES}
+    assert Update("completed").reserved == 0
+    assert {Update("completed", error="e").reserved, NOTHING_ASKED.reserved} == {RESERVED_BYTES}
 
 
 def test_the_revision_is_judged_before_anything_else_of_an_update() -> None:
