@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.tree import TreeLine
 
     from .waiting import NoReport
+
+    Arguments = ParamSpec("Arguments")
+    Result = TypeVar("Result")
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -108,7 +112,7 @@ class Sessions:
         new = NewSession(
             agent_name, purpose, metadata, agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens
         )
-        return sessions.create(*self._writable(), os.urandom, new)["agent_id"]
+        return self._write(sessions.create, os.urandom, new)["agent_id"]
 
     def get(self, agent_id: str) -> Record | None:
         """The record as it is stored; None if there is no such session.
@@ -285,7 +289,8 @@ class Sessions:
         if is_charged:
             counted = charged_message(message)
             message, rule = counted, lambda record: with_charge(record, counted["tokens"], now)
-        return self._writable()[0].add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES)[1][0]
+        _, added = self._write(lambda store, _: store.add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES))
+        return added[0]
 
     def remembered(self, agent_id: str, last: int | None = None) -> Sequence[Message]:
         """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
@@ -304,7 +309,7 @@ class Sessions:
         """
         from gaia_sessions.usecases import transcript
 
-        return transcript.compact(*self._writable(), agent_id)
+        return self._write(transcript.compact, agent_id)
 
     def clear(self, agent_id: str) -> None:
         """Begins an empty transcript, with no tokens used and without todos; skills stay loaded.
@@ -313,8 +318,7 @@ class Sessions:
         """
         from gaia_sessions.session.compaction import without_memory
 
-        store, now = self._writable()
-        store.empty_transcript(agent_id, lambda record: without_memory(record, now))
+        self._write(lambda store, now: store.empty_transcript(agent_id, lambda record: without_memory(record, now)))
 
     def usage(self, agent_id: str) -> TokenUsage:
         """How much of [its budget](shell.md#budgets-skills-and-todos) a session has used.
@@ -426,7 +430,7 @@ class Sessions:
         """
         from gaia_sessions.usecases.cancellation import cancel
 
-        return cancel(*self._writable(), agent_id, reason, below=not only)
+        return self._write(cancel, agent_id, reason, below=not only)
 
     def cancel_conversation(
         self, host_session_id: str, reason: str | None = None, *, only: bool = False
@@ -437,7 +441,7 @@ class Sessions:
         """
         from gaia_sessions.usecases.cancellation import cancel_conversation
 
-        return cancel_conversation(*self._writable(), host_session_id, reason, below=not only)
+        return self._write(cancel_conversation, host_session_id, reason, below=not only)
 
     def cancellation(self, agent_id: str) -> Cancellation | None:
         """Why the session is cancelled, by itself or with one above it; None if it is not."""
@@ -542,19 +546,20 @@ class Sessions:
         """For commands: what ``update`` did."""
         from gaia_sessions.usecases import sessions
 
-        return sessions.update(*self._writable(), agent_id, request)
+        return self._write(sessions.update, agent_id, request)
 
     def finalized(self, agent_id: str, ending: Ending) -> Written:
         """For commands: what ``finalize`` did; nothing if the session had already ended with this outcome."""
         from gaia_sessions.usecases import sessions
 
-        return sessions.finalize(*self._writable(), agent_id, ending)
+        return self._write(sessions.finalize, agent_id, ending)
 
     def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
         """For commands: the id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
         from gaia_sessions.ingest import join
 
-        return join.session_of_agent(self._writable()[0], host_session_id, host_agent_id)["agent_id"]
+        found = self._write(lambda store, _: join.session_of_agent(store, host_session_id, host_agent_id))
+        return found["agent_id"]
 
     def revivals(self, host_session_id: str | None = None) -> Sequence[Revival]:
         """For commands: what was stopped from outside and may go on, with the command of its host, the cheapest first.
@@ -595,8 +600,9 @@ class Sessions:
 
     def _change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
         """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""
-        store, now = self._writable()
-        return store.change(agent_id, lambda record: rule(record, now), reserved=reserved)
+        return self._write(
+            lambda store, now: store.change(agent_id, lambda record: rule(record, now), reserved=reserved)
+        )
 
     def _preview(self) -> Preview:
         from gaia_sessions.usecases.preview import Preview
@@ -607,18 +613,30 @@ class Sessions:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
         if dry_run:
             return self._preview()
-        self._writable()
+        self._write(lambda *_: None)
         return self._store
 
-    def _writable(self) -> tuple[FileStore, datetime]:
-        """The store, once the events that wait in the inbox are applied, and logged which; and the time of the call."""
+    def _write(
+        self,
+        do: Callable[Concatenate[FileStore, datetime, Arguments], Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """What ``do`` returns for the store and the time of the call, and ``arguments``.
+
+        First the events that wait in the inbox are applied, and it is logged which. The root is open for this one call:
+        not longer, even if the caller keeps its error.
+        """
         from gaia_sessions.ingest.deferred import apply_deferred
 
         now, store = utc_now(), self._store.for_one_call()
-        applied = apply_deferred(store, now, self.config)
-        if applied:
-            store = self._store.for_one_call()  # the root is closed: it may be the last file that may be open
-            from gaia_sessions.store import hook_log
+        try:
+            applied = apply_deferred(store, now, self.config)
+            if applied:
+                store.close()  # the root may be the last file that may be open
+                from gaia_sessions.store import hook_log
 
-            hook_log.append_line(self.root, "inbox", {"at": format_time(now), "inbox": applied})
-        return store, now
+                hook_log.append_line(self.root, "inbox", {"at": format_time(now), "inbox": applied})
+            return do(store, now, *arguments, **named)
+        finally:
+            store.close()

@@ -144,7 +144,10 @@ class Directory:
 
 
 class KeptDirectory(Directory):
-    """A directory that stays open, whatever block ends, for as long as somebody has this object."""
+    """A directory that stays open, whatever block ends, until its owner closes it and sets ``fd`` to -1.
+
+    It is also closed when nobody has this object any more.
+    """
 
     __slots__ = ()
 
@@ -152,7 +155,8 @@ class KeptDirectory(Directory):
         return
 
     def __del__(self) -> None:
-        os.close(self.fd)
+        if self.fd >= 0:
+            os.close(self.fd)
 
 
 def _was_opened_directly(fd: int, path: str) -> bool:

@@ -71,6 +71,14 @@ class FileReader:
             self._kept_root = KeptDirectory(root.fd, root.path)
         return self._kept_root
 
+    def close(self) -> None:
+        """Closes what is kept open, at the end of the call for which this was made."""
+        root, self._kept_root = self._kept_root, None
+        self._has_complete_index = False
+        if root is not None:
+            fd, root.fd = root.fd, -1
+            os.close(fd)
+
     def _has_index(self, root: Directory) -> bool:
         """Whether the index is complete; in one call one that is stays so."""
         if not self._has_complete_index:

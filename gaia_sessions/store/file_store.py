@@ -75,7 +75,7 @@ class FileStore(FileReader):
         return cls(root, durable=durable, lock_timeout=timeout, wait=wait, seconds_left=seconds_left)
 
     def for_one_call(self) -> FileStore:
-        """The same store, made for one call of a program: it opens the root once."""
+        """The same store, made for one call of a program: it opens the root once, until it is closed."""
         return FileStore(
             self.root, durable=self.durable, lock_timeout=self.lock_timeout, wait=self.wait, keeps_root=True
         )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gaia_sessions
 from gaia_sessions import Sessions
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import SessionNotFound, SessionsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +54,30 @@ def test_what_is_not_there_is_none_for_get_and_an_error_for_all_others(root: str
     for method in (sessions.show, sessions.update, sessions.usage, sessions.todos, sessions.report, sessions.events):
         with pytest.raises(SessionNotFound):
             method("agent-1")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux lists the open files of a process")
+def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
+    sessions = Sessions(root)
+    for agent_id in ("agent-ended", "agent-corrupt"):
+        sessions.create(agent_id=agent_id)
+    sessions.finalize("agent-ended", "completed")
+    Path(root, "agent-corrupt", "state.json").write_text("{", encoding="utf-8")
+    calls: list[Callable[[str], object]] = [
+        *(sessions.update, sessions.cancel, sessions.clear, sessions.compact, sessions.cancel_conversation),
+        lambda agent_id: sessions.finalize(agent_id, "failed"),
+        lambda agent_id: sessions.add_message(agent_id, "user", "lost"),
+        lambda agent_id: sessions.create(agent_id=agent_id, parent_id="agent-missing"),
+    ]
+    before = sorted(os.listdir("/proc/self/fd"))
+    kept = []
+    for call in calls:
+        for agent_id in ("agent-ended", "agent-corrupt", "agent-missing"):
+            try:
+                call(agent_id)
+            except SessionsError as error:
+                kept.append(error)
+    assert (len(kept) > len(calls), sorted(os.listdir("/proc/self/fd"))) == (True, before)
 
 
 def test_show_is_what_the_command_prints_for_programs(root: str) -> None:
