@@ -106,7 +106,6 @@ class FileStore(FileReader):
     def _create(self, record: Record, write_others: Callable[[Directory], None], reserved: int) -> None:
         from gaia_sessions.session.retention import fit_record
 
-        from . import session_directory
         from .open_session import OpenSession
 
         def write_files(directory: Directory) -> None:
@@ -117,7 +116,7 @@ class FileStore(FileReader):
         data = fit_record(record, reserved)[1]
         new = OpenSession(self, agent_id, self._make_root, self.lock_timeout, self.wait, durable=self.durable)
         with translate_errors("create", f"{self.root}/{agent_id}"), new:
-            session_directory.create(new, record, write_files)
+            new.create(record, write_files)
 
     def _make_root(self, _agent_id: str = "") -> Directory:
         return roots.make_root(self.root, durable=self.durable, root=self._open_root())

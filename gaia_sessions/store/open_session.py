@@ -1,13 +1,14 @@
 """A session open under its lock: the one object on which a change of it works, from the first look to the last write.
 
-The order of all that a change writes is that of ``commit``. The index entries that it needs are made before, those that
-nobody needs any more are removed after; so a crash leaves an entry too many, never one too few.
+The order of all that a change writes is that of ``create`` and ``commit``. The index entries that it needs are made
+before, those that nobody needs any more are removed after; so a crash leaves an entry too many, never one too few.
 """
 
 from __future__ import annotations
 
 import os
 
+from gaia_sessions import errors
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import SCHEMA
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
@@ -127,10 +128,35 @@ class OpenSession:
             self._cancellation = cancellation_of(self.agent_id, marks.read_each(self.root, marked_ids))
         self._knows_cancellation = True
 
-    def check_above(self, record: Record) -> None:
-        """Raises ``StoreFailure`` while the marks of the sessions above that of ``record`` cannot be read."""
+    def create(self, record: Record, write_files: Callable[[Directory], None]) -> None:
+        """Creates its directory with what ``write_files`` writes: whole, or not at all.
+
+        It is built in ``.stage`` and renamed into place. Raises ``SessionExists``, ``OSError``, ``DurabilityUnknown``,
+        and ``StoreFailure`` while it cannot be read whether it is cancelled by a session above it.
+        """
+        root, agent_id = self.root, self.agent_id
+        if root.has(agent_id):
+            raise errors.SessionExists(agent_id)
         if "parent_id" in record:
             self._look_for_marks(record)
+        if not index.is_complete(root):
+            from .index_repair import set_empty_complete
+
+            set_empty_complete(root)
+        index.add(root, agent_id, index.keys_of(record))
+        with root.make(roots.STAGE) as stage:
+            staged_name = atomic.with_random_suffix(agent_id)
+            try:
+                with stage.make(staged_name) as directory:
+                    write_files(directory)
+                    if self.durable:
+                        os.fsync(directory.fd)
+                os.rename(staged_name, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
+            except BaseException:
+                atomic.discard_folder(stage, staged_name)
+                raise
+        if self.durable:
+            atomic.sync_folder(root)
 
     def commit(
         self, change: Record | Change, *, reserved: int = 0, transcript: Appending | Emptying | None = None

@@ -1,15 +1,13 @@
-"""How the directory of a session comes into the root, and how it leaves; the caller holds the lock of the session.
+"""How the directory of a session leaves the root; the caller holds the lock of the session.
 
-A directory is built in ``.stage`` and renamed into place whole; it leaves by a rename into ``.trash``, and is emptied
-there only when that rename is on the disk. One whose record cannot be read may hold files of others: from that, only
-names that the store gives are removed.
+It leaves by a rename into ``.trash``, and is emptied there only when that rename is on the disk. One whose record
+cannot be read may hold files of others: from that, only names that the store gives are removed.
 """
 
 from __future__ import annotations
 
 import os
 
-from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import is_agent_id
 
@@ -21,41 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.session.schema import Record
-
     from .directory import Directory
     from .open_session import OpenSession
     from .port import RecordOrError
-
-
-def create(new: OpenSession, record: Record, write_files: Callable[[Directory], None]) -> None:
-    """Creates the directory of the session of ``record`` with what ``write_files`` writes: whole, or not at all.
-
-    Raises ``SessionExists``, ``OSError``, ``DurabilityUnknown``, and ``StoreFailure`` while it cannot be read whether
-    it is cancelled by a session above it.
-    """
-    root, agent_id = new.root, new.agent_id
-    if root.has(agent_id):
-        raise errors.SessionExists(agent_id)
-    new.check_above(record)
-    if not index.is_complete(root):
-        from .index_repair import set_empty_complete
-
-        set_empty_complete(root)
-    index.add(root, agent_id, index.keys_of(record))
-    with root.make(roots.STAGE) as stage:
-        staged_name = atomic.with_random_suffix(agent_id)
-        try:
-            with stage.make(staged_name) as directory:
-                write_files(directory)
-                if new.durable:
-                    os.fsync(directory.fd)
-            os.rename(staged_name, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
-        except BaseException:
-            atomic.discard_folder(stage, staged_name)
-            raise
-    if new.durable:
-        atomic.sync_folder(root)
 
 
 def delete_if(session: OpenSession, found: RecordOrError, should_delete: Callable[[RecordOrError], bool]) -> bool:
