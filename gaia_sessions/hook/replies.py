@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.port import Store
+    from gaia_sessions.usecases.resume import FindCancellation
 
     Reply = dict[str, object]
 
@@ -146,11 +147,18 @@ def _return_reply(context: ReplyContext) -> Reply | None:
 
 
 def _resumable_until(record: Record, context: ReplyContext) -> str | None:
-    from gaia_sessions.store.above import Above
-
     from . import offers
 
-    return offers.resumable_until(Above(context.store).cancellation, record, context.now, context.config.limits)
+    find: FindCancellation
+    if record is context.result.record and context.result.is_cancelled is not None:
+        if context.result.is_cancelled:
+            return None
+        find = lambda _: None  # noqa: E731  # known since it was written
+    else:
+        from gaia_sessions.store.above import Above
+
+        find = Above(context.store).cancellation
+    return offers.resumable_until(find, record, context.now, context.config.limits)
 
 
 def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:

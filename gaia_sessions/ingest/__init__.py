@@ -56,10 +56,11 @@ class EventResult:
     """``word`` says what was done; ``record`` is the session afterwards.
 
     resumed: the session whose work this delegation continues, as it was before; reason: why that session could not be
-    resumed itself. refused: why a requested resume was refused.
+    resumed itself. refused: why a requested resume was refused. is_cancelled: whether the session was cancelled when
+    ``record`` was written; None if nobody had to know.
     """
 
-    __slots__ = ("agent_id", "reason", "record", "refused", "resumed", "word")
+    __slots__ = ("agent_id", "is_cancelled", "reason", "record", "refused", "resumed", "word")
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class EventResult:
         resumed: Record | None = None,
         reason: str | None = None,
         refused: str | None = None,
+        is_cancelled: bool | None = None,
     ) -> None:
         self.word = word
         self.agent_id = record["agent_id"] if record else agent_id
@@ -77,6 +79,7 @@ class EventResult:
         self.resumed = resumed
         self.reason = reason
         self.refused = refused
+        self.is_cancelled = is_cancelled
 
 
 class HandlerContext:

@@ -70,7 +70,7 @@ def change_run(
         if changed is record:
             return EventResult(KNOWN, record=record)
         record = session.commit(Change(changed, [changed_run_entry(event, changed, run)]))
-        return EventResult(word_for(record), record=record)
+        return EventResult(word_for(record), record=record, is_cancelled=session.cancellation() is not None)
 
 
 def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[Record, Run]:

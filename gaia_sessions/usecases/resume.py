@@ -10,7 +10,6 @@ from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, has_newer_schema
 from gaia_sessions.session.runs import run_by_number
-from gaia_sessions.store.above import Above
 from gaia_sessions.system import evidence_of, written_at
 
 TYPE_CHECKING = False
@@ -32,6 +31,8 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
 
     The record is None for missing and corrupt sessions. Raises ``InvalidId`` for an impossible id.
     """
+    from gaia_sessions.store.above import Above  # a hook that has just written knows whether it is cancelled
+
     check_agent_id(agent_id)
     found: RecordOrError
     try:
@@ -66,6 +67,8 @@ def decide_on_known(record: Record, cancellation: Cancellation | None, now: date
 
 def decide_on(sessions: Reader, record: Record, now: datetime, limits: Limits) -> Decision:
     """The policy's decision on ``record``, which was just read."""
+    from gaia_sessions.store.above import Above
+
     return decide(Above(sessions).cancellation, record["agent_id"], record, now, limits)
 
 
