@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from gaia_sessions.errors import Cancelled, SessionFinal, SessionsError, well_formed
+from gaia_sessions.errors import Cancelled, SessionFinal, SessionsError, TooLarge, well_formed
 from gaia_sessions.session.budget import elapsed_seconds, skill_tokens_of
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from gaia_sessions.session.budget import TokenUsage
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
+
+_LENGTH_THAT_FITS = 200
+"""How many characters of an error every record has room for, whatever they are: writes leave some free for the end."""
 
 
 class EphemeralSession:
@@ -161,17 +164,24 @@ class EphemeralSession:
     def __exit__(self, _: type[BaseException] | None, raised: BaseException | None, __: TracebackType | None) -> None:
         if isinstance(raised, Cancelled):
             return
-        outcome, error = (COMPLETED if raised is None else ABANDONED), None
-        if isinstance(raised, Exception):
-            outcome, error = FAILED, _said(raised)
+        outcome = FAILED if isinstance(raised, Exception) else COMPLETED if raised is None else ABANDONED
         try:
-            self.finalize(outcome, error=error)
+            self._end(outcome, _said(raised) if isinstance(raised, Exception) else None)
         except (SessionFinal, Cancelled):
             pass
-        except SessionsError as failure:
+        except (SessionsError, OSError) as failure:  # without a free descriptor not even a module can be imported
             if raised is None:
                 raise
             raised.add_note(f"session {self.agent_id!r} was not ended as {outcome}: {failure}")
+
+    def _end(self, outcome: str, error: str | None) -> None:
+        """Finalizes with ``error``, or with the beginning of it where there is no room for all of it."""
+        try:
+            self.finalize(outcome, error=error)
+        except TooLarge:
+            if error is None:
+                raise
+            self.finalize(outcome, error=error[:_LENGTH_THAT_FITS])
 
     def report(self) -> Report:
         """How the work stands or ended, as ``Sessions.report`` says it."""

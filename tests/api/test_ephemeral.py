@@ -28,7 +28,7 @@ from gaia_sessions import (
     should_resume,
     update_state,
 )
-from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound, TooDeep
+from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound, TooDeep, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -422,6 +422,56 @@ def test_an_exception_is_not_hidden_by_an_end_that_cannot_be_written_and_says_so
 
     agent_id = raised.value.args[0]
     assert raised.value.__notes__ == [f"session {agent_id!r} was not ended as failed: no session {agent_id!r}"]
+
+
+WITHOUT_DESCRIPTORS = """
+import os, resource, sys
+from gaia_sessions import EphemeralSession
+with EphemeralSession.open(sys.argv[1]):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+    raise ValueError("of the program")
+"""
+
+
+def test_an_exception_is_not_hidden_where_no_file_can_be_opened_to_write_the_end() -> None:
+    session = EphemeralSession(None)
+    command = [sys.executable, "-c", WITHOUT_DESCRIPTORS, session.agent_id]
+
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr.splitlines()
+
+    last, note = said[-2:]
+    assert last == "ValueError: of the program"
+    assert note.startswith(f"session {session.agent_id!r} was not ended as failed: ")
+    assert record_of(session)["phase"] == "initializing"
+
+
+@pytest.mark.parametrize("letter", ["x", '"', "\N{GRINNING FACE}"], ids=ascii)
+def test_a_record_without_room_for_the_whole_exception_keeps_the_beginning_of_it(letter: str) -> None:
+    session = EphemeralSession(None)
+    fill(session)
+
+    with pytest.raises(OfTheProgram) as raised, session:
+        raise OfTheProgram(letter * 5000)
+
+    record = record_of(session)
+    assert (record["phase"], record["error_count"]) == ("failed", 1)
+    assert record["last_error"] is not None
+    assert record["last_error"]["message"] == f"{__name__}.OfTheProgram: {letter * 200}"[:200]
+    assert not hasattr(raised.value, "__notes__")
+
+
+def fill(session: EphemeralSession) -> None:
+    """Puts as much metadata into its record as that takes."""
+    fits, too_much = 0, 1 << 20
+    while too_much - fits > 1:
+        middle = (fits + too_much) // 2
+        try:
+            update_state(session.agent_id, metadata={"notes": "x" * middle})
+        except TooLarge:
+            too_much = middle
+        else:
+            fits = middle
+    update_state(session.agent_id, metadata={"notes": "x" * fits})
 
 
 def test_an_end_that_cannot_be_written_is_raised_if_nothing_else_is() -> None:
