@@ -65,13 +65,6 @@ def decide_on_known(record: Record, cancellation: Cancellation | None, now: date
     return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
 
 
-def decide_on(sessions: Reader, record: Record, now: datetime, limits: Limits) -> Decision:
-    """The policy's decision on ``record``, which was just read."""
-    from gaia_sessions.store.above import Above
-
-    return decide(Above(sessions).cancellation, record["agent_id"], record, now, limits)
-
-
 def liveness_of(record: Record, decision: Decision, now: datetime, limits: Limits) -> Liveness | None:
     """What is known of the agent at work on ``record``; None if there is none by the ``decision`` about it."""
     from gaia_sessions.session.liveness import liveness  # a hook that only decides does not need it
