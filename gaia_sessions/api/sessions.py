@@ -455,7 +455,7 @@ class Sessions:
         return self.reporter()(agent_id)[0]
 
     def wait(
-        self, agent_ids: Sequence[str], *, first: bool = False, timeout: float | None = None
+        self, agent_ids: Iterable[str], *, first: bool = False, timeout: float | None = None
     ) -> Sequence[Report | NoReport]:
         """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
 

@@ -14,7 +14,7 @@ from gaia_sessions.session.report import RUNNING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Literal, TypeAlias
 
     from gaia_sessions.session.report import Report
@@ -38,7 +38,7 @@ class NoReport(TypedDict):
 
 
 def wait(
-    reporter: Callable[[], ReportOn], agent_ids: Sequence[str], *, first: bool, timeout: float | None
+    reporter: Callable[[], ReportOn], agent_ids: Iterable[str], *, first: bool, timeout: float | None
 ) -> list[Report | NoReport]:
     """What ``Sessions.wait`` does; ``reporter`` is called for each look at the sessions."""
     if isinstance(agent_ids, str | bytes):  # or it would wait for each letter
@@ -46,13 +46,14 @@ def wait(
     if timeout is not None and not timeout >= 0:
         raise BadArgument("timeout", timeout, "a number of seconds from 0")
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
-    waited_for, pause = list(dict.fromkeys(agent_ids)), _FIRST_PAUSE
+    asked = [*agent_ids]
+    waited_for, pause = list(dict.fromkeys(asked)), _FIRST_PAUSE
     reports = dict(_look(reporter(), waited_for))
     while True:
         at_work = [agent_id for agent_id in waited_for if reports[agent_id]["status"] == RUNNING]
         left = deadline - time.monotonic()
         if not at_work or (first and len(at_work) < len(waited_for)) or left <= 0:
-            return [reports[agent_id] for agent_id in agent_ids]
+            return [reports[agent_id] for agent_id in asked]
         time.sleep(min(pause, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
         for agent_id, report in _look(reporter(), at_work):

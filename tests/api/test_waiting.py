@@ -119,6 +119,12 @@ def test_one_text_is_no_list_of_ids(text: Any) -> None:
     assert (str(raised.value), raised.value.hint) == (f"agent_ids {text!r} is not valid", "must be a list of IDs")
 
 
+def test_of_ids_that_can_be_gone_over_only_once_all_are_reported_on() -> None:
+    ids = [Sessions().create(agent_id=agent_id) for agent_id in ("one", "two")]
+    reports = Sessions().wait((agent_id for agent_id in ids), timeout=0)
+    assert [report["agent_id"] for report in reports] == ids
+
+
 def test_all_are_waited_for(root: str) -> None:
     ids = [with_run(root) for _ in range(3)]
     for place, agent_id in enumerate(ids):
