@@ -115,6 +115,8 @@ class Filter:
     ) -> None:
         self.active_only = active_only
         self.agent_name = agent_name
+        if isinstance(phases, str):  # or each letter would be one
+            raise BadArgument("phases", phases, "a list of phases")
         self.phases = frozenset(check_phase(phase) for phase in phases)
         self.since = time_argument(since, "since")
         self.until = time_argument(until, "until")

@@ -162,6 +162,13 @@ def test_a_bound_that_is_no_time_is_refused_when_the_list_is_asked_for(name: str
     assert refused.value.hint == "must be a datetime, or a text like 2026-01-08T18:05:30Z"
 
 
+@pytest.mark.parametrize("phases", ["approval", ""])
+def test_one_text_is_not_taken_for_a_list_of_phases(phases: str, root: str) -> None:
+    with pytest.raises(BadArgument, match=f"^phases '{phases}' is not valid") as refused:
+        gaia_sessions.list_sessions(phases=phases, root=root)
+    assert refused.value.hint == "must be a list of phases"
+
+
 def test_the_events_of_a_missing_session_are_refused_when_they_are_asked_for(root: str) -> None:
     gaia_sessions.create_session(agent_id="agent-1", root=root)
     with pytest.raises(SessionNotFound):
