@@ -43,7 +43,12 @@ class EphemeralSession:
 
     As a context manager it ends the work that is not final yet: as ``completed``; as ``failed`` with the exception that
     leaves the block; as ``abandoned`` if that is no failure (``KeyboardInterrupt``, ``SystemExit``, a task that is
-    cancelled). ``Cancelled`` ends nothing: whoever cancels a session says how it ends. No exception is held back.
+    cancelled). ``Cancelled`` ends nothing: the next write to a cancelled session, ``reconcile`` or ``cleanup`` makes it
+    ``abandoned``. No exception is held back.
+
+    Nobody notices that a process is killed (SIGTERM raises nothing in Python either): its work stays open, until
+    another process goes on with it by ``open``, or ends it by ``Sessions.finalize`` or ``Sessions.cancel``.
+    Its phase is ``initializing`` to the end, unless ``Sessions.update`` changes it.
 
     It can be pickled and copied, and so can its memory and its token: unpickling opens the session, as ``open`` does.
     """

@@ -69,6 +69,8 @@ class Sessions:
     only if nobody else has written since, pass ``if_revision=record["revision"]`` to ``update``. Times without an
     offset are UTC, and texts are times as records have them. What is returned is under [Shapes](#shapes).
 
+    IDs are whole: ``latest`` and parts of one are for commands.
+
     Every method may raise [errors](#errors): ``InvalidId``, ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``;
     those that write ``NewerSchema``, ``TooLarge``, ``LockTimeout`` and ``DurabilityUnknown`` too. What else one raises
     stands with it.
@@ -147,10 +149,11 @@ class Sessions:
     ) -> Record:
         """Changes a session and returns the new record.
 
-        ``metadata`` is merged at its top level; ``error`` is stored and adds one to the error count. Repeating the
-        current phase only records activity; a final phase ends the session. With ``if_revision``, nothing is written
-        unless the record is at that revision. ``denial`` is the reason why the request of a session in ``approval`` was
-        refused; it is kept until the phase changes or the work is delegated again, and is shown to whoever resumes it.
+        ``phase`` is one of [the nine](policy.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
+        and adds one to the error count. Repeating the current phase only records activity; a final phase ends the
+        session. With ``if_revision``, nothing is written unless the record is at that revision. ``denial`` is the
+        reason why the request of a session in ``approval`` was refused; it is kept until the phase changes or the work
+        is delegated again, and is shown to whoever resumes it.
 
         Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``NothingToDeny``,
         ``RevisionChanged``, ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
@@ -195,8 +198,9 @@ class Sessions:
     ) -> Iterator[Line]:
         """An iterator of summaries, the latest activity first, at most ``limit``.
 
-        Waiting events are shown as applied, although nothing is written. One that cannot be read has a ``problem``, and
-        comes last. A session is active until it is final. ``since`` and ``until`` limit ``created_at``, both inclusive.
+        Waiting events are shown as applied, although nothing is written. A session that cannot be read has a
+        ``problem`` and few other keys, comes last, and is there whatever was asked for. A session is active until it is
+        final. ``since`` and ``until`` limit ``created_at``, both inclusive.
 
         Raises ``UnknownPhase``, ``BadArgument``.
         """
@@ -459,12 +463,13 @@ class Sessions:
     ) -> Sequence[Report | NoReport]:
         """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
 
-        The work of a session has ended with its latest run, whatever phase that leaves it in; and when the session is
-        final or cancelled. A session that has never run is waited for, and one that does not exist is not: the
-        status in its report is ``not_found``. One that has ended is not looked at again. After ``timeout``
-        seconds the reports say ``running`` where work goes on; without it there is no limit. Every session is reported
-        on as it was found when the wait began, however long that takes; of the looks after that, the last stops a
-        fraction of a second after the time, and what it did not reach is reported as it was found before.
+        The work of a session has ended with its latest [run](store.md#runs), whatever phase that leaves it in; and when
+        the session is final or cancelled. One that no host ever ran, as one of your own programs, is waited for until
+        then, also if its program was killed. One that does not exist is not waited for: the status in its report is
+        ``not_found``. One that has ended is not looked at again. After ``timeout`` seconds the reports say ``running``
+        where work goes on; without it there is no limit. Every session is reported on as it was found when the wait
+        began, however long that takes; of the looks after that, the last stops a fraction of a second after the time,
+        and what it did not reach is reported as it was found before.
 
         Raises ``BadArgument`` for a timeout below 0 and for one text.
         """
@@ -475,8 +480,9 @@ class Sessions:
     def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> CleanupReport:
         """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
 
-        First it closes runs as ``reconcile`` does. Sessions that may be resumed or still run are kept. With
-        ``corrupt``, sessions that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
+        First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](store.md#runs) may go
+        on, are kept; that a program of your own is at work shows only in what it writes. With ``corrupt``, sessions
+        that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
         """
         from gaia_sessions.usecases import cleanup
 

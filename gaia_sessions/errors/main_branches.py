@@ -136,7 +136,7 @@ class CorruptSession(SessionsError):
         self.problem = problem
         super().__init__(
             f"{path}: {problem}",
-            "fix the file, or remove its directory; cleanup --corrupt removes all corrupt sessions",
+            "fix the file, or remove its directory; `gaia-sessions cleanup --corrupt` removes all corrupt sessions",
         )
 
 
