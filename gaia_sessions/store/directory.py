@@ -144,19 +144,20 @@ class Directory:
 
 
 class KeptDirectory(Directory):
-    """A directory that stays open, whatever block ends, until its owner closes it and sets ``fd`` to -1.
-
-    It is also closed when nobody has this object any more.
-    """
+    """A directory that stays open, whatever block ends, until ``close``, or until nobody has this object any more."""
 
     __slots__ = ()
 
     def __exit__(self, *_: object) -> None:
         return
 
-    def __del__(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
+    def close(self) -> None:
+        """Closes it; a second time does nothing."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    __del__ = close
 
 
 def _was_opened_directly(fd: int, path: str) -> bool:

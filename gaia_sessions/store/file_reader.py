@@ -76,16 +76,13 @@ class FileReader:
         root, self._kept_root = self._kept_root, None
         self._has_complete_index = False
         if root is not None:
-            fd, root.fd = root.fd, -1
-            os.close(fd)
+            root.close()
 
     def _has_index(self, root: Directory) -> bool:
         """Whether the index is complete; in one call one that is stays so."""
-        if not self._has_complete_index:
-            is_complete = index.is_complete(root)
-            self._has_complete_index = is_complete and self._keeps_root
-            return is_complete
-        return True
+        is_complete = self._has_complete_index or index.is_complete(root)
+        self._has_complete_index = is_complete and self._keeps_root
+        return is_complete
 
     def _open_root_for(self, agent_id: str) -> Directory:
         root = self._open_root()
@@ -199,8 +196,7 @@ class FileReader:
         if root is None:
             return None
         with root:
-            has_index = self._has_complete_index or self._has_index(root)
-            indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if has_index else None
+            indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if self._has_index(root) else None
             ids = self._candidate_ids(root, alias) if indexed_ids is None and self.seconds_left else indexed_ids
             found = newest_session_with(alias, list(reading.read_existing(self._read, root, ids))) if ids else None
         if found or ids == [] or ids is not indexed_ids:
