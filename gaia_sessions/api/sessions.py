@@ -542,11 +542,11 @@ class Sessions:
 
         return view(self._preview(), agent_id, utc_now(), self.config)
 
-    def decide(self, written: Written, now: datetime) -> Decision:
+    def decide(self, written: Written) -> Decision:
         """For commands: the policy's decision about what was just written."""
         from gaia_sessions.usecases.resume import decide_on_known
 
-        return decide_on_known(written.record, written.cancellation, now, self.config.limits)
+        return decide_on_known(written.record, written.cancellation, written.now, self.config.limits)
 
     def updated(self, agent_id: str, request: Update) -> Written:
         """For commands: what ``update`` did."""

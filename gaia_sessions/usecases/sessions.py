@@ -76,11 +76,12 @@ def _is_at_work(above: Above, record: Record, now: datetime) -> bool:
 
 
 class Written:
-    """What became of a session: its record as it is stored, why it is cancelled, and whether this call changed it."""
+    """What became of a session at ``now``: its record as it is stored, why it is cancelled, whether it was changed."""
 
-    __slots__ = ("cancellation", "is_changed", "record")
+    __slots__ = ("cancellation", "is_changed", "now", "record")
 
-    def __init__(self, session: OpenSession, before: Record) -> None:
+    def __init__(self, session: OpenSession, before: Record, now: datetime) -> None:
+        self.now = now
         self.record = record = session.record
         self.is_changed = record is not before
         find = session.cancellation
@@ -103,7 +104,7 @@ def update(store: Store, now: datetime, agent_id: str, request: Update) -> Writt
         session.commit(change, reserved=request.reserved)
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
-        return Written(session, before)
+        return Written(session, before, now)
 
 
 def _denial_entry(before: Record, record: Record, message: str, now: datetime) -> Entry:
@@ -125,7 +126,7 @@ def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Writ
         _check_not_cancelled(session, ending.outcome)
         session.commit(with_ending(before, ending, now), reserved=ending.reserved)
         _check_not_cancelled(session, ending.outcome)
-        return Written(session, before)
+        return Written(session, before, now)
 
 
 def _check_not_cancelled(session: OpenSession, outcome: str) -> None:

@@ -11,7 +11,6 @@ from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import plain
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.requests import Ending
-from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -33,8 +32,7 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
     record = written.record
     if not written.is_changed:
         print_unchanged(call, record, {"summary": summary, "error": error})
-    now = utc_now()
-    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written, now), now)])
+    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written), written.now)])
 
 
 def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:

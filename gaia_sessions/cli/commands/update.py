@@ -13,7 +13,6 @@ from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.requests import Update
-from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -65,8 +64,7 @@ def command(
     record = written.record
     if record["phase"] != phase and is_abandoned(record["phase"]):
         output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=call.as_json)
-    now = utc_now()
-    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written, now), now)])
+    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written), written.now)])
 
 
 def _session_id(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
