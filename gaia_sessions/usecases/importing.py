@@ -162,9 +162,11 @@ class _Pass:
 
     def _import(self, agent_id: str) -> bool:
         """Whether the session is new; False if one with its id is here, readable or not."""
+        path = os.path.join(self._store.root, agent_id)
+        stood_before = os.path.lexists(path)  # looked at first: another import may create the session meanwhile
         if self._is_here(agent_id):
             return False
-        if os.path.lexists(path := os.path.join(self._store.root, agent_id)):
+        if stood_before:
             raise StoreFailure("import", path, "what stands there is no session", "move it away, and import again")
         record = self._copies.read(agent_id)
         check_writable(record)

@@ -16,7 +16,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.config import Config
-from gaia_sessions.errors import NoSuchFolder, StoreFailure
+from gaia_sessions.errors import NoSuchFolder, SessionNotFound, StoreFailure
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import with_claimed_run, with_start
@@ -27,7 +27,7 @@ from gaia_sessions.usecases.importing import import_folders
 
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.schema import Run
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.directory import Directory
 
 NOW = datetime.now(UTC)
@@ -266,6 +266,24 @@ def test_what_is_here_already_is_left_alone_whether_it_can_be_read_or_not(here: 
     for dry_run in (True, False):
         assert gaia_sessions.Sessions(here).import_from(there, dry_run=dry_run)["already_there"] == ["a"]
     assert files_of(Path(here, "a")) == {"state.json": b"{"}
+
+
+class CreatedMeanwhile(FileStore):
+    """A store in which another import creates a session right after it was looked for and not found."""
+
+    def read(self, agent_id: str) -> Record:
+        try:
+            return super().read(agent_id)
+        except SessionNotFound:
+            create(self.root, agent_id)
+            raise
+
+
+def test_what_another_import_creates_meanwhile_is_already_there(here: str, there: str) -> None:
+    create(there, "a")
+    store = CreatedMeanwhile(here)
+    report = import_folders(store, store, [there], NOW, Config({}), dry_run=False)
+    assert (report["imported"], report["already_there"], report["failed"]) == ([], ["a"], [])
 
 
 def test_a_folder_of_somebody_else_in_its_place_is_said_and_left_alone(here: str, there: str) -> None:
