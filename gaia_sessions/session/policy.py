@@ -221,7 +221,7 @@ def _check_results(case: ResumeCase | None, problem: str | None) -> list[tuple[s
     exists = case is not None or problem is not None
     results: list[tuple[str, CheckResult]] = [
         ("not_found", {"name": "exists", "ok": exists, "actual": exists, "limit": True}),
-        ("corrupt", {"name": "readable", "ok": problem is None, "actual": problem, "limit": None}),
+        ("corrupt", {"name": "readable", "ok": exists and problem is None, "actual": problem, "limit": None}),
     ]
     for reason, name, check in _CHECKS:
         ok, actual, limit = check(case) if case else (False, None, None)

@@ -118,7 +118,7 @@ def test_a_missing_session_is_not_found_and_nothing_is_known_of_it() -> None:
         "phase": None,
         "idle_seconds": None,
         "until": None,
-        "checks": checks(not_found=(False, False, True), **UNKNOWN),
+        "checks": checks(not_found=(False, False, True), corrupt=(False, None, None), **UNKNOWN),
         "advice": "start new work",
     }
 
