@@ -73,9 +73,9 @@ def _width(stream: TextIO) -> int:
 
 
 def _fit_to_width(text: str, width: int) -> str:
-    """``text`` in lines of at most ``width``; unchanged if they fit, or if ``width`` is 0 or too narrow."""
+    """``text`` in lines of at most ``width`` cells; unchanged if they fit, or if ``width`` is 0 or too narrow."""
     lines = text.split("\n") if "\n" in text else [text]
-    if width < _NARROWEST or all(len(line) <= width for line in lines):
+    if width < _NARROWEST or all(len(line) <= width and line.isascii() for line in lines):
         return text
     from .render.wrapped import wrap_line
 

@@ -52,6 +52,22 @@ class Copyable(str):
         return line
 
 
+class Prose(str):
+    """A line of a text that anybody may have written, which is broken wherever it must be.
+
+    ``indent`` is where its following lines begin.
+    """
+
+    __slots__ = ("indent",)
+
+    indent: int
+
+    def __new__(cls, text: str, indent: int = 0) -> Self:
+        line = super().__new__(cls, text)
+        line.indent = indent
+        return line
+
+
 def safe(text: object, longest: int = 200) -> str:
     """What is ``visible`` of ``text`` on one line of at most ``longest`` characters."""
     words = " ".join(visible(str(text)).split())

@@ -7,9 +7,8 @@ is too long.
 from __future__ import annotations
 
 import re
-from textwrap import TextWrapper
 
-from .words import Copyable
+from .words import Copyable, Prose
 
 _COMMAND = re.compile(r"(.*?(?:^|: |\b(?:type|see) ))((?:gaia-sessions|export|cd|sudo|unset|rm|python3?) .+)")
 """A line that ends with a command to type: the text before it, and the command."""
@@ -20,19 +19,32 @@ _NO_BREAK = re.compile(r"`[^`]*`|'gaia-sessions [^']*'|\[gaia-sessions: [^]]*\]|
 _START = re.compile(r" *(?:(?:\S+ {2,})+|[A-Za-z]+: +)?")
 """The beginning of a line that gives the indent of the following lines: columns, or one word and a colon."""
 
+_WORD = re.compile(r"(\s*)(\S+)")
+
 _GLUE = "\0"
 
 
 def wrap_line(line: str, width: int) -> str:
-    """``line`` in lines of at most ``width``; a command or a marker gets a line of its own, however long it is."""
-    if len(line) <= width:
+    """``line`` in lines of at most ``width`` cells; a command or a marker gets one of its own, however long it is."""
+    if cells(line) <= width:
         return line
+    if isinstance(line, Prose):
+        return "\n".join(_broken(line, width, min(line.indent, width // 2), breaks_words=True))
     before, copied = _split_copyable(line)
     if not copied:
         return _fill(line, width)
     if not before.strip():
         return line
     return f"{_fill(before.rstrip(), width)}\n{' ' * (_leading_blanks(before) + 2)}{copied}"
+
+
+def cells(text: str) -> int:
+    """How many columns ``text`` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _split_copyable(line: str) -> tuple[str, str]:
@@ -45,15 +57,40 @@ def _split_copyable(line: str) -> tuple[str, str]:
 
 def _fill(line: str, width: int) -> str:
     glued = _NO_BREAK.sub(lambda found: found[0].replace(" ", _GLUE), line)
-    wrapper = TextWrapper(
-        width, subsequent_indent=" " * _hanging_indent(line, width), break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(_shift_left(filled, width) for filled in wrapper.wrap(glued)).replace(_GLUE, " ")
+    lines = _broken(glued, width, _hanging_indent(line, width), breaks_words=False)
+    return "\n".join(_shift_left(filled, width) for filled in lines).replace(_GLUE, " ")
+
+
+def _broken(text: str, width: int, indent: int, *, breaks_words: bool) -> list[str]:
+    """The lines of ``text``, whose blanks between words are kept within a line."""
+    lines: list[str] = []
+    line = ""
+    for blanks, word in _WORD.findall(text):
+        if cells(line + blanks + word) <= width:
+            line += blanks + word
+            continue
+        lines += [line] if line else []
+        start = " " * indent if lines else blanks[: width // 2]
+        *full, rest = _chopped(word, width - max(len(start), indent)) if breaks_words else [word]
+        for part in full:
+            lines.append(start + part)
+            start = " " * indent
+        line = start + rest
+    return [*lines, line]
+
+
+def _chopped(word: str, room: int) -> list[str]:
+    if cells(word) <= room:
+        return [word]
+    from rich.cells import chop_cells
+
+    return chop_cells(word, room)
 
 
 def _shift_left(line: str, width: int) -> str:
     """``line`` with its indent reduced until it fits, for a path that is too long."""
-    return line if len(line) <= width else line.lstrip(" ").rjust(width)
+    words = line.lstrip(" ")
+    return " " * min(_leading_blanks(line), max(0, width - cells(words))) + words
 
 
 def _hanging_indent(line: str, width: int) -> int:

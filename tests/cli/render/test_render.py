@@ -18,6 +18,7 @@ from gaia_sessions.cli.render import decisions, one_session, plain, reports, tab
 from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.cli.render.words import (
     Copyable,
+    Prose,
     age,
     ago,
     duration,
@@ -322,6 +323,30 @@ def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None
     assert [
         too_long for too_long in lines if len(too_long) > width and " " in re.sub("`[^`]*`", "", too_long.strip())
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "indent", "shown"),
+    [
+        ("one  two three", 2, "one  two\n  three"),
+        ("  - one two three", 4, "  - one\n    two\n    three"),
+        ("see: rm -rf 123456789", 2, "see: rm\n  -rf\n  12345678\n  9"),
+        ("abcdefghijkl", 0, "abcdefghij\nkl"),
+        ("한글입니다 한글", 2, "한글입니다\n  한글"),
+        ("한글입니다한", 2, "한글입니\n  다한"),
+    ],
+)
+def test_what_anybody_may_have_written_is_broken_wherever_it_must_be(text: str, indent: int, shown: str) -> None:
+    assert wrap_line(Prose(text, indent), 10) == shown
+
+
+@given(
+    st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=300), st.integers(0, 60), st.integers(40, 90)
+)
+def test_what_anybody_may_have_written_is_whole_and_no_line_is_too_wide(text: str, indent: int, width: int) -> None:
+    lines = wrap_line(Prose(text, indent), width).split("\n")
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert [line for line in lines if cell_len(line) > width] == []
 
 
 # Plain
