@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.errors import StoreFailure
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.locks import acquire, sleep_and_retry
@@ -95,8 +96,8 @@ def test_for_people_what_went_and_what_stayed_and_why(gaia: Gaia, root: str) -> 
         "  old-approval",
         "  older-final",
         f"corrupt: torn: {root}/torn/state.json: line 1 column 14: not JSON: Expecting value",
-        "kept: future: clock_skew",
-        "kept: newer: newer_schema",
+        "kept: future: its last activity lies in the future",
+        "kept: newer: a later version wrote it",
     ]
     assert gaia("cleanup").out.splitlines()[0] == b"removed 0 sessions not updated for 24 hours"
 
@@ -130,9 +131,20 @@ def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> Non
     put("a")
     assert gaia("cleanup", "--hours", "0").all == (
         0,
-        "removed 0 sessions not updated for 0 hours\nkept: a: resumable\n",
+        "removed 0 sessions not updated for 0 hours\nkept: a: it may be resumed\n",
         "",
     )
+
+
+def test_no_code_stands_where_a_person_reads_why_a_session_was_kept(gaia: Gaia, put: Gaia) -> None:
+    final = {"phase": "completed", "resume_ready": False}
+    put("above", idle=99 * HOUR, **final)
+    put("runs", idle=HOUR, parent_id="above", runs=[{"run": 1, "started_at": format_time(utc_now())}])
+
+    assert gaia("cleanup", "--hours", "0").out.decode().splitlines()[1:] == [
+        "kept: above: a session below it is open, or may be",
+        "kept: runs: an agent may still be at work on it",
+    ]
 
 
 def test_a_session_of_which_nobody_can_say_whether_it_is_cancelled_stays(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -142,7 +154,8 @@ def test_a_session_of_which_nobody_can_say_whether_it_is_cancelled_stays(gaia: G
     code, said, _ = gaia("cleanup", "--hours", "0").all
 
     failed = f"failed: a: {root}/a/cancelled.json: cannot read: cancelled.json is not a regular file\n"
-    assert (code, said) == (8, f"removed 0 sessions not updated for 0 hours\nkept: a: mark_unread\n{failed}")
+    kept = "kept: a: it cannot be read whether it is cancelled\n"
+    assert (code, said) == (8, f"removed 0 sessions not updated for 0 hours\n{kept}{failed}")
     assert sessions(root) == ["a"]
 
 

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.reconcile import Reconciled, SkippedSession, Verdict
 
 _LONGEST = 500
+_WHY_KEPT = {
+    "newer_schema": "a later version wrote it",
+    "clock_skew": "its last activity lies in the future",
+    "mark_unread": "it cannot be read whether it is cancelled",
+    "above_open": "a session below it is open, or may be",
+    "running": "an agent may still be at work on it",
+    "resumable": "it may be resumed",
+}
+"""Each reason for which ``cleanup`` and ``reconcile`` leave a session as it is."""
 
 
 def reconcile_lines(report: Reconciled) -> Iterator[str]:
@@ -49,7 +58,7 @@ def _sort_key(verdict: Verdict) -> tuple[bool, str, int]:
 def unchanged_lines(report: Reconciled | CleanupReport) -> Iterator[str]:
     """A line for each session that was left unchanged, with the reason."""
     yield from (f"busy: {agent_id}" for agent_id in report["busy"])
-    yield from _reason_lines("kept", report["kept"])
+    yield from (f"kept: {left['agent_id']}: {_WHY_KEPT[left['reason']]}" for left in report["kept"])
     yield from _reason_lines("corrupt", report["corrupt"])
     yield from _reason_lines("failed", report["failed"])
 

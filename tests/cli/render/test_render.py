@@ -449,7 +449,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "  a",
         "closed: lost: f, run 2: no host; the session is abandoned",
         "busy: c",
-        "kept: b: resumable",
+        "kept: b: it may be resumed",
         "corrupt: d: not JSON",
         "failed: e: permission denied",
         "swept: x.tmp",
