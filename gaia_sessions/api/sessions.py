@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.requests import Ending, Update
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.todos import NumberedTodo
-    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Reader
     from gaia_sessions.usecases.cancellation import CancelledSession
     from gaia_sessions.usecases.cleanup import CleanupReport
@@ -566,6 +566,22 @@ class Sessions:
 
         found = self._write(lambda store, _: join.session_of_agent(store, host_session_id, host_agent_id))
         return found["agent_id"]
+
+    def messages_of_agents(
+        self, agent_id: str, *, last: int | None = None, since: datetime | None = None
+    ) -> tuple[Sequence[str], Iterator[NewMessage | SessionsError]]:
+        """For commands: what ``messages`` has, from the transcripts that hosts keep of the agents, and their paths.
+
+        No path if the session has messages of its own, or if none is known.
+        """
+        from gaia_sessions.session.transcript import committed_bytes
+        from gaia_sessions.usecases import transcript
+
+        record = self.preview(agent_id)
+        if committed_bytes(record):
+            return [], iter(())
+        paths = dict.fromkeys(run["transcript_path"] for run in record.get("runs", []) if "transcript_path" in run)
+        return [*paths], transcript.messages_of_agents(record, last, since)
 
     def revivals(self, host_session_id: str | None = None) -> Sequence[Revival]:
         """For commands: what was stopped from outside and may go on, with the command of its host, the cheapest first.

@@ -7,16 +7,19 @@ host sends beats the host that the hook was installed for, and that one beats th
 
 from __future__ import annotations
 
+from gaia_sessions.errors import InvalidInput
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import TypedDict, final
 
     from gaia_sessions.config import Config
+    from gaia_sessions.errors import SessionsError
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
+    from gaia_sessions.session.transcript import NewMessage
 
     from .payload import EventReaders, HookPayload, Payload
     from .settings import HostSettings
@@ -72,11 +75,12 @@ class Host:
     rewrite_prompt: the part of a reply that makes it delegate with a text added to the prompt of its tool's input.
     with_tools: of the events that were read of a payload, those if the tools that a sub-agent uses count too.
     end_in_files: how a run without an end ended. consumption: what a run used in all from one time to another, and its
-    model, None if it is late: the last argument says that, again and again. recent_messages: the latest of the agent of
-    a run, at most so many, the oldest first, in full. revival: how a person lets it go on with a run that was stopped.
-    label_in_files: what the work of an agent is called. noted_since: an event that waits without a key, with what the
-    files say by now. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as
-    the end of "To go on with one, ...". What a host has not is None.
+    model, None if it is late: the last argument says that, again and again. messages: those of the agent of a run in
+    their order, or those in so many bytes at the end of its file; an error in place of what cannot be read. revival:
+    how a person lets it go on with a run that was stopped. label_in_files: what the work of an agent is called.
+    noted_since: an event that waits without a key, with what the files say by now. wake_advice: how a conversation that
+    continues wakes an agent of its own, whom it names by ID, as the end of "To go on with one, ...". What a host has
+    not is None.
     """
 
     def __init__(  # noqa: PLR0913  # a host says by name what it has
@@ -92,7 +96,7 @@ class Host:
         with_tools: Callable[[HookPayload, list[Event]], list[Event]] | None = None,
         end_in_files: Callable[[Run], ReportedEnd | None] | None = None,
         consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None = None,
-        recent_messages: Callable[[Run, int], list[RecentMessage]] | None = None,
+        messages: Callable[[Run, int | None], Iterator[NewMessage | SessionsError]] | None = None,
         revival: Callable[[Run, Work], HostRevival | None] | None = None,
         label_in_files: Callable[[Run], str | None] | None = None,
         noted_since: Callable[[Event, Config], Event] | None = None,
@@ -105,7 +109,7 @@ class Host:
         self.rewrite_prompt = rewrite_prompt
         self.end_in_files = end_in_files
         self.consumption = consumption
-        self.recent_messages = recent_messages
+        self.messages = messages
         self.revival = revival
         self.label_in_files = label_in_files
         self.noted_since = noted_since
@@ -157,10 +161,17 @@ def consumption(run: Run, since: str | None, until: str | None, is_late: Callabl
     return read(run, since, until, is_late) if read else None
 
 
-def recent_messages(run: Run, most: int) -> list[RecentMessage]:
-    """The latest messages of the agent of ``run``, from what its host keeps on disk; none if that is not known."""
-    read = host_named(run["host"]).recent_messages if _is_known(run) else None
-    return read(run, most) if read else []
+def messages(run: Run, last_bytes: int | None = None) -> Iterator[NewMessage | SessionsError]:
+    """The messages of the agent of ``run`` in their order, from the file of its host, if it is known.
+
+    An error stands in place of what cannot be read. last_bytes: only those in the end of the file.
+    """
+    path = run.get("transcript_path")
+    read = host_named(run["host"]).messages if _is_known(run) else None
+    if path and read:
+        yield from read(run, last_bytes)
+    elif path:
+        yield InvalidInput(f"transcripts of {run.get('host', 'an unknown host')} cannot be read", path)
 
 
 def revival(run: Run, work: Work) -> HostRevival | None:

@@ -6,12 +6,17 @@ after the hooks of the agent's start have ended, never while they run, so a star
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 
 from gaia_sessions.store.key_file import read_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
     from gaia_sessions.jsonio.strict import Json
 
 TOOL_USE_ID_KEY = "toolUseId"
@@ -21,7 +26,6 @@ LONGEST_LINE = 2 << 20
 
 _LONGEST_FIRST_LINE = 1 << 15
 _LONGEST_LAST_LINE = 1 << 16
-_LONGEST_END = 1 << 18
 _MOST_AGENTS = 1000
 _PREFIX, _SUFFIX, _TRANSCRIPT = "agent-", ".meta.json", ".jsonl"
 _AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -71,14 +75,33 @@ def last_transcript_line(agent_transcript_path: Json) -> bytes:
     return _part_of(agent_transcript_path, -_LONGEST_LAST_LINE).rstrip(b"\n").rpartition(b"\n")[2]
 
 
-def last_transcript_lines(agent_transcript_path: Json) -> list[bytes]:
-    """The whole lines in the last 256 KiB of the agent's transcript; none if it cannot be read.
+def lines(path: str, last_bytes: int | None = None) -> Iterator[bytes]:
+    """The lines of a regular file, as far as it is written now; raises ``OSError`` for anything else.
 
-    A line that is longer, or that is being written, is not a whole one.
+    A line that is longer than ``LONGEST_LINE`` comes in parts. last_bytes: only the whole lines in the end of the file.
     """
-    part = _part_of(agent_transcript_path, -_LONGEST_END)
-    lines = part.split(b"\n")[:-1]
-    return lines if len(part) < _LONGEST_END else lines[1:]
+    if not _is_path(path):
+        raise OSError(errno.EINVAL, "not an absolute path")
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        with open(fd, "rb", closefd=False) as file:
+            size = found.st_size
+            if last_bytes is not None and size > last_bytes:
+                file.seek(size - last_bytes)
+                size = last_bytes - len(file.readline(last_bytes))
+            yield from _lines_of(file, size)
+    finally:
+        os.close(fd)
+
+
+def _lines_of(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """The lines in the first ``size`` bytes: whoever writes on faster than this reads would never let it end."""
+    while size > 0 and (line := file.readline(min(size, LONGEST_LINE))):
+        size -= len(line)
+        yield line
 
 
 def newest_names(folder: str, most: int, prefix: str = "", suffix: str = "") -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from gaia_sessions.hosts import recent_messages
+from gaia_sessions import hosts
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, is_over, report
 from gaia_sessions.session.transcript import committed_bytes
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from gaia_sessions.session.budget import DefaultBudgets
     from gaia_sessions.session.report import RecentMessage, Report
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader
+
+_END_OF_FILE = 1 << 18
+"""Bytes of the file of a host, which may have many MB, that are looked through for the latest messages."""
 
 
 def report_on(
@@ -46,11 +49,12 @@ def _latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
     if committed_bytes(record):
         newest_first = readable(sessions.messages_backwards(record["agent_id"]))
         return [_as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]
-    runs = record.get("runs")
-    return recent_messages(runs[-1], RECENT_MESSAGES) if runs else []
+    runs = record.get("runs", [])
+    latest = [message for run in runs[-1:] for message in readable(hosts.messages(run, _END_OF_FILE))]
+    return [_as_recent(message) for message in latest[-RECENT_MESSAGES:]]
 
 
-def _as_recent(message: Message) -> RecentMessage:
+def _as_recent(message: NewMessage) -> RecentMessage:
     return {
         "role": message["role"],
         "content": message["content"],

@@ -6,9 +6,10 @@ Owns which messages are taken, and when those of a memory are replaced.
 from __future__ import annotations
 
 import sys
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 
-from gaia_sessions.errors import BadArgument, SessionsError
+from gaia_sessions import hosts
+from gaia_sessions.errors import BadArgument, SessionsError, StoreFailure
 from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.compaction import compaction_of, replaced_through, summary_message, with_compaction
@@ -17,12 +18,15 @@ from gaia_sessions.session.transcript import after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
+    from typing import TypeVar
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Messages, Reader, Store
+
+    Kind = TypeVar("Kind", bound=NewMessage)
 
 
 def compact(store: Store, now: datetime, agent_id: str) -> bool:
@@ -60,7 +64,7 @@ def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list
     return [*summary_message(record), *found] if len(found) < last else found
 
 
-def readable(found: Messages) -> Iterator[Message]:
+def readable(found: Iterable[Kind | SessionsError]) -> Iterator[Kind]:
     """Those of ``found`` that can be read, one at a time."""
     return (message for message in found if not isinstance(message, SessionsError))
 
@@ -77,6 +81,31 @@ def messages(
         return sessions.messages(agent_id)
     newest = _Newest(last, since)
     return newest.taken_of(sessions.messages(agent_id, is_wanted=newest.is_wanted))
+
+
+def messages_of_agents(
+    record: Record, last: int | None = None, since: datetime | None = None
+) -> Iterator[NewMessage | SessionsError]:
+    """What ``messages`` does, of the transcripts that hosts keep of the agents of all runs, which may have many MB.
+
+    They have no number and no turn. Raises ``StoreFailure`` if there are some, and none can be opened.
+    """
+    most = _checked_number(last)
+    if most is None:
+        return _of_all_runs(record, since)
+    number = sum(1 for _ in _of_all_runs(record, since))
+    return islice(_of_all_runs(record, since), max(0, number - most), number)  # more may have been written meanwhile
+
+
+def _of_all_runs(record: Record, since: datetime | None) -> Iterator[NewMessage | SessionsError]:
+    by_file = {run.get("transcript_path"): run for run in record.get("runs", [])}
+    begun = [(first, rest) for rest in map(hosts.messages, by_file.values()) if (first := next(rest, None)) is not None]
+    failures = [first for first, _ in begun if isinstance(first, StoreFailure)]
+    if failures and len(failures) == len(begun):
+        raise failures[0]
+    for message in chain.from_iterable(chain([first], rest) for first, rest in begun):
+        if since is None or isinstance(message, SessionsError) or parse_time(message["timestamp"]) >= since:
+            yield message
 
 
 class _Newest:

@@ -94,6 +94,102 @@ def test_however_many_messages_are_shown_they_are_not_in_memory_at_once(
     assert peaks[1] - peaks[0] < 8_000_000
 
 
+def of_host(path: Path, agent: str, *texts: str, minute: int = 0) -> dict[str, object]:
+    """A run of an agent with a transcript at ``path`` in which it says ``texts``, one each second."""
+    with path.open("w") as file:
+        for second, text in enumerate(texts):
+            message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+            time = f"2026-01-08T18:{minute:02}:{second % 60:02}.500Z"
+            line = {"type": "assistant", "agentId": agent, "timestamp": time, "message": message}
+            file.write(json.dumps(line) + "\n")
+    return {"run": minute + 1, "host": "claude-code", "host_agent_id": agent, "transcript_path": str(path)}
+
+
+MARKDOWN = "# Plan\n\n1. *one*\n\n```sh\n\techo  two\n```\n"
+
+
+def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_of_its_agents(
+    gaia: Gaia, put: Gaia, tmp_path: Path
+) -> None:
+    first = of_host(tmp_path / "1.jsonl", "a1", "Begun.", MARKDOWN)
+    second = of_host(tmp_path / "2.jsonl", "a2", "\x1b[31mDone.", minute=1)
+    put("a", runs=[first, second, {**second, "run": 3}])
+
+    code, out, err = gaia("transcript", "a").all
+
+    times = [local_time(f"2026-01-08T18:0{minute}:0{second}.5Z") for minute, second in ((0, 0), (0, 1), (1, 0))]
+    lines = ["# Plan", "", "1. *one*", "", "```sh", "    echo  two", "```"]
+    assert (code, out.splitlines()) == (
+        0,
+        [
+            *(f"{times[0]}  assistant", "  Begun.", f"{times[1]}  assistant"),
+            *(f"  {line}".rstrip() for line in lines),
+            *(f"{times[2]}  assistant", "   [31mDone."),
+        ],
+    )
+    assert err.startswith("Note: a has no messages of its own; these are from its host's ")
+    assert f"{tmp_path}/1.jsonl, {tmp_path}/2.jsonl" in err
+    notice = json.loads(gaia("transcript", "a", "--json").err)
+    assert (list(notice), notice["notice"]["code"]) == (["notice"], "of_agent")
+
+    def contents(*words: str) -> list[str]:
+        ended = gaia("transcript", "a", "--json", *words)
+        found = json.loads(ended.out)
+        assert (ended.code, json.loads(ended.err or b"{}")) == (0, notice if found else {})
+        assert {tuple(message) for message in found} <= {("role", "content", "timestamp")}
+        return [message["content"] for message in found]
+
+    assert contents() == ["Begun.", MARKDOWN, "\x1b[31mDone."]
+    assert contents("--recent", "2") == [MARKDOWN, "\x1b[31mDone."]
+    assert contents("--recent", "0") == []
+    assert contents("--recent", "9" * 30) == contents()
+    assert contents("--since", "2026-01-08T18:00:01Z") == contents("--recent", "2")
+    assert contents("--since", "2026-01-08T18:00:01Z", "--recent", "1") == ["\x1b[31mDone."]
+    assert contents("--since", "2100-01-01") == []
+
+    gaia("transcript", "a", "--append", "user", "mine")
+    assert [message["content"] for message in gaia("transcript", "a", "--json").json] == ["mine"]
+
+
+def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gaia, tmp_path: Path) -> None:
+    run, gone = of_host(tmp_path / "t.jsonl", "a1", "Done."), f"{tmp_path}/gone.jsonl"
+    put("some", runs=[{**run, "transcript_path": gone}, {**run, "run": 2}])
+    put("none", runs=[{**run, "transcript_path": gone}])
+    put("codex", runs=[{**run, "host": "codex"}])
+    put("other", runs=[{**run, "host_agent_id": "a2"}])
+    put("bare")
+
+    ended = gaia("transcript", "some")
+    assert (ended.code, b"  Done.\n" in ended.out) == (0, True)
+    assert f"skipped: {gone}: cannot read: No such file or directory\n" in ended.err.decode()
+    code, out, err = gaia("transcript", "none").all
+    assert (code, out, "Note" in err) == (8, "", False)
+    assert f"Error: {gone}: cannot read: No such file or directory\n" in err
+    assert "Hint: `gaia-sessions report ID` says what is known" in err
+    for agent_id, problem in (
+        ("codex", "transcripts of codex cannot be read"),
+        ("other", "it is the transcript of"),
+    ):
+        code, out, err = gaia("transcript", agent_id).all
+        assert (code, out, f"skipped: {tmp_path}/t.jsonl: {problem}" in err) == (0, "No messages\n", True)
+    assert gaia("transcript", "bare").all == (0, "No messages\n", "")
+
+
+@pytest.mark.parametrize("words", [(), ("--recent", "9999999"), ("--since", "2026-01-01", "--json")])
+def test_however_large_the_file_of_a_host_is_it_is_not_in_memory_at_once(
+    put: Gaia, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    peaks = []
+    for agent_id, count in (("small", 500), ("large", 12_000)):
+        put(agent_id, runs=[of_host(tmp_path / f"{agent_id}.jsonl", "a1", *["x" * 2000] * count)])
+        command = [sys.executable, "-m", "gaia_sessions", "transcript", agent_id, *words]
+        ended = subprocess.run([sys.executable, "-c", PEAK, *command], capture_output=True, check=True)
+        peaks.append(int(ended.stdout) * 1024)
+
+    assert Path(tmp_path, "large.jsonl").stat().st_size > 24_000_000
+    assert peaks[1] - peaks[0] < 8_000_000
+
+
 @pytest.mark.parametrize(
     ("given", "content"),
     [

@@ -1,79 +1,147 @@
-"""The latest messages of an agent, from the end of the transcript that its host keeps."""
+"""The messages of an agent, from the transcript that its host keeps."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hosts import recent_messages
+from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
+from gaia_sessions.hosts import messages
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/interrupt-live.jsonl"))
+WHEN = "2026-11-22T12:22:25.636Z"
+STORED = "2026-11-22T12:22:25.636000Z"
 
 
-def of_role(role: str, content: str, tool: str | None = None, call: str | None = None) -> dict[str, object]:
-    return {"role": role, "content": content, "tool_name": tool, "tool_call_id": call}
+def of_role(role: str, content: str, **keys: str) -> dict[str, object]:
+    return {"role": role, "content": content, **keys}
 
 
 def line(role: str, content: object, **keys: object) -> str:
-    return json.dumps({"type": role, "message": {"role": role, "content": content}, **keys}) + "\n"
+    message = {"role": role, "content": content}
+    return json.dumps({"type": role, "agentId": "a1", "timestamp": WHEN, "message": message, **keys}) + "\n"
 
 
 def run_with(path: Path, text: str) -> Run:
     path.write_text(text, encoding="utf-8")
-    return {"run": 1, "host": "claude-code", "transcript_path": str(path)}
+    return {"run": 1, "host": "claude-code", "host_agent_id": "a1", "transcript_path": str(path)}
+
+
+def problems(run: Run) -> list[str]:
+    """What is said of a transcript that has no message."""
+    found = [*messages(run)]
+    assert all(isinstance(one, SessionsError) for one in found)
+    return [str(one).removeprefix(run["transcript_path"]).lstrip(": ") for one in found]
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=[path.parent.name for path in CAPTURES])
 def test_text_calls_and_results_are_messages_in_their_order(capture: Path, tmp_path: Path) -> None:
     files = json.loads(capture.read_text(encoding="utf-8").splitlines()[-1])["files"]
-    [transcript] = [text for name, text in files.items() if "/subagents/agent-" in name and name.endswith(".jsonl")]
+    [(name, transcript)] = [one for one in files.items() if "/subagents/agent-" in one[0] and one[0][-1] == "l"]
+    agent = Path(name).stem.removeprefix("agent-")
 
-    found = recent_messages(run_with(tmp_path / "t.jsonl", transcript + "\n"), 6)
+    found: Any = [*messages({**run_with(tmp_path / "t.jsonl", transcript + "\n"), "host_agent_id": agent})]
 
     call = found[2]["tool_call_id"]
+    times = [message.pop("timestamp") for message in found]
     assert found == [
         of_role("user", "[[sub:alpha]] Do the job called alpha and report."),
         of_role("assistant", "A step."),
-        of_role("assistant", '{"command": "echo step", "description": "Run a command"}', "Bash", call),
-        of_role("tool", "step", None, call),
+        of_role(
+            "assistant",
+            '{"command": "echo step", "description": "Run a command"}',
+            tool_name="Bash",
+            tool_call_id=call,
+        ),
+        of_role("tool", "step", tool_call_id=call),
         of_role("user", "[Request interrupted by user]"),
+    ]
+    assert times == sorted(times)
+
+
+def test_a_text_keeps_its_lines_and_a_time_has_the_form_of_records(tmp_path: Path) -> None:
+    text = "# Title\n\n\tcode\n| a | b |\n"
+    assert [*messages(run_with(tmp_path / "t.jsonl", line("assistant", text)))] == [
+        {"role": "assistant", "content": text, "timestamp": STORED}
     ]
 
 
-def test_only_the_latest_are_read_and_a_line_that_is_being_written_is_none(tmp_path: Path) -> None:
+def test_of_the_end_only_whole_lines_are_read_and_a_line_that_is_being_written_is_none(tmp_path: Path) -> None:
     lines = [line("assistant", f"Step {number}. " + "x" * 1000) for number in range(2000)]
+    run = run_with(tmp_path / "t.jsonl", "".join(lines) + '{"type": "assis')
 
-    found = recent_messages(run_with(tmp_path / "t.jsonl", "".join(lines) + '{"type": "assis'), 2)
+    last: Any = [*messages(run, 5000)]
 
-    assert [message["content"][:10] for message in found] == ["Step 1998.", "Step 1999."]
+    assert [message["content"][:10] for message in last] == ["Step 1996.", "Step 1997.", "Step 1998.", "Step 1999."]
+    assert [message["content"].split(".")[0] for message in messages(run) if isinstance(message, dict)] == [
+        f"Step {number}" for number in range(2000)
+    ]
 
 
-UNREADABLE = {
-    "not JSON": "hello\n",
-    "another kind of line": '{"type": "system", "message": {"content": "x"}}\n',
-    "no message": '{"type": "user"}\n',
+NO_MESSAGES = {
+    "another kind of line": '{"type": "system", "agentId": "a1", "message": {"content": "x"}}\n',
     "content of another kind": line("assistant", 7),
     "blocks of another kind": line("assistant", [7, {}, {"type": "text", "text": 7}, {"type": "thinking"}, None]),
-    "one line of a megabyte": line("assistant", "x" * (1 << 20)),
+    "nothing but a line that is being written": line("user", "x").rstrip(),
 }
 
 
-@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
-def test_what_cannot_be_read_has_no_messages(text: str, tmp_path: Path) -> None:
-    assert recent_messages(run_with(tmp_path / "t.jsonl", text), 6) == []
+@pytest.mark.parametrize("text", NO_MESSAGES.values(), ids=NO_MESSAGES)
+def test_what_is_no_message_is_passed_over(text: str, tmp_path: Path) -> None:
+    assert [*messages(run_with(tmp_path / "t.jsonl", text))] == []
 
 
-def test_a_run_without_a_transcript_of_messages_has_none(tmp_path: Path) -> None:
+UNREADABLE = {
+    "no JSON": ("hello\n", "line 1: not JSON"),
+    "no time": (line("user", "x", timestamp=None), "line 1: not a time"),
+    "a line that is too long": (line("user", "x" * (3 << 20)), "line 1: it is longer than 2 MiB"),
+    "another agent's": (line("user", "x", agentId="a2"), "it is the transcript of another agent"),
+    "a conversation's": ('{"type": "user", "message": {"content": "x"}}\n', "it is the transcript of another agent"),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), UNREADABLE.values(), ids=UNREADABLE)
+def test_what_cannot_be_read_is_said(text: str, problem: str, tmp_path: Path) -> None:
+    [said] = problems(run_with(tmp_path / "t.jsonl", text))
+    assert said.startswith(problem)
+
+
+def test_lines_of_another_agent_are_left_out(tmp_path: Path) -> None:
+    text = line("user", "mine") + line("user", "not mine", agentId="a2")
+    run = run_with(tmp_path / "t.jsonl", text)
+    assert [isinstance(found, dict) and found["content"] for found in messages(run)] == ["mine"]
+    del run["host_agent_id"]
+    assert [type(found) for found in messages(run)] == [InvalidInput]
+
+
+def test_a_file_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "t.jsonl", line("user", "Hello."))
+    (tmp_path / "link").symlink_to(tmp_path / "t.jsonl")
+    os.mkfifo(tmp_path / "fifo")
+    for name, why in (
+        ("gone", "No such file or directory"),
+        ("link", "Too many levels of symbolic links"),
+        ("fifo", "not a regular file"),
+        ("", "not a regular file"),
+    ):
+        [found] = messages({**run, "transcript_path": f"{tmp_path}/{name}"})
+        assert isinstance(found, StoreFailure)
+        assert str(found) == f"{tmp_path}/{name}: cannot read: {why}"
+    assert problems({**run, "transcript_path": "t.jsonl"}) == ["cannot read: not an absolute path"]
+
+
+def test_a_file_that_is_no_transcript_of_an_agent_that_we_can_read_is_said(tmp_path: Path) -> None:
     run = run_with(tmp_path / "t.jsonl", line("user", "Hello."))
 
-    assert recent_messages({**run, "workflow": {"run_id": "wf_1"}}, 6) == []
-    assert recent_messages({"run": 1, "host": "claude-code", "transcript_path": "/gone"}, 6) == []
-    assert recent_messages({"run": 1, "host": "claude-code"}, 6) == []
-    assert recent_messages({"run": 1, "host": "codex"}, 6) == []
-    assert recent_messages({"run": 1}, 6) == []
+    [journal] = problems({**run, "workflow": {"run_id": "wf_1"}})
+    assert journal == "it is the journal of a workflow, whose agents have sessions of their own"
+    assert problems({**run, "host": "codex"}) == ["transcripts of codex cannot be read"]
+    assert problems({"run": 1, "transcript_path": "/t"}) == ["transcripts of an unknown host cannot be read"]
+    assert [*messages({"run": 1, "host": "claude-code"})] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import click
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.session.transcript import NewMessage
 
 _STDIN = "-"
 
@@ -45,7 +45,10 @@ _STDIN = "-"
 def command(
     call: Call, agent_id: str, *, recent: int | None, since: datetime | None, new: tuple[str, str] | None
 ) -> None:
-    """Show the messages of a session in their order, or add one."""
+    """Show the messages of a session in their order, or add one.
+
+    Of a session without messages of its own, those in the transcripts that its host keeps of its agents are shown.
+    """
     if new is None:
         _show(call, agent_id, recent, since)
         return
@@ -65,15 +68,20 @@ def command(
 
 
 def _show(call: Call, agent_id: str, recent: int | None, since: datetime | None) -> None:
-    found = call.sessions().messages(call.session_id(agent_id, is_shown=False), last=recent, since=since)
+    session_id = call.session_id(agent_id, is_shown=False)
+    paths, of_agents = call.sessions().messages_of_agents(session_id, last=recent, since=since)
+    found = _readable(of_agents if paths else call.sessions().messages(session_id, last=recent, since=since))
+    first = list(islice(found, 1))
+    if paths and first:
+        output.print_notice("of_agent", *messages.of_agent_notice(session_id, paths), as_json=call.as_json)
     if call.as_json:
-        output.print_json_array(_readable(found))
+        output.print_json_array(chain(first, found))
         return
-    lines = (line for message in _readable(found) for line in messages.message_lines(message))
-    output.print_lines(chain([next(lines, "No messages")], lines))
+    lines = (line for message in chain(first, found) for line in messages.message_lines(message))
+    output.print_lines(lines if first else ["No messages"])
 
 
-def _readable(found: Iterator[Message | SessionsError]) -> Iterator[Message]:
+def _readable(found: Iterator[NewMessage | SessionsError]) -> Iterator[NewMessage]:
     """The messages that can be read; for each other one, a line on stderr."""
     for message in found:
         if isinstance(message, SessionsError):

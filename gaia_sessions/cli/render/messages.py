@@ -11,19 +11,29 @@ from .words import local_time, safe, safe_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.session.transcript import Message, NewMessage
 
 
-def message_lines(message: Message) -> Iterator[str]:
-    """One message: its number, time, role, turn and tool, and its text."""
-    facts = [f"{message['seq']}  {local_time(message['timestamp'])}  {message['role']}", f"turn {message['turn']}"]
+def message_lines(message: NewMessage) -> Iterator[str]:
+    """One message: its number and turn, which those of a host have not, its time, role and tool, and its text."""
+    facts = [f"{local_time(message['timestamp'])}  {message['role']}"]
+    if "seq" in message:
+        facts = [f"{message['seq']}  {facts[0]}", f"turn {message['turn']}"]  # type: ignore[typeddict-item]  # it is stored
     facts += [safe(message[key], 100) for key in ("tool_name", "tool_call_id") if key in message]
     if "tokens" in message:
         facts.append(plural(message["tokens"], "token"))
     yield ", ".join(facts)
     yield from (f"  {line}".rstrip() for line in safe_lines(message["content"]))
+
+
+def of_agent_notice(agent_id: str, paths: Sequence[str]) -> tuple[str, str]:
+    """That the messages are those of a host, from these files, and a hint."""
+    return (
+        f"{agent_id} has no messages of its own; these are from its host's {', '.join(paths)}",
+        f"`gaia-sessions report {agent_id}` prints the result alone",
+    )
 
 
 def added_line(agent_id: str, message: Message) -> str:

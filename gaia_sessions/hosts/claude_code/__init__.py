@@ -16,15 +16,16 @@ from gaia_sessions.session import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gaia_sessions.config import Config
+    from gaia_sessions.errors import SessionsError
     from gaia_sessions.hosts import HostRevival, Work
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
+    from gaia_sessions.session.transcript import NewMessage
 
 GENERAL = "general-purpose"
 _WORKFLOW = "Workflow"
@@ -63,11 +64,11 @@ def _consumption(run: Run, since: str | None, until: str | None, is_late: Callab
     return transcripts.consumption(run, since, until, is_late)
 
 
-def _recent_messages(run: Run, most: int) -> list[RecentMessage]:
-    """The latest messages of the agent of ``run``, from its transcript."""
+def _messages(run: Run, last_bytes: int | None) -> Iterator[NewMessage | SessionsError]:
+    """The messages of the agent of ``run``, from its transcript."""
     from . import messages
 
-    return messages.recent_messages(run, most)
+    return messages.messages(run, last_bytes)
 
 
 def _revival(run: Run, work: Work) -> HostRevival | None:
@@ -248,7 +249,7 @@ HOST = Host(
     with_tools=_with_tools,
     end_in_files=_end_in_files,
     consumption=_consumption,
-    recent_messages=_recent_messages,
+    messages=_messages,
     revival=_revival,
     label_in_files=_label_in_files,
     noted_since=_noted_since,

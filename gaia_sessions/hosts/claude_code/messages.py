@@ -1,65 +1,102 @@
-"""The latest messages of an agent of Claude Code, from the end of its transcript.
+"""The messages of an agent of Claude Code, from its transcript.
 
-Owns how a line becomes messages, as seen in runs of 2.1.197 and 2.1.330: each line has one message, whose content is a
-text or blocks of text, calls of tools and their results. Thoughts are left out. Everything in it is untrusted. Must
-never read more than the end of a transcript, which may have many MB.
+Owns how a line becomes messages, as seen in runs of 2.1.197 and 2.1.330: each line names its agent and has one message,
+whose content is a text or blocks of text, calls of tools and their results. Thoughts are left out. Everything in it is
+untrusted. A transcript may have many MB, so it is read line by line.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.hosts.agent_files import last_transcript_lines
-from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes
-from gaia_sessions.jsonio.strict import dump_line
+from gaia_sessions.errors import InvalidInput, StoreFailure
+from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines
+from gaia_sessions.hosts.payload import key_in, object_in
+from gaia_sessions.jsonio.strict import dump_line, load_object
+from gaia_sessions.session.clock import format_time, parse_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from gaia_sessions.errors import SessionsError
     from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.report import RecentMessage
     from gaia_sessions.session.schema import Run
+    from gaia_sessions.session.transcript import NewMessage
 
 _ROLES = ("user", "assistant")
-_LONGEST_INPUT = 1 << 22
-"""Bytes: more than the end of a transcript that is read can become."""
+_LONGEST_INPUT = 2 * LONGEST_LINE
 
 
-def recent_messages(run: Run, most: int) -> list[RecentMessage]:
-    """The latest messages of the agent of ``run``, at most ``most``, the oldest first; none if they cannot be read."""
+def messages(run: Run, last_bytes: int | None) -> Iterator[NewMessage | SessionsError]:
+    """The messages of the agent of ``run`` in their order, or those in so many bytes at the end of its transcript.
+
+    An error stands in place of what cannot be read: of a line, or of all.
+    """
+    path, agent = run.get("transcript_path", ""), run.get("host_agent_id")
     if "key" not in run.get("workflow", {"key": ""}):
-        return []  # the transcript of a workflow is its journal
-    messages: list[RecentMessage] = []
-    for line in reversed(last_transcript_lines(run.get("transcript_path", ""))):
-        messages[:0] = _messages_in(object_in_bytes(line))
-        if len(messages) >= most:
-            break
-    return messages[-most:]
+        yield InvalidInput("it is the journal of a workflow, whose agents have sessions of their own", path)
+        return
+    is_of_agent = is_of_another = False
+    try:
+        for number, line in enumerate(_whole_lines(lines(path, last_bytes)), 1):
+            try:
+                entry = load_object(line, LONGEST_LINE)
+                if agent is not None and entry.get("agentId") == agent:
+                    is_of_agent = True
+                    yield from _messages_in(entry)
+                else:
+                    is_of_another = True
+            except InvalidInput as error:
+                yield InvalidInput(error.problem if line else "it is longer than 2 MiB", f"{path} line {number}")
+            except ValueError as error:
+                yield InvalidInput(str(error), f"{path} line {number}")
+    except OSError as error:
+        yield StoreFailure("read", path, error.strerror or str(error), "`gaia-sessions report ID` says what is known")
+    if is_of_another and not is_of_agent:
+        yield InvalidInput("it is the transcript of another agent", path)
 
 
-def _messages_in(line: Payload) -> list[RecentMessage]:
-    role = key_in(line, "type")
+def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Each line that is whole, empty if it is too long; one that is being written is none."""
+    is_rest = False
+    for part in parts:
+        is_end = part.endswith(b"\n")
+        if is_end and (is_rest or part.strip()):
+            yield b"" if is_rest else part
+        is_rest = not is_end
+
+
+def _messages_in(line: Payload) -> Iterator[NewMessage]:
+    role = line.get("type")
     if role not in _ROLES:
-        return []
+        return
+    made = format_time(parse_time(line.get("timestamp")))
     content = object_in(line, "message").get("content")
     if isinstance(content, str):
-        return [_message(role, content)]
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    return [message for block in blocks for message in _messages_of(role, block)]
+        yield {"role": role, "content": content, "timestamp": made}
+        return
+    for block in content if isinstance(content, list) else []:
+        if isinstance(block, dict):
+            yield from _messages_of(role, block, made)
 
 
-def _messages_of(role: str, block: Payload) -> Iterator[RecentMessage]:
+def _messages_of(role: str, block: Payload, made: str) -> Iterator[NewMessage]:
     kind = block.get("type")
     if kind == "text" and isinstance(text := block.get("text"), str) and text.strip():
-        yield _message(role, text)
+        yield {"role": role, "content": text, "timestamp": made}
     elif kind == "tool_use":
-        yield _message(role, _input_text(block.get("input")), key_in(block, "name"), key_in(block, "id"))
+        yield _of_call(role, _input_text(block.get("input")), made, key_in(block, "id"), key_in(block, "name"))
     elif kind == "tool_result":
-        yield _message("tool", _result_text(block.get("content")), None, key_in(block, "tool_use_id"))
+        yield _of_call("tool", _result_text(block.get("content")), made, key_in(block, "tool_use_id"))
 
 
-def _message(role: str, content: str, tool: str | None = None, call: str | None = None) -> RecentMessage:
-    return {"role": role, "content": content, "tool_name": tool, "tool_call_id": call}
+def _of_call(role: str, content: str, made: str, call: str | None, tool: str | None = None) -> NewMessage:
+    message: NewMessage = {"role": role, "content": content, "timestamp": made}
+    if tool is not None:
+        message["tool_name"] = tool
+    if call is not None:
+        message["tool_call_id"] = call
+    return message
 
 
 def _input_text(tool_input: Json) -> str:

@@ -16,14 +16,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from contextlib import suppress
 from itertools import islice
 
 from gaia_sessions.hosts import agent_files
 from gaia_sessions.hosts.payload import is_key, key_in, object_in_bytes
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.visible import visible_line
-
-from . import transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,10 +120,11 @@ def _revival(means: str, words: list[str], directory: str | None) -> HostRevival
 def _working_directory(conversation: str) -> str | None:
     """The folder in which the conversation was begun: the one that the name of its own folder was made of."""
     folder = os.path.basename(os.path.dirname(conversation))
-    for line in islice(transcripts.lines(conversation + _TRANSCRIPT), _MOST_LINES):
-        directory = key_in(object_in_bytes(line, agent_files.LONGEST_LINE), "cwd") if b'"cwd"' in line else None
-        if directory and _may_be_shown(directory) and re.sub(r"[^A-Za-z0-9]", "-", directory) == folder:
-            return directory
+    with suppress(OSError):
+        for line in islice(agent_files.lines(conversation + _TRANSCRIPT), _MOST_LINES):
+            directory = key_in(object_in_bytes(line, agent_files.LONGEST_LINE), "cwd") if b'"cwd"' in line else None
+            if directory and _may_be_shown(directory) and re.sub(r"[^A-Za-z0-9]", "-", directory) == folder:
+                return directory
     return None
 
 

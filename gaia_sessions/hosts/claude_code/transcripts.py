@@ -10,10 +10,7 @@ is read line by line, and given up when the time is over. Everything in it is un
 
 from __future__ import annotations
 
-import os
-import stat
-
-from gaia_sessions.hosts.agent_files import LONGEST_LINE
+from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines
 from gaia_sessions.hosts.payload import figures_in, key_in, object_in, object_in_bytes
 from gaia_sessions.session.usage import sum_of, with_total_tokens
 
@@ -21,8 +18,7 @@ from .figures import REQUEST_FIGURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import BinaryIO
+    from collections.abc import Callable
 
     from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.session.schema import Run, Usage
@@ -40,8 +36,15 @@ def consumption(run: Run, since: str | None, until: str | None, is_late: Callabl
     """
     if "key" not in run.get("workflow", {"key": ""}):
         return None  # the transcript of a workflow is its journal
+    try:
+        return _used_in(run.get("transcript_path", ""), since, until, is_late)
+    except OSError:
+        return None
+
+
+def _used_in(path: str, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
     used = _Used()
-    for line in lines(run.get("transcript_path", "")):
+    for line in lines(path):
         if is_late():
             return None
         if b'"usage"' not in line or b'"assistant"' not in line:
@@ -78,32 +81,6 @@ class _Used:
             return None
         total = sum_of(self.usage_by_message.values())
         return {"consumed": {**with_total_tokens(total), "tool_uses": len(self.calls)}, "model": self.model}
-
-
-def lines(path: str) -> Iterator[bytes]:
-    """The lines of a regular file, as far as it is written now; of anything else, as of what cannot be read, none."""
-    if not os.path.isabs(path) or "\0" in path:
-        return
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        found = os.fstat(fd)
-        if stat.S_ISREG(found.st_mode):
-            with open(fd, "rb", closefd=False) as file:
-                yield from _lines_of(file, found.st_size)
-    except OSError:
-        return
-    finally:
-        os.close(fd)
-
-
-def _lines_of(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The lines in the first ``size`` bytes: whoever writes on faster than this reads would never let it end."""
-    while size > 0 and (line := file.readline(min(size, LONGEST_LINE))):
-        size -= len(line)
-        yield line
 
 
 def _is_within(timestamp: object, since: str | None, until: str | None) -> bool:
