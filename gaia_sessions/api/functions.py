@@ -8,13 +8,13 @@ from .sessions import DEFAULT_HOURS, Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from datetime import datetime
+    from collections.abc import Iterator, Mapping
+    from typing import Unpack
 
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
     from gaia_sessions.usecases.cleanup import CleanupReport
-    from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.usecases.listing import Line, Wanted
 
 
 def create_session(  # noqa: PLR0913  # those of the method
@@ -79,20 +79,9 @@ def explain_resume(agent_id: str, *, root: str | None = None) -> Decision:
     return Sessions(root).explain_resume(agent_id)
 
 
-def list_sessions(
-    *,
-    active_only: bool = False,
-    agent_name: str | None = None,
-    phases: Iterable[str] = (),
-    since: datetime | str | None = None,
-    until: datetime | str | None = None,
-    limit: int | None = None,
-    root: str | None = None,
-) -> Iterator[Line]:
+def list_sessions(*, root: str | None = None, **wanted: Unpack[Wanted]) -> Iterator[Line]:
     """Summaries, the latest activity first: see ``Sessions.list``."""
-    return Sessions(root).list(
-        active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until, limit=limit
-    )
+    return Sessions(root).list(**wanted)
 
 
 def cleanup_sessions(

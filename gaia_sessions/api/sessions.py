@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from typing import Concatenate, ParamSpec, TypeVar
+    from typing import Concatenate, ParamSpec, TypeVar, Unpack
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.cancellation import CancelledSession
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
-    from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.usecases.listing import Filter, Line, Wanted
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.revivals import Revival
@@ -66,8 +66,9 @@ class Sessions:
 
     When a method that writes returns, the change is durable. Methods that only read create nothing. Records are dicts
     with the keys of [`state.json`](store.md#the-record), and values: changing one changes nothing on disk. To write
-    only if nobody else has written since, pass ``if_revision=record["revision"]`` to ``update``. Times without an
-    offset are UTC, and texts are times as records have them. What is returned is under [Shapes](#shapes).
+    only if nobody else has written since, pass ``if_revision=record["revision"]`` to ``update``. A time is a datetime,
+    UTC if it has no offset, or a text [as on the command line](shell.md#times). What is returned is under
+    [Shapes](#shapes).
 
     IDs are whole: ``latest`` and parts of one are for commands.
 
@@ -186,48 +187,30 @@ class Sessions:
 
         return resume.read_and_decide(self._preview(), utc_now(), agent_id, self.config.limits)[0]
 
-    def list(
-        self,
-        *,
-        active_only: bool = False,
-        agent_name: str | None = None,
-        phases: Iterable[str] = (),
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        limit: int | None = None,
-    ) -> Iterator[Line]:
-        """An iterator of summaries, the latest activity first, at most ``limit``.
+    def list(self, **wanted: Unpack[Wanted]) -> Iterator[Line]:
+        """An iterator of summaries of the sessions that are ``wanted``, the latest activity first.
 
         Waiting events are shown as applied, although nothing is written. A session that cannot be read has a
-        ``problem`` and few other keys, comes last, and is there whatever was asked for. A session is active until it is
-        final. ``since`` and ``until`` limit ``created_at``, both inclusive.
+        ``problem`` and few other keys, and comes last. It is left out if anything is asked for but ``active_only`` and
+        ``limit``.
 
         Raises ``UnknownPhase``, ``BadArgument``.
         """
         from gaia_sessions.usecases import listing
 
-        wanted = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
-        return listing.list_sessions(self._preview(), wanted, utc_now(), self.config.limits, limit)
+        now = utc_now()
+        return listing.list_sessions(self._preview(), _filter(wanted, now), now, self.config.limits)
 
-    def tree(
-        self,
-        *,
-        active_only: bool = False,
-        agent_name: str | None = None,
-        phases: Iterable[str] = (),
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        limit: int | None = None,
-    ) -> Sequence[TreeLine]:
+    def tree(self, **wanted: Unpack[Wanted]) -> Sequence[TreeLine]:
         """What ``list`` finds, each below its parent: pairs of a level and a summary. Level 0 is not indented.
 
         A session that does not stand below the parent that its record names has a ``parent_status``. The line of a
         parent that is there only for what is below it has ``selected`` False.
         """
-        from gaia_sessions.usecases import listing, tree
+        from gaia_sessions.usecases import tree
 
-        wanted = listing.Filter(active_only=active_only, agent_name=agent_name, phases=phases, since=since, until=until)
-        return tree.session_tree(self._preview(), wanted, utc_now(), self.config.limits, limit)
+        now = utc_now()
+        return tree.session_tree(self._preview(), _filter(wanted, now), now, self.config.limits)
 
     def subtree(self, agent_id: str) -> Sequence[TreeLine]:
         """A session with all that is below it, as ``tree`` has them."""
@@ -263,9 +246,12 @@ class Sessions:
         ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. An
         error stands in place of one that cannot be read. Raises ``BadArgument``.
         """
-        from gaia_sessions.usecases import listing, transcript
+        from gaia_sessions.usecases import transcript
 
-        return transcript.messages(self._store, agent_id, last, listing.time_argument(since, "since"))
+        from .times import moment_of
+
+        made_since = None if since is None else moment_of(since, "since", utc_now())
+        return transcript.messages(self._store, agent_id, last, made_since)
 
     def add_message(
         self,
@@ -662,3 +648,13 @@ class Sessions:
             return do(store, now, *arguments, **named)
         finally:
             store.close()
+
+
+def _filter(wanted: Wanted, now: datetime) -> Filter:
+    """What is ``wanted``, with its times read."""
+    from gaia_sessions.usecases.listing import TIMES, Filter
+
+    from .times import moment_of
+
+    times = {name: moment_of(wanted[name], name, now) for name in TIMES if wanted.get(name) is not None}
+    return Filter(**{**wanted, **times})  # type: ignore[arg-type]  # the keys of both are the same

@@ -16,6 +16,7 @@ from gaia_sessions.session.ids import is_agent_id, is_generated_id
 
 from . import output
 from .group import Group, show_help_without_command
+from .option_values import SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _ROOT = click.option(
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, and errors, as JSON.")
 _LOCK_TIMEOUT = click.option(
-    "--lock-timeout", metavar="SECONDS", type=float, help="How long to wait for a locked session.  [default: 10]"
+    "--lock-timeout", type=SECONDS, help="How long to wait for a locked session.  [default: 10]"
 )
 ID = click.argument("agent_id", metavar="ID")
 """For every command about one session; the command then asks ``Call.session_id`` which session that is."""

@@ -1,4 +1,4 @@
-"""The values of options that need reading: metadata, times, and lengths of time. The one module to import dateutil.
+"""The values of options that need reading: metadata, times, and lengths of time.
 
 Owns which forms of them are accepted and the hint for every other form. What only a hint needs is imported where the
 hint is made: most calls of ``update`` need none.
@@ -7,15 +7,14 @@ hint is made: most calls of ``update`` need none.
 from __future__ import annotations
 
 import os
-import re
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import click
 
 from gaia_sessions.errors import InvalidInput, TooLarge, UsageError
 from gaia_sessions.jsonio import strict
-from gaia_sessions.system import utc_now
+from gaia_sessions.session.clock import length_of_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,59 +105,38 @@ def _split_pair(pair: str) -> tuple[str, str]:
     return key, value
 
 
-_DATE_START = r"\d{4}-?\d\d-?\d\d|\d\d:\d\d"
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
 class Time(click.ParamType[datetime]):
-    """A length of time before now, such as ``90m``, or a date with or without a time; local without an offset."""
+    """A time as ``api.times`` reads it."""
 
     name = "time"
 
     def convert(self, value: object, param: click.Parameter | None, _ctx: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
-        text = str(value).strip()
-        try:
-            return _time_ago(text) if text[-1:] in _UNITS and text[:-1].isdecimal() else _parse_time(text)
-        except (ValueError, OverflowError):
-            message = f"{_option_name(param)} {text!r} is not a time"
-            raise UsageError(message, "use, for example, 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05") from None
+        from gaia_sessions.api.times import moment_of
+        from gaia_sessions.system import utc_now
+
+        return moment_of(value, _option_name(param), utc_now())
 
 
-class Hours(click.ParamType[float]):
-    """A number of hours, or a length of time with its unit: ``24``, ``90m``, ``2h``, ``7d``."""
+class Length(click.ParamType[float]):
+    """A length of time with its unit, or a number of what ``name`` says, which is the unit of the result."""
 
-    name = "hours"
+    def __init__(self, unit: str, name: str) -> None:
+        self._unit = unit
+        self.name = name
 
     def convert(self, value: object, param: click.Parameter | None, _ctx: click.Context | None) -> float:
         text = str(value).strip()
         try:
-            if text[-1:] not in _UNITS:
-                return float(text)
-            return timedelta(**{_UNITS[text[-1]]: float(text[:-1])}) / timedelta(hours=1)
-        except (ValueError, OverflowError):
+            return length_of_time(text, self._unit)
+        except ValueError:
             message = f"{_option_name(param)} {text!r} is not a length of time"
-            raise UsageError(message, "use, for example, 24 (hours), 90m, 2h or 7d") from None
+            raise UsageError(message, f"use, for example, 90s, 5m, 2h or 7d, or a number of {self.name}") from None
 
 
 def _option_name(param: click.Parameter | None) -> str:
     return param.opts[0] if param else "time"
 
 
-def _time_ago(text: str) -> datetime:
-    return utc_now() - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
-
-
-def _parse_time(text: str) -> datetime:
-    if not re.match(_DATE_START, text, re.ASCII):  # dateutil accepts almost any text
-        raise ValueError(text)
-    from dateutil import parser, tz
-
-    midnight = utc_now().astimezone(tz.tzlocal()).replace(hour=0, minute=0, second=0, microsecond=0)
-    return parser.parse(text, default=midnight).astimezone(UTC)
-
-
 TIME = Time()
-HOURS = Hours()
+HOURS = Length("h", "hours")
+SECONDS = Length("s", "seconds")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import BadSetting
+from gaia_sessions.session.clock import length_of_time
 from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX
 
 TYPE_CHECKING = False
@@ -181,18 +182,30 @@ def _words(kind: str) -> list[str]:
     return kind.split("'")[1::2]
 
 
-def _nonnegative(value: object) -> float:
-    number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+def _nonnegative(value: object, unit: str | None = None) -> float:
+    number = -1.0
+    if isinstance(value, str) and unit:
+        number = length_of_time(value, unit)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        number = float(value)
     if not 0 <= number < _TOO_LARGE:
         raise ValueError
     return number
 
 
-def _positive(value: object) -> float:
-    number = _nonnegative(value)
+def _seconds(value: object) -> float:
+    return _nonnegative(value, "s")
+
+
+def _positive(value: object, unit: str | None = None) -> float:
+    number = _nonnegative(value, unit)
     if not number:
         raise ValueError
     return number
+
+
+def _minutes(value: object) -> float:
+    return _positive(value, "m")
 
 
 def _count(value: object) -> int:
@@ -230,8 +243,8 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
-    "Minutes": (_positive, "a number of minutes above 0"),
-    "Seconds": (_nonnegative, "a number of seconds from 0"),
+    "Minutes": (_minutes, "a number of minutes above 0, or a text like 2h"),
+    "Seconds": (_seconds, "a number of seconds from 0, or a text like 500ms"),
     "Count": (_count, "a whole number above 0"),
     "Switch": (_boolean, "true or false"),
     "Names": (_names, "a list of agent types"),

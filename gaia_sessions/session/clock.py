@@ -1,4 +1,4 @@
-"""Times as a record stores them.
+"""Times as a record stores them, and lengths of time as people write them.
 
 Owns the one format that is written, the forms that are read, and how far clocks may differ. Modules that a hook loads
 import the classes of ``datetime`` from here.
@@ -43,6 +43,26 @@ def parse_time(text: object) -> datetime:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError("not a time") from None
+
+
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_UNITS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hr": "h", "hour": "h", "day": "d", "week": "w"}
+
+
+def length_of_time(text: str, unit: str) -> float:
+    """How many of ``unit``, one of ``_SECONDS``, are in ``2h``, ``1.5 hours``, ``500ms``; a number alone is in it.
+
+    Raises ``ValueError`` for everything else.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+        word = text[len(number) :].lower()
+        short = word if word in _SECONDS else _UNITS.get(word.removesuffix("s"), "")
+        if short not in _SECONDS:
+            raise
+        return float(number) * _SECONDS[short] / _SECONDS[unit]
 
 
 def are_canonical_times(texts: list[str]) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import heapq
 from contextlib import suppress
-from datetime import UTC, datetime
 from itertools import islice
 
 from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, resume_summary
@@ -23,7 +23,8 @@ from .resume import decide, liveness_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import NotRequired, TypeAlias, TypedDict, final
+    from datetime import datetime
+    from typing import Final, NotRequired, TypeAlias, TypedDict, final
 
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
@@ -90,19 +91,37 @@ if TYPE_CHECKING:
 
     Line: TypeAlias = Summary | CorruptSummary
 
+    class Wanted(TypedDict, total=False):
+        """Which sessions are listed: those that meet all that is asked.
+
+        active_only: not final. agent_name: of this kind of agent. phases: in one of these. since, until: last active in
+        that time, both included. created_since: created at that time or later. limit: at most so many, the latest.
+        """
+
+        active_only: bool
+        agent_name: str | None
+        phases: Iterable[str]
+        since: datetime | str | None
+        until: datetime | str | None
+        created_since: datetime | str | None
+        limit: int | None
+
 
 _AT_ONCE = 20
 """So many records may be in memory at a time, each of up to 1 MiB."""
 
 
-class Filter:
-    """Which sessions are listed; by default all. ``since`` and ``until`` bound ``created_at``, both included.
+TIMES: Final = ("since", "until", "created_since")
+"""Which keys of ``Wanted`` are times."""
 
-    Each may be a time, which is UTC if it has no offset, or a text in a form that records have. Raises
-    ``UnknownPhase``, ``BadArgument``.
+
+class Filter:
+    """What is asked for by ``Wanted``, in which every text that is a time has been read; by default all sessions.
+
+    Raises ``UnknownPhase``, ``BadArgument``.
     """
 
-    __slots__ = ("active_only", "agent_name", "phases", "since", "until")
+    __slots__ = ("active_only", "agent_name", "created_since", "limit", "phases", "since", "until")
 
     def __init__(
         self,
@@ -110,59 +129,63 @@ class Filter:
         active_only: bool = False,
         agent_name: str | None = None,
         phases: Iterable[str] = (),
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        created_since: datetime | None = None,
+        limit: int | None = None,
     ) -> None:
         self.active_only = active_only
         self.agent_name = agent_name
-        if isinstance(phases, str):  # or each letter would be one
-            raise BadArgument("phases", phases, "a list of phases")
-        self.phases = frozenset(check_phase(phase) for phase in phases)
-        self.since = time_argument(since, "since")
-        self.until = time_argument(until, "until")
+        self.phases = frozenset(map(check_phase, _words(phases, "phases")))
+        self.since = since
+        self.until = until
+        self.created_since = created_since
+        if limit is not None and (not is_integer(limit) or limit < 0):
+            raise BadArgument("limit", limit, "a whole number from 0")
+        self.limit = limit
 
     def accepts(self, found: RecordOrError) -> bool:
-        """Whether ``found`` passes the filter, as everything does that cannot be read or understood."""
+        """Whether what was read may pass: the record, before its line is made.
+
+        What cannot be read is not known to have ended, and meets no other condition.
+        """
         if isinstance(found, SessionsError) or not _is_readable(found):
-            return True
+            asked = (self.agent_name, self.since, self.until, self.created_since)
+            return not self.phases and all(value is None for value in asked)
         return (
             not (self.active_only and is_final(found["phase"]))
             and self.agent_name in (None, found["agent_name"])
             and (not self.phases or found["phase"] in self.phases)
-            and self._in_time(found)
+            and (self.created_since is None or parse_time(found["created_at"]) >= self.created_since)
         )
 
-    def _in_time(self, record: Record) -> bool:
-        if self.since is None and self.until is None:
+    def accepts_line(self, line: Line) -> bool:
+        """Whether the line of what ``accepts`` let through passes."""
+        active = line.get("last_activity", line.get("last_updated"))
+        if active is None or (self.since is None and self.until is None):
             return True
-        created = parse_time(record["created_at"])
-        return not ((self.since and created < self.since) or (self.until and created > self.until))
+        moment = parse_time(active)
+        return not ((self.since and moment < self.since) or (self.until and moment > self.until))
 
 
-def time_argument(value: datetime | str | None, name: str) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        if isinstance(value, datetime):
-            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-        return parse_time(value)
-    except (ValueError, OverflowError):
-        raise BadArgument(name, value, "a datetime, or a text like 2026-01-08T18:05:30Z") from None
+def _words(value: Iterable[str], name: str) -> Iterable[str]:
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):  # of a text each letter would be one
+        raise BadArgument(name, value, f"a list of {name}")
+    return value
 
 
-def list_sessions(
-    sessions: Reader, wanted: Filter, now: datetime, limits: Limits, limit: int | None = None
-) -> Iterator[Line]:
-    """The first ``limit`` summaries, the latest activity first.
+def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> Iterator[Line]:
+    """The summaries of the sessions that are ``wanted``, the latest activity first.
 
-    A session that cannot be read passes every filter and comes last, because its last activity is not known.
+    A session that cannot be read comes last, because its last activity is not known.
     """
     found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
     lines = lines_of((pair for pair in found if wanted.accepts(pair[1])), Above(sessions), now, limits)
-    if limit is None:
+    lines = filter(wanted.accepts_line, lines)
+    if wanted.limit is None:
         yield from sorted(lines, key=newest_first)
     else:
-        yield from heapq.nsmallest(limit, lines, key=newest_first)
+        yield from heapq.nsmallest(wanted.limit, lines, key=newest_first)
 
 
 def summarize(record: Record, decision: Decision) -> Summary:

@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     """How many lines a session stands below, and its line."""
 
 
-def session_tree(
-    sessions: Reader, wanted: Filter, now: datetime, limits: Limits, limit: int | None = None
-) -> list[TreeLine]:
+def session_tree(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> list[TreeLine]:
     """The lines that ``list_sessions`` has, each below its parent, and above them the parents that are not among them.
 
     A parent that is not among them has ``selected`` False. A session that does not stand below one that is among them,
     although its record names a parent, has a ``parent_status``: why.
     """
-    lines, above = list(list_sessions(sessions, wanted, now, limits, limit)), Above(sessions)
+    lines, above = list(list_sessions(sessions, wanted, now, limits)), Above(sessions)
     return arranged(lines, lambda agent_id: line_of(sessions, above, agent_id, now, limits))
 
 

@@ -86,10 +86,14 @@ WRONG = [
     ),
     (
         "list --since soon",
-        "--since 'soon' is not a time",
-        "use, for example, 2h or 3d (ago), 2026-01-08 or 2026-01-08T18:05",
+        "--since 'soon' is not valid",
+        "must be a time like 2h, yesterday, 2026-01-08 or 2026-01-08T18:05",
     ),
-    ("cleanup --hours soon", "--hours 'soon' is not a length of time", "use, for example, 24 (hours), 90m, 2h or 7d"),
+    (
+        "cleanup --hours soon",
+        "--hours 'soon' is not a length of time",
+        "use, for example, 90s, 5m, 2h or 7d, or a number of hours",
+    ),
     ("update a -m '{}'", "-m takes KEY=VALUE, not '{}'", "type --metadata '{}'"),
     ("update a -m plan", "-m takes KEY=VALUE, not 'plan'", "type, for example, -m task=T001"),
     # Arguments
@@ -200,7 +204,8 @@ def test_a_session_that_is_called_like_an_outcome_is_ended_by_its_name(gaia: Gai
 
 
 @pytest.mark.parametrize(
-    ("typed", "hours"), [("2h", 2), ("1d", 24), ("90m", 1.5), ("1w", 168), ("24", 24), ("0.5", 0.5), ("1.5h", 1.5)]
+    ("typed", "hours"),
+    [("2h", 2), ("2 hours", 2), ("1d", 24), ("90m", 1.5), ("1w", 168), ("24", 24), ("0.5", 0.5), ("1.5h", 1.5)],
 )
 def test_cleanup_takes_a_length_of_time_with_its_unit(gaia: Gaia, typed: str, hours: float) -> None:
     assert gaia("cleanup", "--hours", typed, "--json").json["hours"] == hours

@@ -110,6 +110,8 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("durability", 'durability = "fast"', "DURABILITY", "fast", "fast"),
     ("durability", 'durability = "full"', "DURABILITY", "full", "full"),
     ("lock_timeout", "lock_timeout = 0.25", "LOCK_TIMEOUT", "0.25", 0.25),
+    ("lock_timeout", 'lock_timeout = "500ms"', "LOCK_TIMEOUT", "500ms", 0.5),
+    ("idle_minutes", 'idle_minutes = "1.5 hours"', "IDLE_MINUTES", "90m", 90.0),
     ("lock_timeout", "lock_timeout = 0", "LOCK_TIMEOUT", "0", 0.0),
     ("lock_timeout", "lock_timeout = 0.0", "LOCK_TIMEOUT", "0.0", 0.0),
     ("hooks", "[hooks]\nenabled = false", "HOOKS", "off", False),
@@ -151,8 +153,8 @@ def test_there_is_a_value_above_for_every_option() -> None:
     assert {row[0] for row in VALUES} == set(NAMES)
 
 
-MINUTES = "must be a number of minutes above 0"
-SECONDS = "must be a number of seconds from 0"
+MINUTES = "must be a number of minutes above 0, or a text like 2h"
+SECONDS = "must be a number of seconds from 0, or a text like 500ms"
 COUNT = "must be a whole number above 0"
 SWITCH = "must be true or false"
 NOTE = 'must be "all", "resume" or "off"'

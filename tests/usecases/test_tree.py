@@ -34,7 +34,7 @@ def below(parent_id: str) -> dict[str, Any]:
 def shown(store: MemoryStore, limit: int | None = None, **wanted: Any) -> list[str]:
     """A line for each session: indented by its level, with whatever the tree says of it in brackets."""
     lines = []
-    for level, line in session_tree(store, Filter(**wanted), START, LIMITS, limit):
+    for level, line in session_tree(store, Filter(**wanted, limit=limit), START, LIMITS):
         said = [line["status"]] if "problem" in line else filter(None, [line.get("parent_status")])
         notes = [*said, *([] if line.get("selected", True) else ["not selected"])]
         lines.append("  " * level + line["agent_id"] + (f" ({', '.join(notes)})" if notes else ""))
@@ -123,7 +123,7 @@ def test_a_line_of_parents_may_be_as_long_as_it_likes(store: MemoryStore) -> Non
 
     levels = [level for level, _ in session_tree(store, Filter(), START, LIMITS)]
     assert levels == list(range(len(ids)))
-    only_last = session_tree(store, Filter(since=START), START, LIMITS, limit=1)
+    only_last = session_tree(store, Filter(since=START, limit=1), START, LIMITS)
     assert len(only_last) == 1 + int(only_last[-1][1]["agent_id"].removeprefix("s-"))
 
 

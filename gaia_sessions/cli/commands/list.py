@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
 @click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
 @click.option("--phase", "phases", metavar="PHASE", multiple=True, help="Only sessions in this phase; can be repeated.")
-@click.option("--since", type=TIME, help="Only sessions created at or after this time: 2h or 3d (ago), or a date.")
-@click.option("--until", type=TIME, help="Only sessions created at or before this time.")
+@click.option("--since", type=TIME, help="Only sessions active at or after this time: 2h (ago), yesterday, a date.")
+@click.option("--until", type=TIME, help="Only sessions last active at or before this time.")
+@click.option("--created-since", type=TIME, help="Only sessions created at or after this time.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N sessions.")
 @click.option("--tree", "as_tree", is_flag=True, help="Each session below its parent, the one that started it.")
 def command(call: Call, *, as_tree: bool, **wanted: Any) -> None:  # noqa: ANN401  # the arguments of Sessions.list

@@ -34,7 +34,7 @@ _STDIN = "-"
 )
 @ID
 @click.option("--recent", metavar="N", type=click.IntRange(min=0), help="Only the last N messages.")
-@click.option("--since", type=TIME, help="Only messages made at or after this time: 2h or 3d (ago), or a date.")
+@click.option("--since", type=TIME, help="Only messages made at or after this time: 2h (ago), yesterday, a date.")
 @click.option(
     "--append",
     "new",

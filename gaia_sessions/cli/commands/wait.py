@@ -9,6 +9,7 @@ import click
 from gaia_sessions.api import waiting
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.option_values import SECONDS
 from gaia_sessions.cli.render import session_reports
 from gaia_sessions.errors import Cancelled, SessionNotFound
 from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_TIMEOUT, EXIT_WORK_FAILED
@@ -36,12 +37,12 @@ _SEVERITY = [*_EXIT_CODES]
 
 
 @declare(
-    "wait agent-123 --timeout 0.5 || echo 'not in time'",
+    "wait agent-123 --timeout 500ms || echo 'not in time'",
     "wait agent-123 agent-124 --any --timeout 0.5 || echo 'not yet'",
 )
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--any/--all", "first", default=False, help="Wait for the first of them, or for all.  [default: --all]")
-@click.option("--timeout", metavar="SECONDS", type=float, help="Wait no longer than this.  [default: no limit]")
+@click.option("--timeout", type=SECONDS, help="Wait no longer: seconds, or 5m, 2h.  [default: no limit]")
 def command(call: Call, agent_ids: tuple[str, ...], *, first: bool, timeout: float | None) -> int:
     """Wait until the work of sessions has ended. A report on each is printed.
 

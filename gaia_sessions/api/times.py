@@ -1,0 +1,63 @@
+"""Times as people and programs write them. The one module to import dateutil."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from gaia_sessions.errors import BadArgument
+from gaia_sessions.session.clock import length_of_time
+
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+_AGE = re.compile(r"(\d[\d.]*\s*[a-z]+)(\s+ago)?", re.ASCII)
+_DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
+_WANTED = "a time like 2h, yesterday, 2026-01-08 or 2026-01-08T18:05"
+
+
+def moment_of(value: object, name: str, now: datetime) -> datetime:
+    """The UTC time that the argument ``name`` means. Raises ``BadArgument``.
+
+    A text is an age (``2h``, ``30 minutes ago``), a word, or a date with or without a time, local if it has no offset;
+    a day begins at its local midnight. A datetime without an offset is UTC.
+    """
+    try:
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        if isinstance(value, str):
+            return _read(value.strip(), now)
+    except (ValueError, OverflowError):
+        pass
+    raise BadArgument(name, value, _WANTED)
+
+
+def _read(text: str, now: datetime) -> datetime:
+    word = text.casefold()
+    if word == "now":
+        return now
+    today = now.astimezone().replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0)
+    if word in _DAYS_AGO:
+        return _from_local(today - timedelta(days=_DAYS_AGO[word]))
+    age = _AGE.fullmatch(word)
+    if age:
+        return now - timedelta(seconds=length_of_time(age[1], "s"))
+    if not _DATE_START.match(text):  # dateutil accepts almost any text
+        raise ValueError(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        from dateutil import parser
+
+        moment = parser.parse(text, default=today, tzinfos=_offset)
+    return moment.astimezone(UTC) if moment.tzinfo else _from_local(moment)
+
+
+def _from_local(moment: datetime) -> datetime:
+    """As ``timestamp`` has it: what clocks skipped is as far behind the change, of what was twice it is the first."""
+    return datetime.fromtimestamp(moment.timestamp(), UTC)
+
+
+def _offset(name: str | None, seconds: int | None) -> int | None:
+    """The offset as dateutil read it; it takes the name of a zone that it does not know for none at all."""
+    if name and seconds is None:
+        raise ValueError(name)
+    return seconds

@@ -1,0 +1,131 @@
+"""Times as people write them: which forms mean which moment, in whatever zone, on the days when clocks change too."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.api.times import moment_of
+from gaia_sessions.errors import BadArgument
+from gaia_sessions.session.clock import length_of_time, parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The zone of the machine, as a parameter; UTC unless one is given."""
+    monkeypatch.setenv("TZ", getattr(request, "param", "UTC"))
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def read(value: object, now: datetime = NOW) -> str:
+    return moment_of(value, "since", now).isoformat().removesuffix("+00:00")
+
+
+AGES = [
+    *[("2h", 7200), ("2H", 7200), ("90m", 5400), ("1.5h", 5400), ("3d", 259_200), ("1w", 604_800), ("60s", 60)],
+    *[("2 hours ago", 7200), ("2 hours", 7200), ("2h ago", 7200), ("1 hour ago", 3600), ("30 minutes ago", 1800)],
+    *[("30 min ago", 1800), ("  1 Day  Ago ", 86_400), ("2weeks", 1_209_600), ("0s", 0), ("500ms", 0.5), ("5 secs", 5)],
+]
+
+
+@pytest.mark.parametrize(("text", "seconds"), AGES)
+def test_an_age_counts_back_from_now(text: str, seconds: float) -> None:
+    assert moment_of(text, "since", NOW) == NOW - timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin"], indirect=True)
+def test_a_text_without_an_offset_is_local_and_a_datetime_without_one_is_utc() -> None:
+    assert read("now") == "2026-01-08T18:05:30"
+    assert read("today") == read("2026-01-08") == read("20260108") == "2026-01-07T23:00:00"
+    assert read("Yesterday") == read("2026-01-07") == "2026-01-06T23:00:00"
+    assert read("2026-01-08T18:05") == read("2026-01-08 18:05") == read("18:05") == "2026-01-08T17:05:00"
+    assert read("2026-07-08 18:05") == read("2026-07-08 6:05pm") == "2026-07-08T16:05:00"
+    for text in ("2026-01-08T18:05Z", "2026-01-08 19:05+01:00", "2026-01-08 18:05 UTC", "2026-01-08T13:05:00-05:00"):
+        assert read(text) == "2026-01-08T18:05:00"
+    assert read(datetime(2026, 1, 8, 18, 5)) == "2026-01-08T18:05:00"  # noqa: DTZ001  # the very thing
+    assert read(datetime(2026, 1, 8, 18, 5, tzinfo=timezone(timedelta(hours=5)))) == "2026-01-08T13:05:00"
+
+
+CHANGES = [
+    # The night from Saturday 2026-03-28: at 2 it is 3, so Sunday had 23 hours.
+    ("Europe/Berlin", "2026-03-30T10:00:00", "yesterday", "2026-03-28T23:00:00"),
+    ("Europe/Berlin", "2026-03-30T10:00:00", "today", "2026-03-29T22:00:00"),
+    ("Europe/Berlin", "2026-03-29T02:30:00", "2h", "2026-03-29T00:30:00"),
+    ("Europe/Berlin", "2026-03-29T02:30:00", "1d", "2026-03-28T02:30:00"),
+    ("Europe/Berlin", "2026-03-30T10:00:00", "2026-03-29T02:30", "2026-03-29T01:30:00"),  # it never was half past two
+    # Sunday 2026-10-25: at 3 it is 2 again, so it had 25 hours, and half past two was twice.
+    ("Europe/Berlin", "2026-10-26T10:00:00", "yesterday", "2026-10-24T22:00:00"),
+    ("Europe/Berlin", "2026-10-26T10:00:00", "today", "2026-10-25T23:00:00"),
+    ("Europe/Berlin", "2026-10-26T10:00:00", "2026-10-25T02:30", "2026-10-25T00:30:00"),
+    # Clocks that change at midnight: the day began at 1, or twice.
+    ("America/Santiago", "2026-09-06T12:00:00", "today", "2026-09-06T04:00:00"),
+    ("America/Havana", "2026-11-01T12:00:00", "today", "2026-11-01T04:00:00"),
+    # Local midnight is what counts, just before and just after it.
+    ("Asia/Kolkata", "2026-01-08T18:29:59", "yesterday", "2026-01-06T18:30:00"),
+    ("Asia/Kolkata", "2026-01-08T18:30:00", "yesterday", "2026-01-07T18:30:00"),
+    ("America/Los_Angeles", "2026-01-01T07:00:00", "yesterday", "2025-12-30T08:00:00"),
+]
+
+
+@pytest.mark.parametrize(("zone", "now", "text", "expected"), CHANGES, indirect=["zone"])
+@pytest.mark.usefixtures("zone")
+def test_days_begin_at_local_midnight_and_lengths_are_real_time_when_clocks_change(
+    now: str, text: str, expected: str
+) -> None:
+    assert read(text, parse_time(now)) == expected
+
+
+NO_TIMES = [
+    *["soon", "", "h", "2 x", "-2h", "2h30", "5", "1.2.3h", "ago", "2 hours later", "tomorrow", "99999999999w"],
+    *["2026-13-01", "2026-02-30", "2026-01-08 25:00", "2026-01-08 18:05 XYZ", "0001-01-01T00:00+14:00", "08/01/2026"],
+    *[1.5, True, [], ["2h"], b"2h", datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))],
+]
+
+
+@pytest.mark.parametrize("value", NO_TIMES, ids=repr)
+def test_what_is_no_time_is_refused_when_it_is_asked_for(value: Any, root: str) -> None:
+    gaia_sessions.create_session(agent_id="agent-1", root=root)
+    sessions = gaia_sessions.Sessions(root)
+    for name, ask in [
+        ("since", lambda: gaia_sessions.list_sessions(since=value, root=root)),
+        ("until", lambda: sessions.list(until=value)),
+        ("created_since", lambda: sessions.tree(created_since=value)),
+        ("since", lambda: sessions.messages("agent-1", since=value)),
+    ]:
+        with pytest.raises(BadArgument, match=f"^{name} .+ is not valid") as refused:
+            ask()  # type: ignore[no-untyped-call]  # a lambda has no types
+        assert refused.value.hint == "must be a time like 2h, yesterday, 2026-01-08 or 2026-01-08T18:05"
+
+
+def test_a_program_may_write_a_time_as_on_the_command_line(root: str) -> None:
+    gaia_sessions.create_session(agent_id="agent-1", root=root)
+    for since in ("2h", "yesterday", "today", "2 hours ago", "2026-01-08", datetime(2026, 1, 8)):  # noqa: DTZ001  # allowed
+        assert [line["agent_id"] for line in gaia_sessions.list_sessions(since=since, root=root)] == ["agent-1"]
+        assert list(gaia_sessions.list_sessions(until=since, root=root)) == []
+    assert len(list(gaia_sessions.list_sessions(until="now", created_since="2h", root=root))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "number"),
+    [("2h", "h", 2), ("90m", "h", 1.5), ("24", "h", 24), ("5m", "s", 300), ("500ms", "s", 0.5), ("2 days", "m", 2880)],
+)
+def test_a_length_of_time_is_a_number_of_the_unit_that_is_wanted(text: str, unit: str, number: float) -> None:
+    assert length_of_time(text, unit) == number
+
+
+@pytest.mark.parametrize("text", ["", "h", "2x", "2 hours ago", "1h30m", "s", "--5m", "2,5h"])
+def test_what_is_no_length_of_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="could not convert"):
+        length_of_time(text, "s")
