@@ -98,6 +98,7 @@ OPTIONS = {
     "--tail": ("--recent",),
     "--after": ("--since",),
     "--before": ("--until",),
+    **dict.fromkeys(["--search", "--filter", "--query"], ("--grep",)),
     **dict.fromkeys(["--age", "--older-than"], ("--hours",)),
     "--silent": ("--quiet",),
     **dict.fromkeys(["--check", "--preview"], ("--dry-run",)),

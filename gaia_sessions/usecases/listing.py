@@ -13,6 +13,7 @@ from itertools import islice
 from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
@@ -94,13 +95,17 @@ if TYPE_CHECKING:
     class Wanted(TypedDict, total=False):
         """Which sessions are listed: those that meet all that is asked.
 
-        active_only: not final. agent_name: of this kind of agent. phases: in one of these. since, until: last active in
-        that time, both included. created_since: created at that time or later. limit: at most so many, the latest.
+        active_only: not final. agent_name: of this kind of agent. phases: in one of these. parent_id: right below that
+        session. grep: with this text in the purpose or the name of the agent, in capitals or not. since, until: last
+        active in that time, both included. created_since: created at that time or later. limit: at most so many, the
+        latest.
         """
 
         active_only: bool
         agent_name: str | None
         phases: Iterable[str]
+        parent_id: str | None
+        grep: str | None
         since: datetime | str | None
         until: datetime | str | None
         created_since: datetime | str | None
@@ -118,31 +123,35 @@ TIMES: Final = ("since", "until", "created_since")
 class Filter:
     """What is asked for by ``Wanted``, in which every text that is a time has been read; by default all sessions.
 
-    Raises ``UnknownPhase``, ``BadArgument``.
+    Raises ``UnknownPhase``, ``BadArgument``, ``InvalidId``.
     """
 
-    __slots__ = ("active_only", "agent_name", "created_since", "limit", "phases", "since", "until")
-
-    def __init__(
+    def __init__(  # noqa: PLR0913  # those of ``Wanted``
         self,
         *,
         active_only: bool = False,
         agent_name: str | None = None,
         phases: Iterable[str] = (),
+        parent_id: str | None = None,
+        grep: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         created_since: datetime | None = None,
         limit: int | None = None,
     ) -> None:
         self.active_only = active_only
-        self.agent_name = agent_name
+        self.agent_name = _text(agent_name, "agent_name")
         self.phases = frozenset(map(check_phase, _words(phases, "phases")))
+        self.parent_id = None if parent_id is None else check_agent_id(parent_id)
+        self.grep = (_text(grep, "grep") or "").casefold()
         self.since = since
         self.until = until
         self.created_since = created_since
         if limit is not None and (not is_integer(limit) or limit < 0):
             raise BadArgument("limit", limit, "a whole number from 0")
         self.limit = limit
+        asked = (agent_name, parent_id, grep, since, until, created_since)
+        self.is_broad = not self.phases and all(value is None for value in asked)
 
     def accepts(self, found: RecordOrError) -> bool:
         """Whether what was read may pass: the record, before its line is made.
@@ -150,12 +159,13 @@ class Filter:
         What cannot be read is not known to have ended, and meets no other condition.
         """
         if isinstance(found, SessionsError) or not _is_readable(found):
-            asked = (self.agent_name, self.since, self.until, self.created_since)
-            return not self.phases and all(value is None for value in asked)
+            return self.is_broad
         return (
             not (self.active_only and is_final(found["phase"]))
             and self.agent_name in (None, found["agent_name"])
             and (not self.phases or found["phase"] in self.phases)
+            and self.parent_id in (None, found.get("parent_id"))
+            and any(self.grep in found[key].casefold() for key in ("purpose", "agent_name"))
             and (self.created_since is None or parse_time(found["created_at"]) >= self.created_since)
         )
 
@@ -174,12 +184,23 @@ def _words(value: Iterable[str], name: str) -> Iterable[str]:
     return value
 
 
+def _text(value: str | None, name: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise BadArgument(name, value, "a text")
+    return value
+
+
 def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> Iterator[Line]:
     """The summaries of the sessions that are ``wanted``, the latest activity first.
 
     A session that cannot be read comes last, because its last activity is not known.
     """
-    found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
+    found: Iterable[tuple[str, RecordOrError]]
+    if wanted.parent_id is None:
+        found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
+    else:
+        children = sessions.children([wanted.parent_id], open_only=wanted.active_only)
+        found = ((record["agent_id"], record) for record in children)
     lines = lines_of((pair for pair in found if wanted.accepts(pair[1])), Above(sessions), now, limits)
     lines = filter(wanted.accepts_line, lines)
     if wanted.limit is None:

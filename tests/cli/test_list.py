@@ -255,6 +255,63 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["--grep", "BILLING"], ["billing", "b-2"]),
+        (["--grep", "straße"], ["b-2"]),
+        (["--grep", "(dead"], []),
+        (["--grep", ""], ["b-1", "billing", "b-2"]),
+        (["--parent", "billing"], ["b-1", "b-2"]),
+        (["--parent", "bill"], ["b-1", "b-2"]),
+        (["--parent", "billing", "--active-only"], ["b-1"]),
+        (["--parent", "billing", "--grep", "billing"], ["b-2"]),
+        (["--parent", "billing", "--grep", "billing", "--active-only"], []),
+        (["--parent", "b-1"], []),
+        (["--parent", "gone"], ["orphan"]),
+    ],
+)
+def test_text_and_parent_narrow_it_and_all_that_is_asked_must_hold(
+    gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str], found: list[str]
+) -> None:
+    minute = timedelta(minutes=1)
+    put("b-1", idle=minute, parent_id="billing", purpose="find dead code")
+    put("billing", idle=2 * minute, agent_name="Billing-auditor")
+    put("b-2", idle=3 * minute, parent_id="billing", purpose="billing of the Hauptstrasse", phase="completed")
+    if "gone" in words:
+        put("orphan", parent_id="gone")
+    spoil("torn")
+    assert ids(gaia("list", "--json", *words)) == found
+    assert sorted(ids(gaia("list", "--json", "--tree", *words))) == sorted(found)
+    assert gaia("list", "-q", *words).all == (0, "".join(f"{name}\n" for name in found), "")
+
+
+def test_a_parent_that_is_no_session_and_has_no_children_is_missing(gaia: Gaia, put: Gaia) -> None:
+    put("billing-1")
+    ended = gaia("list", "--parent", "biling-1")
+    assert (ended.code, ended.out, b"the closest ID is 'billing-1'" in ended.err) == (3, b"", True)
+    assert (gaia("list", "-q", "--parent", "nobody").code, gaia("list", "--parent", "a/b").code) == (3, 7)
+
+
+@pytest.mark.usefixtures("family")
+def test_ids_alone_are_whole_one_in_a_line_and_only_those_that_were_asked_for(gaia: Gaia) -> None:
+    everybody = ["nested", "flow-1", "flow-2", "flow", "orphan", "single", "torn"]
+    assert gaia("list", "-q").out.decode().splitlines() == everybody
+    assert gaia("list", "--quiet", "--json").json == everybody
+    assert gaia("list", "-q", "--tree", "--grep", "test", "--active-only").out.decode().splitlines() == [
+        *("flow-2", "nested", "orphan", "single")  # flow is above them, and was not asked for
+    ]
+    assert gaia("list", "-q", "--grep", "nowhere").all == (0, "", "")
+    assert gaia("list", "-q", "--json", "--grep", "nowhere").json == []
+
+
+def test_ids_alone_are_whole_on_a_terminal_too(terminal: Gaia, put: Gaia) -> None:
+    for name in ("agent-20260108-180530-abc12345", "a" * 128):
+        put(name, idle=timedelta(minutes=len(name)))
+    shown = terminal("list", "-q", columns=60).out.decode()
+    assert shown == f"agent-20260108-180530-abc12345\n{'a' * 128}\n"
+
+
 # On a terminal
 
 

@@ -150,6 +150,14 @@ def test_a_limit_that_is_no_number_of_sessions_is_refused_when_the_list_is_asked
         )
 
 
+@pytest.mark.parametrize("name", ["agent_name", "grep"])
+@pytest.mark.parametrize("value", [5, ["x"], b"x"], ids=repr)
+def test_what_is_no_text_is_refused_where_one_is_wanted(name: str, value: Any, root: str) -> None:
+    with pytest.raises(BadArgument, match=f"^{name} .* is not valid") as refused:
+        gaia_sessions.list_sessions(**{name: value}, root=root)
+    assert refused.value.hint == "must be a text"
+
+
 def test_the_events_of_a_missing_session_are_refused_when_they_are_asked_for(root: str) -> None:
     gaia_sessions.create_session(agent_id="agent-1", root=root)
     with pytest.raises(SessionNotFound):
