@@ -40,7 +40,7 @@ def create_session(  # noqa: PLR0913  # those of the method
     )
 
 
-def update_state(  # noqa: PLR0913  # those of the method
+def update_state(
     agent_id: str,
     phase: str | None = None,
     metadata: Mapping[str, object] | None = None,
@@ -48,13 +48,10 @@ def update_state(  # noqa: PLR0913  # those of the method
     *,
     resume_ready: bool | None = None,
     if_revision: int | None = None,
-    denial: str | None = None,
     root: str | None = None,
 ) -> Record:
     """Changes a session and returns the new record: see ``Sessions.update``."""
-    return Sessions(root).update(
-        agent_id, phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial
-    )
+    return Sessions(root).update(agent_id, phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
 
 
 def should_resume(agent_id: str, *, root: str | None = None) -> bool:

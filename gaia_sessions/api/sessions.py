@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
-    from gaia_sessions.session.requests import Ending, Update
+    from gaia_sessions.session.requests import Answer, Ending, Update
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message, NewMessage
@@ -146,23 +146,40 @@ class Sessions:
         *,
         resume_ready: bool | None = None,
         if_revision: int | None = None,
-        denial: str | None = None,
     ) -> Record:
         """Changes a session and returns the new record.
 
         ``phase`` is one of [the nine](policy.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
         and adds one to the error count. Repeating the current phase only records activity; a final phase ends the
-        session. With ``if_revision``, nothing is written unless the record is at that revision. ``denial`` is the
-        reason why the request of a session in ``approval`` was refused; it is kept until the phase changes or the work
-        is delegated again, and is shown to whoever resumes it.
+        session. With ``if_revision``, nothing is written unless the record is at that revision.
 
-        Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``NothingToDeny``,
-        ``RevisionChanged``, ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
+        Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``RevisionChanged``,
+        ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
         """
         from gaia_sessions.session.requests import Update
 
-        request = Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
+        request = Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
         return self.updated(agent_id, request).record
+
+    def approve(self, agent_id: str, note: str | None = None, *, if_revision: int | None = None) -> Record:
+        """[Approves](policy.md#approvals-and-denials) what a session in ``approval`` waits for, and returns the record.
+
+        Idle time counts from then on; the phase stays, and nothing is resumed. Whoever resumes the work is told, with
+        the ``note``. It takes the place of an earlier approval or denial. Raises ``NothingToAnswer``, ``SessionFinal``,
+        ``Cancelled``, ``RevisionChanged``, ``InvalidInput``.
+        """
+        from gaia_sessions.session import requests, updates
+
+        return self.answered(agent_id, requests.Answer(updates.with_approval, note, if_revision)).record
+
+    def deny(self, agent_id: str, reason: str | None = None, *, if_revision: int | None = None) -> Record:
+        """Denies what a session in ``approval`` waits for; everything else is as with ``approve``.
+
+        Whoever resumes the work is told to find another way.
+        """
+        from gaia_sessions.session import requests, updates
+
+        return self.answered(agent_id, requests.Answer(updates.with_denial, reason, if_revision)).record
 
     def finalize(self, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
         """Ends a session as ``completed``, ``failed`` or ``abandoned`` and returns the record.
@@ -539,6 +556,12 @@ class Sessions:
         from gaia_sessions.usecases import sessions
 
         return self._write(sessions.update, agent_id, request)
+
+    def answered(self, agent_id: str, answer: Answer) -> Written:
+        """For commands: what ``approve`` or ``deny`` did."""
+        from gaia_sessions.usecases import sessions
+
+        return self._write(sessions.answer, agent_id, answer)
 
     def finalized(self, agent_id: str, ending: Ending) -> Written:
         """For commands: what ``finalize`` did; nothing if the session had already ended with this outcome."""

@@ -39,6 +39,8 @@ _LOCK_TIMEOUT = click.option(
 ID = click.argument("agent_id", metavar="ID")
 """For every command about one session; the command then asks ``Call.session_id`` which session that is."""
 
+IF_REVISION = click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
+
 
 class Call:
     """One call of a command: which sessions it works on, and whether the result is for a person or a program."""

@@ -20,6 +20,8 @@ COMMANDS = {
     "list": "List sessions, the most recently active first.",
     "tree": "Show sessions below their parents.",
     "revive": "Print the commands that continue what was stopped.",
+    "approve": "Approve what a session in phase approval is waiting for.",
+    "deny": "Deny what a session in phase approval is waiting for.",
     "finalize": "End a session as completed, failed or abandoned.",
     "cancel": "Cancel a session with everything below it.",
     "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",

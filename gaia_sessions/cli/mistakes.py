@@ -25,7 +25,6 @@ _CUTOFF = 0.8
 
 _RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
 _REVIVE = "revive prints the commands that continue what was stopped from outside"
-_APPROVE = "to approve is to resume: delegate with [gaia-sessions: resume ID]"
 _START = "this program starts no agent, its host does; create makes a session"
 _STOP = "this program stops no agent, its host does; cancel ID marks its session"
 _PAUSE = "an agent pauses by its last line: [gaia-sessions: approval] why"
@@ -42,7 +41,8 @@ COMMANDS = {
     **dict.fromkeys(["view", "info", "describe", "inspect", "status"], "show ID"),
     **dict.fromkeys(["cat", "read", "print", "dump"], "get ID"),
     **dict.fromkeys(["set", "touch", "heartbeat"], "update ID"),
-    **dict.fromkeys(["deny", "reject", "refuse"], "update ID --deny TEXT"),
+    **dict.fromkeys(["reject", "refuse", "disapprove"], "deny ID --reason TEXT"),
+    **dict.fromkeys(["accept", "allow", "permit"], "approve ID"),
     **dict.fromkeys(["complete", "finish", "done", "succeed"], "finalize ID completed"),
     "fail": "finalize ID failed",
     "abandon": "finalize ID abandoned",
@@ -70,7 +70,6 @@ COMMANDS = {
 NO_COMMAND = {
     **dict.fromkeys(["resume", "unpause", "continue", "restart", "retry"], _RESUME),
     **dict.fromkeys(["recover", "wake"], _REVIVE),
-    **dict.fromkeys(["approve", "accept"], _APPROVE),
     **dict.fromkeys(["start", "run", "spawn"], _START),
     **dict.fromkeys(["stop", "kill", "abort", "terminate"], _STOP),
     **dict.fromkeys(["pause", "suspend"], _PAUSE),

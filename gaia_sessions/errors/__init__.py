@@ -18,7 +18,7 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── SessionFinal
     │   ├── IllegalMove
     │   ├── ResumeNotAllowed
-    │   ├── NothingToDeny
+    │   ├── NothingToAnswer
     │   ├── NoSuchTodo
     │   ├── RevisionChanged
     │   ├── NewerSchema
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .conflicts import IllegalMove as IllegalMove
     from .conflicts import NewerSchema as NewerSchema
     from .conflicts import NoSuchTodo as NoSuchTodo
-    from .conflicts import NothingToDeny as NothingToDeny
+    from .conflicts import NothingToAnswer as NothingToAnswer
     from .conflicts import ResumeNotAllowed as ResumeNotAllowed
     from .conflicts import RevisionChanged as RevisionChanged
     from .conflicts import SessionExists as SessionExists

@@ -63,15 +63,17 @@ class ResumeNotAllowed(Conflict):
         )
 
 
-class NothingToDeny(Conflict):
-    code = "nothing_to_deny"
+class NothingToAnswer(Conflict):
+    """The session does not wait for an approval; ``problem`` says what it does."""
 
-    def __init__(self, agent_id: str, phase: str) -> None:
+    code = "nothing_to_answer"
+
+    def __init__(self, agent_id: str, problem: str) -> None:
         self.agent_id = agent_id
-        self.phase = phase
+        self.problem = problem
         super().__init__(
-            f"session {agent_id!r} is not waiting for an approval: it is {phase}",
-            "only a session in phase approval can be denied",
+            f"session {agent_id!r} is not waiting for an approval: {problem}",
+            "`gaia-sessions pending` shows what waits, and how it is answered",
         )
 
 

@@ -152,14 +152,14 @@ def _refusal(agent_id: str | None, reason: str) -> Answer:
 
 
 def _resume_metadata(record: Record) -> Answer:
-    denial = {"denial": record["denial"]} if "denial" in record else {}
+    answers: Answer = {"approval": record.get("approval"), "denial": record.get("denial")}
     return {
         "previous_phase": record["phase"],
         "created_at": record["created_at"],
         "last_updated": record["last_updated"],
         "history": record["history"],
         "session_metadata": record["metadata"],
-        **denial,
+        **{key: answer for key, answer in answers.items() if answer},
     }
 
 

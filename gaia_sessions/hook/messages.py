@@ -14,6 +14,7 @@ from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, NOTE, read_
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import MARKER_OPENING, resume_line
+from gaia_sessions.session.record import answer_of
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible, visible_line
 
@@ -33,6 +34,7 @@ UPDATE = "update"
 
 _LINE_PLACEMENT = "in the prompt, once, on its own line, not quoted and not in a code block:"
 _LONGEST_METADATA = 1500
+_LONGEST_ANSWER = 2000
 _SHOWN_TRANSITIONS = 10
 _WHY_NOT_RESUMED = {
     "phase_not_resumable": "it has ended, or stopped in a phase that cannot be resumed",
@@ -43,9 +45,10 @@ _WHY_NOT_RESUMED = {
 }
 
 _RESUMED_HEADING = "You go on with work that an earlier run began and that paused."
-_DENIED_NOTICE = (
-    " What it asked an approval for was denied, for the reason below: do not do that; find another way, or end."
-)
+_NOTICES = {
+    "approved": " What it asked an approval for was approved, see below: carry it out.",
+    "denied": " What it asked an approval for was denied, see below: do not do that; find another way, or end.",
+}
 
 
 def briefing(record: Record, reason: str | None) -> str:
@@ -126,8 +129,17 @@ def _agent_of(record: Record) -> str:
 
 def _session_summary(record: Record, until: str) -> str:
     what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
-    denied = f", denied: {visible_line(record['denial']['message'], 80)}" if "denial" in record else ""
-    return f"{what} ({record['phase']}{denied}, until {_in_minutes(until)})"
+    answer = "".join(f", {text}" for text in _answer(record, 80))
+    return f"{what} ({record['phase']}{answer}, until {_in_minutes(until)})"
+
+
+def _answer(record: Record, longest: int) -> list[str]:
+    """What was answered to what it waits for, in at most ``longest`` characters; nothing if nobody answered."""
+    found = answer_of(record)
+    if found is None:
+        return []
+    word, answer = found
+    return [f"{word}: {visible_line(answer['message'], longest)}" if answer["message"] else word]
 
 
 def _in_minutes(timestamp: str) -> str:
@@ -136,7 +148,8 @@ def _in_minutes(timestamp: str) -> str:
 
 def _heading(record: Record, reason: str | None) -> str:
     if reason is None:
-        return _RESUMED_HEADING + (_DENIED_NOTICE if "denial" in record else "")
+        answer = answer_of(record)
+        return _RESUMED_HEADING + (_NOTICES[answer[0]] if answer else "")
     why = _WHY_NOT_RESUMED.get(reason, "it is over")
     return f"This is new work that continues an earlier session, which could not be resumed: {why}."
 
@@ -156,8 +169,7 @@ def _facts(record: Record) -> list[str]:
         facts.append(f"why it stopped: {visible_line(why)}")
     if _was_begun(record):
         facts.append("it was interrupted while it carried out its plan: look first at what has been done already")
-    if "denial" in record:
-        facts.append(f"denied: {visible_line(record['denial']['message'])}")
+    facts += _answer(record, _LONGEST_ANSWER)
     if record["last_error"]:
         facts.append(f"errors: {record['error_count']}, the last: {visible_line(record['last_error']['message'])}")
     if record["metadata"]:

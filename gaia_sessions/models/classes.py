@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Compaction", "Denial", "End", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "Compaction", "End", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -29,10 +29,10 @@ class LastError(StrictModel, frozen=True):
     timestamp: Time
 
 
-class Denial(StrictModel, frozen=True):
-    """The approval was denied, and why; removed with the next change of the phase, or when it is requested again."""
+class Answer(StrictModel, frozen=True):
+    """The answer to what the work waits for; removed with the next change of the phase, or when it asks again."""
 
-    message: str
+    message: str = Field(description="What was said with it; empty for nothing.")
     timestamp: Time
 
 
@@ -155,7 +155,8 @@ class Session(SessionModel, frozen=True):
     parent_id: str | None = Field(default=None, description="The session below which this one was created, or whose agent or workflow started this one's. Once set it never changes, and nothing else says who is above whom. For a host's agents only where the host tells; its main agent has no session, unless its environment names one: see Hooks.")
     max_depth: Count | None = Field(default=None, description="The greatest depth that a session below this one may be created with.")
     max_tokens: Count | None = Field(default=None, description="How many tokens the work may use: the budget, where it was created with one of its own.")
-    denial: Denial | None = Field(default=None, description="What it waited for was denied, and why.")
+    approval: Answer | None = Field(default=None, description="What it waits for was approved.")
+    denial: Answer | None = Field(default=None, description="What it waits for was denied.")
     runs: list[Run] | None = Field(default=None, description="The newest 50, and earlier ones that have no end.")
     runs_dropped: Count | None = Field(default=None, description="How many other runs there were.")
     paused_until: Time | None = Field(default=None, description="When the limit is reset that interrupted the work.")

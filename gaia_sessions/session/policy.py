@@ -7,7 +7,8 @@ the time of the agent's transcript are arguments.
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_between
-from .phases import RESUMABLE, is_final, is_resumable
+from .phases import RESUMABLE, is_final, is_resumable, waits_for_approval
+from .record import answer_of
 from .runs import is_claimed, is_live
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict
 
     from .cancellation import Cancellation
-    from .schema import Denial, Record
+    from .schema import Answer, Record
 
     CheckValues = tuple[bool, object, object]
     PolicyCheck = Callable[["ResumeCase"], CheckValues]
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
         advice: str
         last_activity: NotRequired[str]
         cancellation: NotRequired[Cancellation]
-        denial: NotRequired[Denial]
+        approval: NotRequired[Answer]
+        denial: NotRequired[Answer]
         paused_until: NotRequired[str]
 
     class ResumeSummary(TypedDict):
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
 RESUMABLE_REASON = "session_resumable"
 CANCELLED_REASON = "cancelled"
+_EXPIRED_REASON = "expired"
 _LIVE_RUN_CHECK = "no_live_run"
 
 
@@ -129,7 +132,8 @@ def decide(
     idle_since = _resting_since(record, active)
     case = ResumeCase(record, now, limits, dead_runs, cancellation, updated, idle_since)
     results = _check_results(case, None)
-    reason = next((reason for reason, result in results if not result["ok"]), RESUMABLE_REASON)
+    failing = [reason for reason, result in results if not result["ok"]]
+    reason = failing[0] if failing else RESUMABLE_REASON
     decision: Decision = {
         "should_resume": reason == RESUMABLE_REASON,
         "reason": reason,
@@ -138,7 +142,7 @@ def decide(
         "idle_seconds": seconds_between(idle_since, now),
         "until": format_time(idle_since + limits.idle) if reason == RESUMABLE_REASON else None,
         "checks": [result for _, result in results],
-        "advice": _advice(reason, agent_id, record),
+        "advice": _advice(failing or [reason], agent_id, record),
     }
     if active > updated:
         decision["last_activity"] = format_time(active)
@@ -164,8 +168,9 @@ def _with_hindrances(decision: Decision, case: ResumeCase) -> Decision:
     record, now = case.record, case.now
     if case.cancellation is not None:
         decision = {**decision, "cancellation": case.cancellation}
-    if "denial" in record:
-        decision = {**decision, "denial": record["denial"]}
+    if answered := answer_of(record):
+        word, answer = answered
+        decision = {**decision, "approval": answer} if word == "approved" else {**decision, "denial": answer}
     return {**decision, "paused_until": record["paused_until"]} if is_waiting_for_limit(record, now) else decision
 
 
@@ -188,11 +193,16 @@ def is_waiting_for_limit(record: Record, now: datetime) -> bool:
     return "paused_until" in record and now < parse_time(record["paused_until"])
 
 
-def _advice(reason: str, agent_id: str, record: Record) -> str:
+def _advice(reasons: list[str], agent_id: str, record: Record) -> str:
+    reason = reasons[0]
     if is_final(record["phase"]) and reason != CANCELLED_REASON:
         return ADVICE_WHEN_FINAL
-    if "denial" in record and reason == RESUMABLE_REASON:
-        return f"go on another way: what it waited for was denied: {record['denial']['message']}"
+    if reasons == [_EXPIRED_REASON] and waits_for_approval(record["phase"]):
+        return ADVICE_WHEN_ASKED.replace("{id}", agent_id)
+    answer = answer_of(record)
+    if reason == RESUMABLE_REASON and answer is not None:
+        word, said = answer
+        return ADVICE_WHEN_ANSWERED[word] + (f": {said['message']}" if said["message"] else "")
     return ADVICE[reason].replace("{id}", agent_id)
 
 
@@ -284,7 +294,7 @@ _CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
     ("not_ready", "resume_ready", _check_resume_ready),
     ("clock_skew", "clock", _check_clock),
     ("waiting_for_limit", "limit_reset", _check_reset),
-    ("expired", "idle_seconds", _check_idle),
+    (_EXPIRED_REASON, "idle_seconds", _check_idle),
     ("too_many_errors", "error_count", _check_errors),
 )
 
@@ -299,10 +309,19 @@ ADVICE = {
     "not_ready": "start new work, or allow resuming again: gaia-sessions update {id} --resume-ready",
     "clock_skew": "once the clock is right, an update sets the last activity: gaia-sessions update {id}",
     "waiting_for_limit": "wait until the limit is reset; if it is by now: gaia-sessions update {id} --resume-ready",
-    "expired": "start new work: this one has been idle for too long",
+    _EXPIRED_REASON: "start new work: this one has been idle for too long",
     "too_many_errors": "look at last_error and start new work: this one keeps failing",
 }
 """What to do for each reason, in the order of the policy; ``{id}`` stands for the session's id."""
+
+ADVICE_WHEN_ASKED = "answer it, then it may be resumed: gaia-sessions approve {id} (or deny {id})"
+"""What to do if the work has waited too long for an approval; ``{id}`` as above."""
+
+ADVICE_WHEN_ANSWERED = {
+    "approved": "resume it: what it waits for was approved",
+    "denied": "go on another way: what it waited for was denied",
+}
+"""What to do if the work may be resumed and what it waited for was answered."""
 
 ADVICE_WHEN_FINAL = "start new work: this session has ended"
 """What to do if the phase is final."""

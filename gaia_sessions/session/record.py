@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .schema import Record
+    from .schema import Answer, Record
 
 SCHEMA = 1
 
@@ -117,3 +117,11 @@ def is_child(record: Record, parent_ids: Collection[str], *, open_only: bool) ->
 def is_open(record: Record) -> bool:
     """Whether the work is not final; a record of a newer schema counts as open, because its phase may be unknown."""
     return has_newer_schema(record) or not is_final(record["phase"])
+
+
+def answer_of(record: Record) -> tuple[str, Answer] | None:
+    """``approved`` or ``denied``, and what was said with it; None if nobody has answered what the work waits for."""
+    for word, answer in (("approved", record.get("approval")), ("denied", record.get("denial"))):
+        if answer:
+            return word, answer
+    return None

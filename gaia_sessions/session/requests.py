@@ -6,7 +6,7 @@ use these rules. Pure: ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput
+from gaia_sessions.errors import InvalidInput, NothingToAnswer
 from gaia_sessions.jsonio import strict
 
 from . import updates
@@ -16,10 +16,11 @@ from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
 from .record import new_record
 from .retention import RESERVED_BYTES
-from .runs import with_stated_phase
+from .runs import is_claimed, is_live, with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
@@ -71,7 +72,7 @@ class Update:
     reserved: how many bytes the write must leave free; none if it only ends the work, which always fits.
     """
 
-    __slots__ = ("denial", "error", "if_revision", "metadata", "outcome", "phase", "reserved", "resume_ready")
+    __slots__ = ("error", "if_revision", "metadata", "outcome", "phase", "reserved", "resume_ready")
 
     def __init__(
         self,
@@ -81,25 +82,34 @@ class Update:
         *,
         resume_ready: bool | None = None,
         if_revision: int | None = None,
-        denial: str | None = None,
     ) -> None:
         self.phase = phase if phase is None else check_phase(phase)
         self.outcome = phase if phase is not None and is_final(phase) else None
         self.metadata = None if metadata is None else check_metadata(metadata)
         self.error = _checked_text(error, "error")
-        self.denial = _checked_text(denial, "denial")
         if resume_ready is not None:
             check_flag(resume_ready, "resume_ready")
-        if if_revision is not None:
-            integer_from(0)(if_revision, "if_revision")
         self.resume_ready = resume_ready
-        self.if_revision = if_revision
+        self.if_revision = _checked_number(if_revision, "if_revision", least=0)
         self.reserved = 0 if self.outcome is not None and self.only_moves_to(self.outcome) else RESERVED_BYTES
 
     def only_moves_to(self, phase: str | None) -> bool:
         """Whether the update asks for nothing but ``phase``."""
-        others = (self.metadata, self.error, self.resume_ready, self.denial)
+        others = (self.metadata, self.error, self.resume_ready)
         return self.phase == phase and all(other is None for other in others)
+
+
+class Answer:
+    """What somebody answers to what the work waits for: the rule that says yes or no, and what is said with it."""
+
+    __slots__ = ("if_revision", "message", "rule")
+
+    def __init__(
+        self, rule: Callable[[Record, str, datetime], Record], message: str | None, if_revision: int | None
+    ) -> None:
+        self.rule = rule
+        self.message = _checked_text(message, "message") or ""
+        self.if_revision = _checked_number(if_revision, "if_revision", least=0)
 
 
 class Ending:
@@ -133,7 +143,7 @@ def check_metadata(metadata: object) -> dict[str, Json]:
 def with_update(record: Record, request: Update, now: datetime) -> Record:
     """The record with everything that ``request`` asks for; the same record if it has ended as asked before.
 
-    Raises ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``NothingToDeny`` and ``RevisionChanged``.
+    Raises ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed`` and ``RevisionChanged``.
     """
     if request.if_revision is not None:
         updates.check_revision(record, request.if_revision)
@@ -147,12 +157,29 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
         record = updates.with_metadata(record, request.metadata)
     if request.error is not None:
         record = updates.with_error(record, request.error, now)
-    if request.denial is not None:
-        record = updates.with_denial(record, request.denial, now)
     record = updates.with_activity(record, now)
     if request.outcome is not None:
         record = with_stated_phase(record, request.outcome, now)
     return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
+
+
+def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozenset[int]) -> Record:
+    """The record with ``answer``, from which idle time counts, in place of an earlier one.
+
+    Raises ``RevisionChanged``, ``SessionFinal``, and ``NothingToAnswer`` unless the work rests in phase approval:
+    whoever goes on with it was told what was known when it was resumed. ``dead_runs`` count as ended.
+    """
+    if answer.if_revision is not None:
+        updates.check_revision(record, answer.if_revision)
+    updates.check_open(record)
+    for run in record.get("runs", ()):
+        if run["run"] not in dead_runs and is_live(run):
+            raise NothingToAnswer(record["agent_id"], "its agent is at work")
+        if run["run"] not in dead_runs and is_claimed(run, now):
+            raise NothingToAnswer(record["agent_id"], "somebody is about to resume it")
+    if not waits_for_approval(record["phase"]):
+        raise NothingToAnswer(record["agent_id"], f"it is {record['phase']}")
+    return updates.with_activity(answer.rule(record, answer.message, now), now)
 
 
 def with_ending(record: Record, ending: Ending, now: datetime) -> Record:

@@ -40,7 +40,7 @@ from .schema import (
     RUN_RETURNED,
     STOPPED,
 )
-from .updates import with_activity, with_error, with_event, with_phase, with_rejudged_end, without_denial
+from .updates import with_activity, with_error, with_event, with_phase, with_rejudged_end, without_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
     """
     earlier = without_keys(run, "reported", "detail") if run.get("detail") == MARKER_DETAIL else run
     ended_run: Run = {**earlier, **fields, "ended_at": format_time(now), "end": STOPPED}
-    record = with_rejudged_end(without_denial(record), _phase_after_stop(record, ended_run), now)
+    record = with_rejudged_end(without_answer(record), _phase_after_stop(record, ended_run), now)
     return with_activity(with_run(record, ended_run), now)
 
 
@@ -213,7 +213,7 @@ def _phase_after_stop(record: Record, run: Run) -> str:
 
 def _apply_stop(record: Record, run: Run, now: datetime) -> Record:
     phase = _phase_after_stop(record, run)
-    return with_phase(with_activity(without_denial(record), now), phase, now)
+    return with_phase(with_activity(without_answer(record), now), phase, now)
 
 
 def _apply_kill(record: Record, run: Run, now: datetime) -> Record:

@@ -29,8 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import shapes
 
+    Answer = shapes.Answer
     Compaction = shapes.Compaction
-    Denial = shapes.Denial
     HostProcess = shapes.HostProcess
     LastError = shapes.LastError
     Move = shapes.Move
@@ -83,7 +83,7 @@ _check_todo_status = one_of(TODO_STATUSES)
 # Made by scripts/render_models of shapes.py: never change it by hand.
 check_move = object_with({"from_phase": _check_phase, "to_phase": _check_phase, "timestamp": check_time}, {})
 check_last_error = object_with({"message": check_string, "timestamp": check_time}, {})
-check_denial = object_with({"message": check_string, "timestamp": check_time}, {})
+check_answer = object_with({"message": check_string, "timestamp": check_time}, {})
 check_host_process = object_with(
     {},
     {
@@ -160,7 +160,8 @@ check_record_keys = object_with(
         "parent_id": check_string,
         "max_depth": check_count,
         "max_tokens": check_count,
-        "denial": check_denial,
+        "approval": check_answer,
+        "denial": check_answer,
         "runs": array_of(check_run),
         "runs_dropped": check_count,
         "tools": check_tools,

@@ -55,10 +55,10 @@ class LastError(TypedDict):
     timestamp: Time
 
 
-class Denial(TypedDict):
-    """The approval was denied, and why; removed with the next change of the phase, or when it is requested again."""
+class Answer(TypedDict):
+    """The answer to what the work waits for; removed with the next change of the phase, or when it asks again."""
 
-    message: str
+    message: Annotated[str, "What was said with it; empty for nothing."]
     timestamp: Time
 
 
@@ -212,7 +212,8 @@ class Record(_EveryRecord, total=False):
         "How many tokens the work may use: [the budget](shell.md#budgets-skills-and-todos), "
         "where it was created with one of its own.",
     ]
-    denial: Annotated[Denial, "[What it waited for was denied](policy.md#approvals-and-denials), and why."]
+    approval: Annotated[Answer, "[What it waits for was approved](policy.md#approvals-and-denials)."]
+    denial: Annotated[Answer, "[What it waits for was denied](policy.md#approvals-and-denials)."]
     runs: Annotated[list[Run], "The newest 50, and earlier ones that have no end."]
     runs_dropped: Annotated[Count, "How many other runs there were."]
     paused_until: Annotated[Time, "When the limit is reset that interrupted the work."]

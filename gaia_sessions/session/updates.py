@@ -9,8 +9,8 @@ from __future__ import annotations
 from gaia_sessions import errors
 
 from .clock import format_time, is_ahead, parse_time, seconds_between
-from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after, waits_for_approval
-from .record import SCHEMA, has_newer_schema
+from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after
+from .record import SCHEMA, answer_of, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,9 +92,8 @@ def with_phase(record: Record, phase: str, now: datetime, summary: str | None = 
 def _with_move(
     record: Record, phase: str, now: datetime, summary: str | None, check: Callable[[str, str], None]
 ) -> Record:
-    undenied = without_denial(record)
     check(record["phase"], phase)
-    changed: Record = {**undenied, "phase": phase, "resume_ready": is_resumable(phase)}
+    changed: Record = {**without_answer(record), "phase": phase, "resume_ready": is_resumable(phase)}
     if is_final(phase):
         changed = with_stated_end(changed, summary, now)
     move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
@@ -120,16 +119,19 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
     }
 
 
+def with_approval(record: Record, message: str, now: datetime) -> Record:
+    """With the approval of what the work waits for, which moves no phase: the work is still to be resumed."""
+    return {**without_answer(record), "approval": {"message": message, "timestamp": format_time(now)}}
+
+
 def with_denial(record: Record, message: str, now: datetime) -> Record:
-    """With the denial of what the work waits for, and the reason; it may still be resumed, to continue differently."""
-    if not waits_for_approval(record["phase"]):
-        raise errors.NothingToDeny(record["agent_id"], record["phase"])
-    return {**record, "denial": {"message": message, "timestamp": format_time(now)}}
+    """With the denial of what the work waits for; it may still be resumed, to continue differently."""
+    return {**without_answer(record), "denial": {"message": message, "timestamp": format_time(now)}}
 
 
-def without_denial(record: Record) -> Record:
-    """Without a denial: the work has moved on, or asks again."""
-    return _without_keys(record, "denial") if "denial" in record else record
+def without_answer(record: Record) -> Record:
+    """Without an approval or a denial: the work has moved on, or asks again, or gets another answer."""
+    return record if answer_of(record) is None else _without_keys(record, "approval", "denial")
 
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode

@@ -10,11 +10,12 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open
-from gaia_sessions.session.requests import with_ending, with_update
+from gaia_sessions.session.requests import with_answer, with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import Change, check_writable
 from gaia_sessions.store import cancellation_or_unread, children_lock_key, create_under_new_id, read_ancestors
 from gaia_sessions.store.journal import event_entry
+from gaia_sessions.system import gone_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.ids import RandomBytes
-    from gaia_sessions.session.requests import Ending, NewSession, Update
+    from gaia_sessions.session.requests import Answer, Ending, NewSession, Update
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Entry, OpenSession, RecordOrError, Store
@@ -68,7 +69,6 @@ def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -
 
 def _is_at_work(above: Above, record: Record, now: datetime) -> bool:
     from gaia_sessions.session.child_limits import is_at_work
-    from gaia_sessions.system import gone_runs
 
     if has_newer_schema(record) or not is_at_work(record, now, dead_runs=gone_runs(record)):
         return False
@@ -92,26 +92,46 @@ def update(store: Store, now: datetime, agent_id: str, request: Update) -> Writt
     """Applies ``request``; a final phase finalizes, and asking for it again changes nothing.
 
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
-    ``ResumeNotAllowed``, ``NothingToDeny``, ``RevisionChanged``; and ``Cancelled`` like ``finalize``.
+    ``ResumeNotAllowed``, ``RevisionChanged``; and ``Cancelled`` like ``finalize``.
     """
     with store.open(agent_id) as session:
         before = session.record
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
-        record = with_update(before, request, now)
-        told = request.denial
-        change = record if told is None else Change(record, [_denial_entry(before, record, told, now)])
-        session.commit(change, reserved=request.reserved)
+        session.commit(with_update(before, request, now), reserved=request.reserved)
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
         return Written(session, before, now)
 
 
-def _denial_entry(before: Record, record: Record, message: str, now: datetime) -> Entry:
-    """The journal entry of a denial, which the record itself loses with the next move."""
+def answer(store: Store, now: datetime, agent_id: str, given: Answer) -> Written:
+    """Answers what the work waits for; of several answers the last one holds.
+
+    Raises ``NothingToAnswer``, ``SessionFinal``, ``Cancelled``, ``RevisionChanged``.
+    """
+    with store.open(agent_id) as session:
+        before = session.record
+        _refuse_if_cancelled(session)
+        record = with_answer(before, given, now, gone_runs(before))
+        session.commit(Change(record, [_answer_entry(record, given, now)]), reserved=RESERVED_BYTES)
+        _refuse_if_cancelled(session)
+        return Written(session, before, now)
+
+
+def _refuse_if_cancelled(session: OpenSession) -> None:
+    from gaia_sessions.errors import Cancelled
+
+    cancellation = session.cancellation()
+    if cancellation is not None and (is_open(session.record) or is_abandoned(session.record["phase"])):
+        raise Cancelled(session.record["agent_id"], **cancellation)
+
+
+def _answer_entry(record: Record, given: Answer, now: datetime) -> Entry:
+    """The journal entry of an answer, which the record itself loses with the next move."""
     runs = record.get("runs", [])
     run: Run | None = {"run": runs[-1]["run"]} if runs else None
-    return event_entry(format_time(now), "denial", run, record, before["revision"] + 1, {"message": message})
+    kind = "denial" if "denial" in record else "approval"
+    return event_entry(format_time(now), kind, run, record, record["revision"] + 1, {"message": given.message})
 
 
 def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Written:

@@ -283,7 +283,8 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "get ID": lambda answer, record, _: answer == record,
     "show ID": lambda answer, _, __: (answer["agent_id"], answer["resume"]["should_resume"]) == ("a", True),
     "update ID": lambda answer, record, _: (answer, record["phase"], record["revision"]) == (record, "approval", 2),
-    "update ID --deny TEXT": lambda _, record, __: record["denial"]["message"] == "too dear",
+    "approve ID": lambda _, record, __: record["approval"]["message"] == "",
+    "deny ID --reason TEXT": lambda _, record, __: record["denial"]["message"] == "too dear",
     "finalize ID completed": lambda _, record, __: record["phase"] == "completed",
     "finalize ID failed": lambda _, record, __: record["phase"] == "failed",
     "finalize ID abandoned": lambda _, record, __: record["phase"] == "abandoned",
@@ -342,8 +343,8 @@ def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_
         ("--root 'my sessions' status a", "type gaia-sessions --root 'my sessions' show a"),
         ("set --phase planning", "did you mean gaia-sessions update ID?"),
         ("set a --phase planning", "type gaia-sessions update a --phase planning"),
-        ("deny a too dear", "did you mean gaia-sessions update ID --deny TEXT?"),
-        (f"deny a '{'too dear ' * 20}'", "did you mean gaia-sessions update ID --deny TEXT?"),
+        ("reject a too dear", "did you mean gaia-sessions deny ID --reason TEXT?"),
+        (f"reject a '{'too dear ' * 20}'", "did you mean gaia-sessions deny ID --reason TEXT?"),
         ("charge a much", "did you mean gaia-sessions usage ID --charge N?"),
         ("prune a", "did you mean gaia-sessions cleanup?"),
         ("prune --hours 2d", "type gaia-sessions cleanup --hours 2d"),
@@ -372,8 +373,7 @@ def test_for_a_word_without_a_command_no_line_is_suggested(gaia: Gaia, put: Gaia
 
 def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, root: str, tmp_path: Path) -> None:
     said = mistakes.NO_COMMAND
-    for word in ("approve", "resume"):
-        assert resume_line("ID") in said[word]
+    assert resume_line("ID") in said["resume"]
     assert read_marker(said["pause"].removeprefix("an agent pauses by its last line: ")) == ("approval", None)
     put("a")
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.cli.render.words import local_time
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -185,62 +183,6 @@ def test_a_missing_session_is_exit_code_3_and_is_not_made(gaia: Gaia, tree: Gaia
     assert session == "agent-123"
     before = tree()
     assert gaia("update", "nobody", "--phase", "planning").code == 3
-    assert tree() == before
-
-
-def test_what_waits_for_an_approval_is_denied_with_a_reason(gaia: Gaia, state: Gaia, session: str) -> None:
-    gaia("update", session, "--phase", "approval")
-    before = state(session)
-    assert gaia("update", session, "--deny", "too dear").all == (
-        0,
-        "agent-123: phase approval, revision 3, resumable for 30 min, denied\n",
-        "",
-    )
-    after = state(session)
-    assert after == {
-        **before,
-        "last_updated": after["last_updated"],
-        "revision": 3,
-        "denial": {"message": "too dear", "timestamp": after["last_updated"]},
-    }
-    assert b"denied: just now: too dear" in gaia("show", session).out
-    assert gaia("list").out.decode().split("  ")[-1] == "resumable for 30 min, denied\n"
-    assert gaia("list", "--json").json[0]["denied"] is True
-    answered = gaia("should-resume", session)
-    advice = "go on another way: what it waited for was denied: too dear"
-    assert (answered.code, answered.out.decode().splitlines()[1]) == (0, f"  {advice}")
-    answer = gaia("should-resume", session, "--json").json
-    assert (answer["should_resume"], answer["advice"], answer["denial"]) == (True, advice, after["denial"])
-
-
-def test_a_denial_is_remembered_when_the_work_goes_on(gaia: Gaia, state: Gaia, session: str) -> None:
-    gaia("update", session, "--phase", "approval")
-    gaia("update", session, "--deny", "too dear")
-    gaia("update", session, "--phase", "planning")
-
-    assert "denial" not in state(session)
-    [entry] = gaia("events", session, "--json").json
-    assert {**entry, "at": "TIME"} == {
-        "at": "TIME",
-        "kind": "denial",
-        "phase": "approval",
-        "revision": 3,
-        "evidence": {"message": "too dear"},
-    }
-    expected = f"{local_time(entry['at'])} denial, phase approval, message=too dear\n"
-    assert gaia("events", session).out.decode() == expected
-
-
-def test_what_does_not_wait_for_an_approval_cannot_be_denied(gaia: Gaia, tree: Gaia, session: str) -> None:
-    before = tree()
-    assert gaia("update", session, "--phase", "planning", "--deny", "no").all == (
-        4,
-        "",
-        (
-            "Error: session 'agent-123' is not waiting for an approval: it is planning\n"
-            "Hint: only a session in phase approval can be denied\n"
-        ),
-    )
     assert tree() == before
 
 

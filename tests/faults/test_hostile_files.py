@@ -43,6 +43,7 @@ WRONG: dict[str, tuple[object, ...]] = {
     "history_dropped": COUNT,
     "runs": (None, {}, "x", 1, [1], [{}], [{"run": 0}], [{"run": 1, "end": "well"}], [{"run": 1, "unannounced": 1}]),
     "runs_dropped": COUNT,
+    "approval": (None, True, 1, "x", [], {}, {"message": "x"}, {"message": 1, "timestamp": "2026-01-08T18:05:30Z"}),
     "denial": (None, True, 1, "x", [], {}, {"message": "x"}, {"message": 1, "timestamp": "2026-01-08T18:05:30Z"}),
     "tools": (None, [], {}, {"counts": {}}, {"counts": {"x": 0}, "recent": []}, {"counts": {}, "recent": [1]}),
     "finalized_at": TIME,

@@ -57,7 +57,7 @@ def test_the_documents_example_works_as_it_is_written(host: Host, waiting: str) 
 
 
 def test_a_denial_is_part_of_the_context(host: Host, waiting: str) -> None:
-    gaia_sessions.update_state(waiting, denial="too dear", root=str(host.root))
+    gaia_sessions.Sessions(str(host.root)).deny(waiting, "too dear")
 
     context = host.ask("pre_delegate", {"agent_id": waiting})["resume_metadata"]
 

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gaia_sessions
+from gaia_sessions.errors import NothingToAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,13 +132,12 @@ def test_the_whole_pause_for_an_approval(host: Host) -> None:
 
 def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host: Host) -> None:
     agent_id = paused(host)
-    gaia_sessions.update_state(agent_id, denial="too dear\nby far", root=str(host.root))
+    gaia_sessions.Sessions(str(host.root)).deny(agent_id, "too dear\nby far")
 
     told = briefed(resume(host, agent_id))
 
     assert told[1] == (
-        f"{GOES_ON} What it asked an approval for was denied, for the reason below: do not do that; find another way, "
-        "or end."
+        f"{GOES_ON} What it asked an approval for was denied, see below: do not do that; find another way, or end."
     )
     assert [line for line in told if line.startswith("| denied")] == ["| denied: too dear by far"]
     assert told.index("| denied: too dear by far") > told.index(DATA)
@@ -152,6 +152,47 @@ def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host:
     host.knows("a3", "toolu_3")
     host.hear(host.starting("a3"))
     assert host.record()["phase"] == "executing"
+
+
+@pytest.mark.parametrize(("note", "fact"), [("in staging\nonly", "| approved: in staging only"), (None, "| approved")])
+def test_an_approval_given_after_lunch_goes_into_the_briefing_and_the_work_is_carried_out(
+    host: Host, note: str | None, fact: str
+) -> None:
+    agent_id = paused(host)
+    host.edit(agent_id, last_updated=host.ago(hours=2))
+    gaia_sessions.Sessions(str(host.root)).approve(agent_id, note)
+
+    told = briefed(resume(host, agent_id))
+
+    assert told[1] == f"{GOES_ON} What it asked an approval for was approved, see below: carry it out."
+    assert [line for line in told if line.startswith("| approved")] == [fact]
+    assert (told.index(fact) > told.index(DATA), list(host.records())) == (True, [agent_id])
+    host.knows("a2", "toolu_2")
+    host.hear(host.starting("a2"))
+    host.hear(host.ending("a2"))
+    assert host.timeless(host.record()["history"])[-2:] == host.moved("approval", "executing", "completed")
+    assert "approval" not in host.record()
+
+
+@pytest.mark.parametrize("first", ["approve", "deny"])
+def test_a_resumed_agent_was_told_one_answer_and_no_other_is_taken_after_that(host: Host, first: str) -> None:
+    agent_id, sessions = paused(host), gaia_sessions.Sessions(str(host.root))
+    getattr(sessions, first)(agent_id, "first")
+
+    told = briefed(resume(host, agent_id))
+
+    for again in (sessions.approve, sessions.deny):
+        with pytest.raises(NothingToAnswer):
+            again(agent_id, "second")
+    assert briefed(resume(host, agent_id)) == told
+    host.knows("a2", "toolu_2")
+    host.hear(host.starting("a2"))
+    for again in (sessions.approve, sessions.deny):
+        with pytest.raises(NothingToAnswer):
+            again(agent_id, "second")
+    journal: list[Any] = [*sessions.events(agent_id)]
+    kind = {"approve": "approval", "deny": "denial"}[first]
+    assert [entry["kind"] for entry in journal if entry["kind"] in ("approval", "denial")] == [kind]
 
 
 def test_a_resumed_agent_may_pause_again(host: Host) -> None:

@@ -101,6 +101,47 @@ def test_of_eight_processes_exactly_one_moves_the_session_on_from_each_revision(
     assert record["metadata"] == {str(before): by[before] for before in range(1, 201)}
 
 
+def answers_in_journal(root: str, agent_id: str) -> list[Any]:
+    entries: list[Any] = [*gaia_sessions.Sessions(root).events(agent_id)]
+    return [entry for entry in entries if entry["kind"] in ("approval", "denial")]
+
+
+def test_of_many_answers_the_last_one_holds_and_each_that_was_taken_is_in_the_journal(root: str, race: Start) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+    gaia_sessions.update_state(agent_id, "approval", root=root)
+
+    told = race([("answers", root, agent_id, number) for number in range(12)]).results()
+
+    record, entries = record_of(root, agent_id), answers_in_journal(root, agent_id)
+    assert told == [str(number) for number in range(12)]
+    assert [entry["revision"] for entry in entries] == list(range(3, 15))
+    said: list[Any] = [(entry["kind"], entry["evidence"]["message"]) for entry in entries]
+    assert sorted(said, key=lambda answer: int(answer[1])) == [
+        ("denial" if number % 2 else "approval", str(number)) for number in range(12)
+    ]
+    held = {key: record[key]["message"] for key in ("approval", "denial") if key in record}
+    assert held == {said[-1][0]: said[-1][1]}
+
+
+@pytest.mark.parametrize("_time", range(3))
+def test_whoever_resumes_is_told_the_one_answer_that_was_taken_before_and_none_is_taken_after(
+    root: str, race: Start, _time: int
+) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+    gaia_sessions.update_state(agent_id, "approval", root=root)
+    answering = [("answers", root, agent_id, number) for number in range(6)]
+
+    *told, briefing = race([*answering, ("claims", root, agent_id)]).results()
+
+    taken = answers_in_journal(root, agent_id)
+    late = "somebody is about to resume it"
+    assert sorted(entry["evidence"]["message"] for entry in taken) == [answer for answer in told if answer != late]
+    assert set(told) <= {*map(str, range(6)), late}
+    words = {"approval": "approved", "denial": "denied"}
+    last = [f"| {words[entry['kind']]}: {entry['evidence']['message']}" for entry in taken[-1:]]
+    assert [line for line in briefing.split("\n") if line.startswith(("| approved", "| denied"))] == last
+
+
 def test_every_appended_entry_of_eight_processes_is_whole_present_and_in_its_order(root: str, race: Start) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
 

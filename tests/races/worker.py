@@ -19,15 +19,18 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import (
     Cancelled,
     LockTimeout,
+    NothingToAnswer,
     RevisionChanged,
     SessionExists,
     SessionFinal,
     SessionNotFound,
     TooManyChildren,
 )
+from gaia_sessions.hook.messages import briefing
 from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.jsonio import strict
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.events import Event
 
     Role = Callable[..., Any]
 
@@ -160,6 +164,34 @@ def compares_and_sets(root: str, agent_id: str, me: str, last: str) -> list[int]
         except RevisionChanged:
             continue
         moved.append(set_to["revision"])
+
+
+def answers(root: str, agent_id: str, me: str) -> str:
+    """Approves if the number ``me`` is even, else denies; ``me`` if that was taken, else why not."""
+    sessions = gaia_sessions.Sessions(root)
+    try:
+        (sessions.deny if int(me) % 2 else sessions.approve)(agent_id, me)
+    except NothingToAnswer as error:
+        return error.problem
+    return me
+
+
+def claims(root: str, agent_id: str) -> str:
+    """What the delegation that resumes the session is told."""
+    config = Config({})
+    event: Event = {
+        "kind": "delegate",
+        "at": format_time(datetime.now(UTC)),
+        "host": "claude-code",
+        "host_session_id": "s2",
+        "tool_use_id": "toolu_9",
+        "agent_name": "racer",
+        "purpose": "go on",
+        "resume": [agent_id],
+    }
+    store = FileStore.from_config(root, config)
+    result = apply_event(store, event, HandlerContext(datetime.now(UTC), config, 120.0))
+    return briefing(result.resumed, result.reason) if result.resumed else ""
 
 
 def appends(root: str, agent_id: str, me: str, times: str) -> int:
@@ -346,6 +378,8 @@ ROLES: dict[str, Role] = {
         finalizes,
         charges,
         compares_and_sets,
+        answers,
+        claims,
         appends,
         speaks,
         empties,

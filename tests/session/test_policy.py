@@ -13,7 +13,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.session import policy
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES
-from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON
+from gaia_sessions.session.policy import ADVICE, ADVICE_WHEN_ASKED, RESUMABLE_REASON
 from gaia_sessions.session.record import decode, encode, new_record
 from tests.records import LIMITS
 
@@ -177,7 +177,7 @@ def test_each_condition_alone_decides_with_its_own_reason(reason: str) -> None:
         "idle_seconds": idle,
         "until": None,
         "checks": checks(**{reason: finding}, **also),
-        "advice": ADVICE[reason].replace("{id}", "agent-1"),
+        "advice": {**ADVICE, "expired": ADVICE_WHEN_ASKED}[reason].replace("{id}", "agent-1"),
     }
 
 
@@ -425,4 +425,21 @@ def test_a_denial_keeps_nobody_from_going_on_but_not_as_was_planned() -> None:
         "advice": "go on another way: what it waited for was denied: too dear",
     }
     tired = resumable(timedelta(minutes=31), denial=denial)
+    assert decide("agent-1", tired, NOW, LIMITS)["advice"] == ADVICE_WHEN_ASKED.replace("{id}", "agent-1")
+
+
+def test_an_approval_is_told_to_whoever_asks() -> None:
+    approval = {"message": "in staging", "timestamp": "2026-01-08T18:00:00.000000Z"}
+    plain = decide("agent-1", resumable(), NOW, LIMITS)
+
+    assert decide("agent-1", resumable(approval=approval), NOW, LIMITS) == {
+        **plain,
+        "approval": approval,
+        "advice": "resume it: what it waits for was approved: in staging",
+    }
+
+
+@pytest.mark.parametrize("phase", ["investigating", "planning"])
+def test_what_expired_without_a_question_is_begun_anew(phase: str) -> None:
+    tired = resumable(timedelta(minutes=31), phase=phase)
     assert decide("agent-1", tired, NOW, LIMITS)["advice"] == ADVICE["expired"]

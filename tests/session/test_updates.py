@@ -11,7 +11,6 @@ from gaia_sessions.errors import (
     IllegalMove,
     InvalidInput,
     NewerSchema,
-    NothingToDeny,
     ResumeNotAllowed,
     RevisionChanged,
     SessionFinal,
@@ -25,6 +24,7 @@ from gaia_sessions.session.updates import (
     check_revision,
     check_writable,
     with_activity,
+    with_approval,
     with_denial,
     with_error,
     with_metadata,
@@ -32,7 +32,7 @@ from gaia_sessions.session.updates import (
     with_phase,
     with_rejudged_end,
     with_resume_ready,
-    without_denial,
+    without_answer,
 )
 from tests.records import moved, unchanged
 
@@ -377,33 +377,32 @@ def test_whatever_is_done_to_a_record_it_can_be_written_and_read_back(steps: lis
         assert record["resume_ready"] is False or record["phase"] in RESUMABLE
 
 
-DENIAL = {"message": "too dear", "timestamp": THEN}
+ANSWERS = {"approval": with_approval, "denial": with_denial}
+answers = pytest.mark.parametrize("key", ANSWERS)
 
 
-def test_a_denial_keeps_the_work_where_it_waits() -> None:
+@answers
+def test_an_answer_keeps_the_work_where_it_waits_and_replaces_the_other(key: str) -> None:
     record = record_in("approval", resume_ready=True)
-    denied = unchanged(lambda record: with_denial(record, "too dear", LATER), record)
-    assert denied == {**record, "denial": {"message": "too dear", "timestamp": WHEN}}
+    for rule in ANSWERS.values():
+        told = rule(record, "before", START)
+        answered = unchanged(lambda record: ANSWERS[key](record, "too dear", LATER), told)
+        assert answered == {**record, key: {"message": "too dear", "timestamp": WHEN}}
 
 
-@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase != "approval"])
-def test_what_does_not_wait_for_an_approval_cannot_be_denied(phase: str) -> None:
-    with pytest.raises(NothingToDeny) as caught:
-        with_denial(record_in(phase), "no", LATER)
-    assert (caught.value.agent_id, caught.value.phase) == ("agent-1", phase)
-
-
+@answers
 @pytest.mark.parametrize("phase", [phase for phase in MOVES["approval"] if phase != "approval"])
-def test_a_denial_is_over_with_the_next_move(phase: str) -> None:
-    record = record_in("approval", denial=DENIAL)
+def test_an_answer_is_over_with_the_next_move(phase: str, key: str) -> None:
+    record = ANSWERS[key](record_in("approval"), "too dear", START)
     assert unchanged(lambda record: with_phase(record, phase, LATER), record) == with_phase(
         record_in("approval"), phase, LATER
     )
 
 
-def test_a_denial_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again() -> None:
-    record = record_in("approval", denial=DENIAL)
+@answers
+def test_an_answer_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again(key: str) -> None:
+    record = ANSWERS[key](record_in("approval"), "too dear", START)
     assert with_phase(record, "approval", LATER) is record
-    assert unchanged(without_denial, record) == record_in("approval")
+    assert unchanged(without_answer, record) == record_in("approval")
     plain = record_in("approval")
-    assert without_denial(plain) is plain
+    assert without_answer(plain) is plain

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import IF_REVISION, declare
 from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.errors import UsageError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     "update agent-123 --phase approval",
     "update agent-123 -m finding='issue A' --error 'no such host'",
     "update agent-123 --metadata - --if-revision 4 < findings.json",
-    "update agent-123 --deny 'too expensive'",
 )
 @click.argument("agent_id", metavar="ID", required=False)
 @click.option(
@@ -38,10 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resume-ready/--no-resume-ready", default=None, help="Allow or forbid resuming until the phase changes."
 )
-@click.option(
-    "--deny", "denial", metavar="TEXT", help="Deny what the session in phase approval is waiting for, and say why."
-)
-@click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
+@IF_REVISION
 def command(
     call: Call,
     agent_id: str | None,
@@ -52,14 +48,13 @@ def command(
     phase: str | None,
     error: str | None,
     resume_ready: bool | None,
-    denial: str | None,
     if_revision: int | None,
 ) -> None:
     """Update a session: phase, metadata, errors. Without options, only record that the work goes on."""
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     session_id = _session_id(call, agent_id, host_agent)
-    request = Update(phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision, denial=denial)
+    request = Update(phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision)
     written = sessions.updated(session_id, request)
     record = written.record
     if record["phase"] != phase and is_abandoned(record["phase"]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.record import answer_of
 
 from .figures import run_figures, usage_text
 from .plain import decision_text
@@ -61,8 +62,7 @@ def facts(view: View, now: datetime) -> Iterator[tuple[str, str]]:
     if record["last_error"]:
         message = safe(record["last_error"]["message"])
         yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {message}"
-    if "denial" in record:
-        yield "denied", f"{ago(record['denial']['timestamp'], now)}: {safe(record['denial']['message'])}"
+    yield from _answer(record, now)
     if "tools" in record:
         yield "tools", _tool_counts(record["tools"])
     if "usage" in record:
@@ -74,6 +74,13 @@ def facts(view: View, now: datetime) -> Iterator[tuple[str, str]]:
         yield "summary", safe(record["summary"])
     yield from ((f"metadata {safe(key, 40)}", safe(_value_text(value))) for key, value in record["metadata"].items())
     yield "revision", str(record["revision"])
+
+
+def _answer(record: Record, now: datetime) -> Iterator[tuple[str, str]]:
+    if answered := answer_of(record):
+        word, answer = answered
+        when = ago(answer["timestamp"], now)
+        yield word, f"{when}: {safe(answer['message'])}" if answer["message"] else when
 
 
 def _depth_limit(record: Record) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import is_running, resume_summary
+from gaia_sessions.session.record import answer_of
 
 from .words import ago, liveness_text, local_time, resume_text, safe
 
@@ -36,8 +37,9 @@ def update_line(record: Record, decision: Decision, now: datetime) -> str:
     if record["error_count"]:
         facts.append(plural(record["error_count"], "error"))
     facts += filter(None, [decision_text(record, decision, now)])
-    if "denial" in record:
-        facts.append("denied")
+    answer = answer_of(record)
+    if answer:
+        facts.append(answer[0])
     return f"{record['agent_id']}: {', '.join(facts)}"
 
 

@@ -1,0 +1,28 @@
+"""``deny``: deny what a session waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli.call import ID, IF_REVISION, declare
+from gaia_sessions.session.requests import Answer
+from gaia_sessions.session.updates import with_denial
+
+from .approve import print_answered
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("deny agent-123", "deny agent-123 --reason 'too expensive'")
+@ID
+@click.option("--reason", "--note", "reason", metavar="TEXT", help="Why; whoever goes on with the work is told.")
+@IF_REVISION
+def command(call: Call, agent_id: str, *, reason: str | None, if_revision: int | None) -> None:
+    """Deny what a session in phase approval is waiting for.
+
+    It may still be resumed, to find another way: the answer says how.
+    """
+    print_answered(call, agent_id, Answer(with_denial, reason, if_revision))
