@@ -62,6 +62,14 @@ def read_why(message: str) -> str:
     return line.partition("]")[2].strip() if read_marker(message)[0] else ""
 
 
+def without_marker(message: str) -> str:
+    """The lines of ``message`` before that of the marker; all of it if it has none."""
+    lines = message.split("\n")
+    while lines and not read_marker(lines[-1])[0]:
+        lines.pop()
+    return "\n".join(lines[:-1]).rstrip() if read_marker(message)[0] else message
+
+
 def read_requests(text: str) -> list[str]:
     """The ids of the sessions that lines of ``text`` request to resume, once for each request.
 

@@ -6,7 +6,14 @@ import time
 
 import pytest
 
-from gaia_sessions.hosts.marker import read_briefing_id, read_marker, read_mentions, read_requests
+from gaia_sessions.hosts.marker import (
+    read_briefing_id,
+    read_marker,
+    read_mentions,
+    read_requests,
+    read_why,
+    without_marker,
+)
 from gaia_sessions.session.ids import resume_line
 
 COUNTS = [
@@ -354,3 +361,22 @@ def test_a_briefing_names_its_session(text: str, told: str | None) -> None:
 
 def test_the_line_that_we_write_is_read_as_a_request() -> None:
     assert read_requests(f"Go on.\n{resume_line(ONE)}\n") == [ONE]
+
+
+@pytest.mark.parametrize(
+    ("message", "asked", "before"),
+    [
+        ("Two ports are open.\n\n[gaia-sessions: approval] may I?", "may I?", "Two ports are open."),
+        ("a\n  b\n**[gaia-sessions: approval] may I?**\n```\n\n", "may I?", "a\n  b"),
+        ("[gaia-sessions: approval] see [gaia-sessions: x]", "see [gaia-sessions: x]", ""),
+        (
+            "[gaia-sessions: approval] earlier\nİİ\n[gaia-sessions: planning]",
+            "",
+            "[gaia-sessions: approval] earlier\nİİ",
+        ),
+        ("No marker.\n", "", "No marker.\n"),
+        ("", "", ""),
+    ],
+)
+def test_a_message_is_what_it_asks_and_what_it_says_before(message: str, asked: str, before: str) -> None:
+    assert (read_why(message), without_marker(message)) == (asked, before)
