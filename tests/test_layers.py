@@ -518,7 +518,11 @@ def test_everybody_who_asks_the_policy_says_what_is_cancelled_and_has_the_other_
                 asked.setdefault(file, set()).update((word.arg, ast.unparse(word.value)) for word in node.keywords)
     assert asked == {
         "ingest/delegate.py": {("cancellation", "cancellation"), (None, "evidence_of(record)")},
-        "usecases/resume.py": {("cancellation", "cancellation"), (None, "evidence_of(record)")},
+        "usecases/resume.py": {
+            ("cancellation", "cancellation"),
+            (None, "evidence_of(record)"),
+            (None, "evidence"),  # what evidence_of said, of which the state is told too
+        },
     }
 
 

@@ -130,8 +130,9 @@ class Sessions:
     def show(self, agent_id: str) -> Shown:
         """The record as it will be once the waiting events are applied, with what is known besides.
 
+        ``state`` is [how it stands](policy.md#states), in one word, and ``state_since`` since when;
         ``resume`` is the policy's decision; ``liveness`` is there while an agent is at work on it, ``cancellation`` if
-        it is cancelled, ``children`` if it has any. The record of a later version has none of the first three.
+        it is cancelled, ``children`` if it has any. The record of a later version has none of these but ``children``.
         """
         from gaia_sessions.usecases.showing import shown
 
@@ -202,7 +203,7 @@ class Sessions:
         """
         from gaia_sessions.usecases import resume
 
-        return resume.read_and_decide(self._preview(), utc_now(), agent_id, self.config.limits)[0]
+        return resume.explain(self._preview(), utc_now(), agent_id, self.config.limits)
 
     def list(self, **wanted: Unpack[Wanted]) -> Iterator[Line]:
         """An iterator of summaries of the sessions that are ``wanted``, the latest activity first.
@@ -622,7 +623,7 @@ class Sessions:
 
         sessions, now = self._preview(), utc_now()
         above = Above(sessions)
-        return lambda agent_id: reporting.report_on(sessions, above, agent_id, now, self.config.budgets)
+        return lambda agent_id: reporting.report_on(sessions, above, agent_id, now, self.config)
 
     def _usage_of(self, record: Record) -> TokenUsage:
         from gaia_sessions.session.budget import usage_of

@@ -128,6 +128,11 @@ def is_marker_phase(phase: str) -> bool:
     return phase in MARKER_PHASES
 
 
+def is_new(phase: str) -> bool:
+    """Whether nobody has begun the work."""
+    return phase == INITIALIZING
+
+
 def waits_for_approval(phase: str | None) -> bool:
     """Whether somebody has to decide before work in ``phase`` goes on."""
     return phase == APPROVAL

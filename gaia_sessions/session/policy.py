@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
         until: when the session can no longer be resumed; None if it cannot be resumed now. last_activity: when its
         agent last wrote to its transcript, if that was after ``last_updated``. paused_until: when the limit is reset
-        that it waits for; absent if it waits for none.
+        that it waits for; absent if it waits for none. state, state_since: how the session stands, where that is known.
         """
 
         should_resume: bool
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
         approval: NotRequired[Answer]
         denial: NotRequired[Answer]
         paused_until: NotRequired[str]
+        state: NotRequired[str]
+        state_since: NotRequired[str]
 
     class ResumeSummary(TypedDict):
         """A decision in short."""
@@ -66,6 +68,7 @@ RESUMABLE_REASON = "session_resumable"
 CANCELLED_REASON = "cancelled"
 _EXPIRED_REASON = "expired"
 _LIVE_RUN_CHECK = "no_live_run"
+_CLAIM_CHECK = "not_claimed"
 
 
 class Limits:
@@ -223,7 +226,16 @@ def is_running(decision: Decision) -> bool:
 
 def live_runs(decision: Decision) -> list[int]:
     """The numbers of the runs whose agents are at work, as far as can be determined."""
-    found = next(check["actual"] for check in decision["checks"] if check["name"] == _LIVE_RUN_CHECK)
+    return _runs_found(decision, _LIVE_RUN_CHECK)
+
+
+def claimed_runs(decision: Decision) -> list[int]:
+    """The numbers of the runs that were just delegated, and whose start is still to come."""
+    return _runs_found(decision, _CLAIM_CHECK)
+
+
+def _runs_found(decision: Decision, name: str) -> list[int]:
+    found = next(check["actual"] for check in decision["checks"] if check["name"] == name)
     return found if isinstance(found, list) else []
 
 
@@ -290,7 +302,7 @@ _CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
     (CANCELLED_REASON, "not_cancelled", _check_not_cancelled),
     ("phase_not_resumable", "phase", _check_phase),
     ("running", _LIVE_RUN_CHECK, _check_live_runs),
-    ("claimed", "not_claimed", _check_claims),
+    ("claimed", _CLAIM_CHECK, _check_claims),
     ("not_ready", "resume_ready", _check_resume_ready),
     ("clock_skew", "clock", _check_clock),
     ("waiting_for_limit", "limit_reset", _check_reset),

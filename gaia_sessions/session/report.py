@@ -7,7 +7,7 @@ its latest run decides: work that rests was stopped by its own agent, which is a
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 from uuid import UUID
 
 from .budget import usage_of
@@ -59,7 +59,8 @@ class Report(TypedDict):
     """How the work of one session stands or ended; a key that does not apply is None.
 
     task_id: of the latest run. result: only of a success, in full as far as it is known. note: where there is no
-    result. iterations: the turns of the transcript. recent_messages: the last 6, the oldest first.
+    result. iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since:
+    [how the session stands](policy.md#states), in one word.
     """
 
     schema: int
@@ -78,6 +79,8 @@ class Report(TypedDict):
     iterations: int | None
     todos: list[Todo]
     recent_messages: list[RecentMessage]
+    state: NotRequired[str]
+    state_since: NotRequired[str]
 
 
 class Findings:

@@ -19,7 +19,7 @@ from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
 from gaia_sessions.store.above import Above
 
-from .resume import decide, liveness_of
+from .resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,14 +28,17 @@ if TYPE_CHECKING:
     from typing import Final, NotRequired, TypeAlias, TypedDict, final
 
     from gaia_sessions.session.liveness import Liveness
-    from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
+    from gaia_sessions.session.policy import Limits, ResumeSummary
     from gaia_sessions.session.schema import Record, Usage, Worktree
     from gaia_sessions.store.port import Reader, RecordOrError
+
+    from .resume import Standing
 
     @final
     class Summary(TypedDict):
         """One session in a list.
 
+        state, state_since: [how it stands](policy.md#states), and since when; absent if a later version wrote it.
         status: ``active``, ``final``, or ``newer`` if a later version wrote it.
         last_activity: when its agent last wrote to its transcript, if that was after ``last_updated``.
         resume: whether it may be resumed, why, and until when.
@@ -55,6 +58,8 @@ if TYPE_CHECKING:
         agent_name: str
         purpose: str
         phase: str
+        state: NotRequired[str]
+        state_since: NotRequired[str]
         status: str
         created_at: str
         last_updated: str
@@ -209,8 +214,9 @@ def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limit
         yield from heapq.nsmallest(wanted.limit, lines, key=newest_first)
 
 
-def summarize(record: Record, decision: Decision) -> Summary:
-    """The summary of ``record``; ``status`` is ``active`` or ``final``; ``denied`` is there only if true."""
+def summarize(record: Record, found: Standing) -> Summary:
+    """The summary of ``record``, whose session stands as ``found``; ``denied`` is there only if true."""
+    decision = found.decision
     line: Summary = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
@@ -224,6 +230,9 @@ def summarize(record: Record, decision: Decision) -> Summary:
         "resume": resume_summary(decision),
         "running": is_running(decision),
     }
+    line.update(found.state)  # type: ignore[typeddict-item]  # its keys are among those of a summary
+    if found.alive:
+        line["liveness"] = found.alive
     if "last_activity" in decision:
         line["last_activity"] = decision["last_activity"]
     if "cancellation" in decision:
@@ -251,15 +260,11 @@ def describe(above: Above, agent_id: str, found: RecordOrError, now: datetime, l
         return {"agent_id": agent_id, "status": status, "problem": str(found)}
     if not _is_readable(found):
         return {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
-    decision = decide(above.cancellation, agent_id, found, now, limits)
-    line = summarize(found, decision)
+    line = summarize(found, standing(above.cancellation, found, now, limits))
     place = above.place(found)
     if place:
         line["root_id"], line["depth"] = place
-    if has_newer_schema(found):
-        return {**line, "status": "newer"}
-    alive = liveness_of(found, decision, now, limits) if line["running"] else None
-    return {**line, "liveness": alive} if alive else line
+    return {**line, "status": "newer"} if has_newer_schema(found) else line
 
 
 def lines_of(found: Iterable[tuple[str, RecordOrError]], above: Above, now: datetime, limits: Limits) -> Iterator[Line]:

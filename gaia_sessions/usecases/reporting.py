@@ -12,15 +12,15 @@ from gaia_sessions import hosts
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, is_over, report
 from gaia_sessions.session.transcript import committed_bytes
-from gaia_sessions.system import gone_runs
 
+from .resume import standing
 from .transcript import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.session.budget import DefaultBudgets
+    from gaia_sessions.config import Config
     from gaia_sessions.session.report import RecentMessage, Report
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import NewMessage
@@ -31,9 +31,7 @@ _END_OF_FILE = 1 << 18
 """Bytes of the file of a host, which may have many MB, that are looked through for the latest messages."""
 
 
-def report_on(
-    sessions: Reader, above: Above, agent_id: str, now: datetime, defaults: DefaultBudgets
-) -> tuple[Report, bool]:
+def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, config: Config) -> tuple[Report, bool]:
     """The report on a session, and whether its work is over.
 
     Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``InvalidId``, ``StoreFailure``.
@@ -41,8 +39,10 @@ def report_on(
     record = sessions.read(agent_id)
     check_readable(record)
     messages = _latest_messages(sessions, record)
-    findings = Findings(messages, above.cancellation(record), gone_runs(record))
-    return report(record, findings, now, defaults), is_over(record, findings)
+    found = standing(above.cancellation, record, now, config.limits)
+    findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs)
+    about: Report = {**report(record, findings, now, config.budgets), **found.state}
+    return about, is_over(record, findings)
 
 
 def _latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:

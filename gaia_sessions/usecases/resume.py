@@ -1,4 +1,4 @@
-"""Whether a session may be resumed, and whether the agent at work on it is heard of.
+"""How a session stands: whether it may be resumed, whether the agent at work on it is heard of, its state in a word.
 
 Owns how missing and corrupt sessions, and those of a newer schema, are presented to the policy. Takes no lock.
 """
@@ -14,16 +14,56 @@ from gaia_sessions.system import evidence_of, written_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from datetime import datetime
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.state import State
     from gaia_sessions.store.port import Reader, RecordOrError
 
     FindCancellation = Callable[[Record], Cancellation | None]
+
+
+class Standing:
+    """How a session stands at one moment.
+
+    alive: what is known of the agent at work on it; None if there is none. dead_runs: the numbers of its runs without
+    an end whose host is proved to be gone.
+    """
+
+    __slots__ = ("alive", "dead_runs", "decision", "state")
+
+    def __init__(self, decision: Decision, alive: Liveness | None, state: State, dead_runs: Collection[int]) -> None:
+        self.decision = decision
+        self.alive = alive
+        self.state = state
+        self.dead_runs = dead_runs
+
+
+def standing(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Standing:
+    """How the session of ``record`` stands; ``find_cancellation`` as for ``decide``."""
+    if has_newer_schema(record):
+        return Standing(decide(find_cancellation, record["agent_id"], record, now, limits), None, {}, ())
+    from gaia_sessions.session.state import state_of  # a hook that only decides does not need it
+
+    cancellation, evidence = find_cancellation(record), evidence_of(record)
+    decision = policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence)
+    alive = liveness_of(record, decision, now, limits)
+    return Standing(decision, alive, state_of(record, decision, alive, evidence["dead_runs"]), evidence["dead_runs"])
+
+
+def explain(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> Decision:
+    """The decision on a session, with its state if there is a record that can be read. Raises ``InvalidId``."""
+    from gaia_sessions.store.above import Above
+
+    found = _find(sessions, agent_id)
+    if isinstance(found, errors.SessionsError):
+        return decide(Above(sessions).cancellation, agent_id, found, now, limits)
+    stands = standing(Above(sessions).cancellation, found, now, limits)
+    return {**stands.decision, **stands.state}
 
 
 def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> tuple[Decision, Record | None]:
@@ -33,14 +73,17 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
     """
     from gaia_sessions.store.above import Above  # a hook that has just written knows whether it is cancelled
 
-    check_agent_id(agent_id)
-    found: RecordOrError
-    try:
-        found = sessions.read(agent_id)
-    except (errors.SessionNotFound, errors.CorruptSession) as error:
-        found = error
+    found = _find(sessions, agent_id)
     decision = decide(Above(sessions).cancellation, agent_id, found, now, limits)
     return decision, None if isinstance(found, errors.SessionsError) else found
+
+
+def _find(sessions: Reader, agent_id: str) -> RecordOrError:
+    check_agent_id(agent_id)
+    try:
+        return sessions.read(agent_id)
+    except (errors.SessionNotFound, errors.CorruptSession) as error:
+        return error
 
 
 def decide(

@@ -15,7 +15,7 @@ from gaia_sessions.session.record import check_readable, parent_id_of
 from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
-from .resume import decide, liveness_of
+from .resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,14 +26,18 @@ if TYPE_CHECKING:
     from gaia_sessions.session.budget import TokenUsage
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
-    from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
+    from gaia_sessions.session.policy import Limits, ResumeSummary
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader, RecordOrError
 
     from .listing import Line
+    from .resume import Standing
 
     class Shown(Record):
-        """A record with what a program is shown besides. liveness: as in ``Summary``. children: their ids."""
+        """A record with what a program is shown besides, as in ``Summary``. children: their ids."""
+
+        state: NotRequired[str]
+        state_since: NotRequired[str]
 
         resume: NotRequired[ResumeSummary]
         cancellation: NotRequired[Cancellation]
@@ -42,11 +46,10 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """What a person is shown of a session. alive: what is known of the agent at work on it; None if there is none."""
+    """What a person is shown of a session."""
 
     record: Record
-    decision: Decision
-    alive: Liveness | None
+    standing: Standing
     usage: TokenUsage
     parent: Line | None
     children: list[Line]
@@ -58,11 +61,9 @@ def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View
     check_readable(record)
     above, parent_id = Above(sessions), parent_id_of(record)
     parent = None if parent_id is None else line_of(sessions, above, parent_id, now, config.limits)
-    decision = decide(above.cancellation, agent_id, record, now, config.limits)
     return View(
         record,
-        decision,
-        liveness_of(record, decision, now, config.limits),
+        standing(above.cancellation, record, now, config.limits),
         usage_of(record, now, config.budgets),
         parent,
         children(sessions, above, agent_id, now, config.limits),
@@ -78,12 +79,13 @@ def shown(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Sho
     except NewerSchema:
         pass
     else:
-        decision = decide(above.cancellation, agent_id, record, now, limits)
-        found["resume"] = resume_summary(decision)
-        if "cancellation" in decision:
-            found["cancellation"] = decision["cancellation"]
-        if alive := liveness_of(record, decision, now, limits):
-            found["liveness"] = alive
+        stands = standing(above.cancellation, record, now, limits)
+        found["resume"] = resume_summary(stands.decision)
+        if "cancellation" in stands.decision:
+            found["cancellation"] = stands.decision["cancellation"]
+        if stands.alive:
+            found["liveness"] = stands.alive
+        found.update(stands.state)  # type: ignore[typeddict-item]  # its keys are among these
     if below := children(sessions, above, agent_id, now, limits):
         found["children"] = [line["agent_id"] for line in below]
     return found

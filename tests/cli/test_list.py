@@ -29,6 +29,8 @@ SUMMARY = (
     "error_count",
     "resume",
     "running",
+    "state",
+    "state_since",
 )
 
 
@@ -82,7 +84,14 @@ def test_in_json_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> Non
     until = format_time(datetime.fromisoformat(three["b"]["last_updated"]) + timedelta(minutes=30))
     yes = {"should_resume": True, "reason": "session_resumable", "until": until}
     expected_keys = {
-        name: {"status": status[name], "resume": yes if name == "b" else no, "running": False} for name in three
+        name: {
+            "status": status[name],
+            "resume": yes if name == "b" else no,
+            "running": False,
+            "state": state,
+            "state_since": three[name]["created_at"],
+        }
+        for name, state in {"a": "open", "b": "waiting", "c": "completed"}.items()
     }
     expected = [{key: {**three[name], **expected_keys[name]}[key] for key in SUMMARY} for name in ("b", "a", "c")]
     assert gaia("list", "--json").json == expected
@@ -243,7 +252,7 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
         "resume": {"should_resume": False, "reason": "corrupt", "until": None},
         "running": False,
     }
-    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY}, **expected}]
+    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY[:-2]}, **expected}]
     assert gaia("list").all == (
         0,
         "new  tester: test  approval  2 hours ago  not resumable, written by a later version\n",

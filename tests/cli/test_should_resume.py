@@ -60,7 +60,7 @@ def test_exit_code_text_and_json_agree(gaia: Gaia, put: Gaia, changed: dict[str,
 
 
 def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
-    put("agent-123", resume_ready=False, error_count=4)
+    since = put("agent-123", resume_ready=False, error_count=4)["created_at"]
     decision = json_of(gaia("should-resume", "agent-123", "--json"))
     idle = decision["idle_seconds"]
     assert 60 <= idle < 1800
@@ -85,6 +85,8 @@ def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
             {"name": "error_count", "ok": False, "actual": 4, "limit": 3},
         ],
         "advice": "start new work, or allow resuming again: gaia-sessions update agent-123 --resume-ready",
+        "state": "waiting",
+        "state_since": since,
     }
 
 

@@ -128,7 +128,12 @@ def test_as_json_it_is_the_record_and_the_policys_answer(gaia: Gaia, put: Gaia) 
     document = put("a")
     until = format_time(datetime.fromisoformat(document["last_updated"]) + timedelta(minutes=30))
     answer = {"should_resume": True, "reason": "session_resumable", "until": until}
-    assert gaia("show", "a", "--json").json == {**document, "resume": answer}
+    assert gaia("show", "a", "--json").json == {
+        **document,
+        "resume": answer,
+        "state": "waiting",
+        "state_since": document["created_at"],
+    }
 
 
 def test_a_newer_schema_it_understands_is_shown(gaia: Gaia, put: Gaia) -> None:

@@ -59,7 +59,7 @@ def answers(host: Host, agent_id: str) -> dict[str, Any]:
         gaia_sessions.explain_resume(agent_id, root=root)["should_resume"],
         line["resume"]["should_resume"],
         shown["resume"]["should_resume"],
-        sessions.view(agent_id).decision["should_resume"],
+        sessions.view(agent_id).standing.decision["should_resume"],
         host.ask("pre_delegate", {"agent_id": agent_id})["reason"] == "session_resumable",
         told is not None and f"resume {agent_id}]" in told["additionalContext"],
         [revival["agent_id"] for revival in sessions.revivals()] == [agent_id],

@@ -30,16 +30,16 @@ def store(root: str) -> FileStore:
 
 
 @pytest.mark.parametrize(
-    ("phase", "status", "reason", "until"),
+    ("phase", "state", "status", "reason", "until"),
     [
-        ("initializing", "active", "phase_not_resumable", None),
-        ("approval", "active", "session_resumable", "2026-01-08T18:34:00.000000Z"),
-        ("completed", "final", "phase_not_resumable", None),
-        ("abandoned", "final", "phase_not_resumable", None),
+        ("initializing", "new", "active", "phase_not_resumable", None),
+        ("approval", "waiting", "active", "session_resumable", "2026-01-08T18:34:00.000000Z"),
+        ("completed", "completed", "final", "phase_not_resumable", None),
+        ("abandoned", "abandoned", "final", "phase_not_resumable", None),
     ],
 )
 def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
-    store: FileStore, phase: str, status: str, reason: str, until: str | None
+    store: FileStore, phase: str, state: str, status: str, reason: str, until: str | None
 ) -> None:
     record = record_with(phase=phase, resume_ready=True, error_count=2, last_updated=WHEN, summary="not in it")
     store.create(record)
@@ -56,6 +56,8 @@ def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
         ("error_count", 2),
         ("resume", {"should_resume": until is not None, "reason": reason, "until": until}),
         ("running", False),
+        ("state", state),
+        ("state_since", "2026-01-08T18:00:00.000000Z"),
     ]
 
 
@@ -64,7 +66,7 @@ def test_a_summary_of_a_session_below_another_has_what_the_record_says_of_it(sto
     store.create(record_with(parent_id="agent-3"))
     line, _ = listed(store, LATER)
     above = [("parent_id", "agent-3"), ("root_id", "agent-2"), ("depth", 2)]
-    assert list(line.items())[-4:] == [("running", False), *above]
+    assert list(line.items())[-3:] == above
 
 
 def test_a_summary_of_a_session_whose_parents_form_a_circle_names_no_first_one(store: FileStore) -> None:

@@ -48,14 +48,14 @@ def section_lines(sections: Iterable[Section]) -> Iterator[str]:
 
 def facts(view: View, now: datetime) -> Iterator[tuple[str, str]]:
     """Name and value of each fact about a session, and about the agent that is at work on it."""
-    record, decision = view.record, view.decision
+    record, decision = view.record, view.standing.decision
     yield "phase", record["phase"]
     if text := decision_text(record, decision, now):
         yield "resume", text
     if "cancellation" in decision:
         yield "cancelled", cancellation_text(decision["cancellation"], now)
-    if view.alive:
-        yield "agent", liveness_text(view.alive, now)
+    if view.standing.alive:
+        yield "agent", liveness_text(view.standing.alive, now)
     yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"
     active = decision.get("last_activity", record["last_updated"])
     yield "last activity", f"{local_time(active)}, {ago(active, now)}"

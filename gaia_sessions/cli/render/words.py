@@ -10,6 +10,7 @@ from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.state import BY_HAND
 from gaia_sessions.session.visible import visible
 
 TYPE_CHECKING = False
@@ -94,6 +95,38 @@ def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bo
     if "paused_until" in resume and not running:
         return f"waits for a limit, {remaining_time((parse_time(resume['paused_until']) - now).total_seconds())}"
     return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
+
+
+def state_text(state: str, phase: str, liveness: Liveness | None = None, *, cancelled: bool = False) -> str:
+    """The state, with what stands beside it: ``waiting: Bash``, ``working: cancelled``, ``open: planning``."""
+    if liveness is not None and not is_final(phase):
+        beside = ["cancelled"] if cancelled else []
+        beside += [safe(liveness["for"], 30)] if "for" in liveness else []
+    else:
+        beside = [phase] if state == BY_HAND else []
+    return ": ".join([state, *[", ".join(beside)] * bool(beside)])
+
+
+def left_text(resume: ResumeSummary, now: datetime) -> str:
+    """How long the session may be resumed, ``28m``; or ``14:00``, when its limit is reset; or why it may not be."""
+    if resume["until"] is not None:
+        return short_span((parse_time(resume["until"]) - now).total_seconds())
+    if resume["reason"] == "waiting_for_limit" and "paused_until" in resume:
+        reset = parse_time(resume["paused_until"])
+        if (reset - now).total_seconds() >= _SECONDS_OF_A_DAY:
+            return short_span((reset - now).total_seconds())
+        return reset.astimezone().strftime("%H:%M")
+    return _NOT_LEFT.get(resume["reason"], "")
+
+
+_NOT_LEFT = {"expired": "exp.", "too_many_errors": "errors", "not_ready": "off", "clock_skew": "clock"}
+_SECONDS_OF_A_DAY = 86400.0
+
+
+def short_span(seconds: float) -> str:
+    """``28m``: the shortest form of a length of time, in the largest unit that fits, rounded to the nearest."""
+    size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if seconds >= size), _SHORT_UNITS[-1])
+    return f"{max(0, round(seconds / size))}{unit[0]}"
 
 
 def liveness_text(liveness: Liveness, now: datetime) -> str:

@@ -35,7 +35,9 @@ from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, decide, decide_without_record
 from gaia_sessions.session.record import new_record
+from gaia_sessions.session.state import state_of
 from gaia_sessions.usecases.listing import summarize
+from gaia_sessions.usecases.resume import Standing
 from gaia_sessions.usecases.showing import View
 from tests.records import LIMITS
 
@@ -60,12 +62,17 @@ def decided(of: Any, now: datetime) -> Any:
     return decide("agent-1", of, now, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)
 
 
+def stands(of: Any, now: datetime) -> Standing:
+    decision = decided(of, now)
+    return Standing(decision, None, state_of(of, decision, None), ())
+
+
 def viewed(of: Any, now: datetime) -> View:
-    return View(of, decided(of, now), None, usage_of(of, now, Config({}).budgets), None, [])
+    return View(of, stands(of, now), usage_of(of, now, Config({}).budgets), None, [])
 
 
 def summarized(of: Any, now: datetime) -> Any:
-    return summarize(of, decided(of, now))
+    return summarize(of, stands(of, now))
 
 
 # Words

@@ -1,0 +1,192 @@
+"""How a session stands, in one word: the table from which lists, reports, hooks and JSON speak.
+
+The first rule of ``RULES`` that holds gives the word. Pure: the policy's decision, what is known of the agent at work
+and the runs of hosts that are gone are arguments.
+"""
+
+from __future__ import annotations
+
+from . import liveness, phases, schema
+from .clock import parse_time
+from .policy import claimed_runs, is_running
+from .runs import has_ended, may_be_at_work, run_by_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Literal, NotRequired, TypedDict
+
+    from .policy import Decision
+    from .schema import Record, Run
+
+    Rule = tuple[str, Callable[["_Case"], bool], Callable[["_Case"], str | None], str]
+    """The word, whether it holds, since when, and what it says to a person."""
+
+    class State(TypedDict):
+        """How a session stands. state: one of ``STATES``; absent for the record of a later version.
+
+        state_since: since when, if that is known.
+        """
+
+        state: NotRequired[str]
+        state_since: NotRequired[str]
+
+
+WAITING = liveness.WAITING
+WORKING = liveness.WORKING
+QUIET = liveness.QUIET
+STARTING = "starting"
+CANCELLED = "cancelled"
+LIMITED = "limited"
+DENIED = "denied"
+APPROVED = "approved"
+ERROR = "error"
+CRASHED = "crashed"
+INTERRUPTED = "interrupted"
+CUT_SHORT = "cut short"
+PAUSED = "paused"
+NEW = "new"
+BY_HAND = "open"
+
+
+class _Case:
+    """What the rules look at. run: the latest that began, or whose host was gone before; a denied one began nothing."""
+
+    __slots__ = ("alive", "dead_runs", "decision", "record", "run")
+
+    def __init__(
+        self,
+        record: Record,
+        decision: Decision,
+        alive: liveness.Liveness | None,
+        dead_runs: Collection[int],
+    ) -> None:
+        self.record = record
+        self.decision = decision
+        self.alive = alive
+        self.dead_runs = dead_runs
+        self.run = next((run for run in reversed(record.get("runs", [])) if self._has_begun(run)), None)
+
+    def _has_begun(self, run: Run) -> bool:
+        if has_ended(run):
+            return run.get("end") != schema.DENIED
+        return may_be_at_work(run) or run["run"] in self.dead_runs
+
+
+def state_of(
+    record: Record, decision: Decision, alive: liveness.Liveness | None, dead_runs: Collection[int] = ()
+) -> State:
+    """How the session of ``record`` stands by the policy's ``decision`` on it.
+
+    alive: what is known of the agent at work; None if there is none, or nothing but times in the future. dead_runs: the
+    numbers of runs without an end whose host is proved to be gone.
+    """
+    case = _Case(record, decision, alive, dead_runs)
+    word, since = next((word, since) for word, holds, since, _ in RULES if holds(case))
+    found: State = {"state": word}
+    moment = since(case)
+    return {**found, "state_since": moment} if moment else found
+
+
+def _ended_as(is_outcome: Callable[[str], bool]) -> Callable[[_Case], bool]:
+    return lambda case: is_outcome(case.record["phase"])
+
+
+def _was_cancelled(case: _Case) -> bool:
+    """Whether a mark ended the work: one that came after its end left that as it was."""
+    if "cancellation" not in case.decision or not phases.is_abandoned(case.record["phase"]):
+        return False
+    at = case.decision["cancellation"].get("at")
+    return at is None or parse_time(at) <= parse_time(_since_phase(case))
+
+
+def _is_at_work_as(state: str) -> Callable[[_Case], bool]:
+    return lambda case: case.alive is not None and case.alive["state"] == state
+
+
+def _asks(case: _Case) -> bool:
+    return phases.waits_for_approval(case.record["phase"])
+
+
+def _has_run_with(*ends: str) -> Callable[[_Case], bool]:
+    return lambda case: case.run is not None and case.run.get("end") in ends
+
+
+def _has_crashed(case: _Case) -> bool:
+    run = case.run
+    return run is not None and (run.get("end") == schema.LOST or not has_ended(run))
+
+
+def _was_interrupted(case: _Case) -> bool:
+    run = case.run
+    return run is not None and ("interruption" in run or run.get("end") in (schema.ENDED_WITH_HOST, schema.KILLED))
+
+
+def _since_phase(case: _Case) -> str:
+    """When the work entered its phase."""
+    moves = case.record["history"]
+    return moves[-1]["timestamp"] if moves else case.record["created_at"]
+
+
+def _since_cancellation(case: _Case) -> str | None:
+    return case.decision["cancellation"].get("at")
+
+
+def _since_liveness(case: _Case) -> str | None:
+    return None if case.alive is None else case.alive.get("since")
+
+
+def _since_start(case: _Case) -> str | None:
+    return None if case.run is None else case.run.get("started_at", case.run.get("claimed_at"))
+
+
+def _since_claim(case: _Case) -> str | None:
+    run = run_by_number(case.record, claimed_runs(case.decision)[-1])
+    return None if run is None else run.get("claimed_at")
+
+
+def _since_end(case: _Case) -> str:
+    """When the latest run ended; of one without an end, when it was last heard of."""
+    ended_at = None if case.run is None else case.run.get("ended_at")
+    return ended_at or case.decision.get("last_activity", case.record["last_updated"])
+
+
+def _is_answered_by(key: Literal["approval", "denial"]) -> Callable[[_Case], bool]:
+    return lambda case: _asks(case) and key in case.record
+
+
+def _since_answer(key: Literal["approval", "denial"]) -> Callable[[_Case], str]:
+    return lambda case: case.record[key]["timestamp"]
+
+
+RULES: tuple[Rule, ...] = (
+    (phases.COMPLETED, _ended_as(phases.is_success), _since_phase, "the work has ended well"),
+    (phases.FAILED, _ended_as(phases.is_failure), _since_phase, "the work has ended with a failure"),
+    (CANCELLED, _was_cancelled, _since_cancellation, "the work was cancelled"),
+    (phases.ABANDONED, _ended_as(phases.is_abandoned), _since_phase, "the work has ended, and nobody goes on with it"),
+    (WAITING, _is_at_work_as(WAITING), _since_liveness, "its agent waits for the permission to use a tool"),
+    (QUIET, _is_at_work_as(QUIET), _since_liveness, "its agent is at work, but was not heard of for a while"),
+    (WORKING, lambda case: is_running(case.decision), _since_start, "its agent is at work"),
+    (STARTING, lambda case: bool(claimed_runs(case.decision)), _since_claim, "it was just delegated"),
+    (CANCELLED, lambda case: "cancellation" in case.decision, _since_cancellation, "the work was cancelled"),
+    (LIMITED, lambda case: "paused_until" in case.decision, _since_end, "the work waits until a limit is reset"),
+    (DENIED, _is_answered_by("denial"), _since_answer("denial"), "what it asked for was denied"),
+    (APPROVED, _is_answered_by("approval"), _since_answer("approval"), "what it asked for was approved"),
+    (WAITING, _asks, _since_phase, "the work waits for the answer to a question"),
+    (ERROR, _has_run_with(schema.RUN_FAILED), _since_end, "its agent stopped with an error"),
+    (CRASHED, _has_crashed, _since_end, "its agent is gone, and reported no end"),
+    (INTERRUPTED, _was_interrupted, _since_end, "its agent was stopped from outside"),
+    (
+        CUT_SHORT,
+        _has_run_with(schema.RUN_RETURNED),
+        _since_end,
+        "its agent came back without saying that it was done",
+    ),
+    (PAUSED, lambda case: case.run is not None, _since_end, "its agent stopped, and said that the work goes on"),
+    (NEW, lambda case: phases.is_new(case.record["phase"]), lambda case: case.record["created_at"], "nobody began it"),
+    (BY_HAND, lambda _: True, _since_phase, "no host ran it; whoever does the work reports its phase"),
+)
+"""Every state, in this order: the first rule that holds gives the word."""
+
+STATES = tuple(dict.fromkeys(word for word, *_ in RULES))
+"""The words, each once."""
