@@ -27,7 +27,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.usecases.reconcile import reconcile
 from gaia_sessions.usecases.resume import read_and_decide
-from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, WITH_HOST, Life
+from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, STATES, WITH_HOST, Life
 from tests.records import LIMITS, WHEN, record_with
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ def test_every_delegation_is_one_session_of_its_host_with_its_true_end(host: str
 
     assert life.errors == []
     assert life.ends() == sorted(ENDS.get(name, [DONE]))
+    assert life.states() == sorted(STATES[end] for end in life.ends())
     assert {run["host"] for record in life.records() for run in record["runs"]} == {host}
     assert life.waiting() == DEFERRED.get(name, [])
 

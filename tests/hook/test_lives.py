@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts import HOOK
@@ -46,6 +47,18 @@ FAILED: End = ("investigating", "failed", 1)
 RETURNED: End = ("investigating", "returned", 0)
 WITH_HOST: End = ("investigating", "ended_with_host", 0)
 NOT_ENDED: End = ("investigating", "", 0)
+
+STATES: dict[End, str] = {
+    DONE: "completed",
+    DENIED: "abandoned",
+    KILLED: "abandoned",
+    INTERRUPTED: "interrupted",
+    FAILED: "error",
+    RETURNED: "cut short",
+    WITH_HOST: "interrupted",
+    NOT_ENDED: "working",  # its process is that of the test
+}
+"""What a person is told of each end."""
 
 # What is not in here are delegations of agents that did their work: their number, each of them done.
 ENDS: dict[str, list[End]] = {
@@ -101,6 +114,8 @@ ENDS: dict[str, list[End]] = {
     "workflow-sigkill": [DONE, NOT_ENDED, NOT_ENDED],
 }
 # After a signal the older version still tells that the agent was interrupted; the newer only ends the session.
+LIMITED = {"limit-429", "limit-429-weekly", "workflow-limit-429"}
+"""Those whose host said when its limit is reset, which is ahead at any time."""
 SIGNALLED = {"sigterm", "tui-hup"}
 SIGNAL_ENDS = {"claude-code-2.1.197": [INTERRUPTED], "claude-code-2.1.330": [WITH_HOST]}
 
@@ -233,6 +248,9 @@ class Life:
             (record["phase"], record["runs"][-1].get("end", ""), record["error_count"]) for record in self.records()
         )
 
+    def states(self) -> list[str]:
+        return sorted(line["state"] for line in Sessions(str(self.root)).list() if "state" in line)
+
     def timeless(self) -> list[object]:
         """The records without what no two tellings have in common."""
         records = self.records()
@@ -312,6 +330,8 @@ def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path
 
     assert life.errors == []
     assert life.ends() == expected(capture, sessions_due(lines))
+    states = ["limited" if capture.stem in LIMITED and end == INTERRUPTED else STATES[end] for end in life.ends()]
+    assert life.states() == sorted(states)
     assert not any("waiting" in run for record in life.records() for run in record["runs"])
     assert {event for event, _ in life.answers} <= {"SubagentStart", "PostToolUse", "UserPromptSubmit", "SessionStart"}
 
