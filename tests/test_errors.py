@@ -44,6 +44,7 @@ from gaia_sessions.errors import (
     UnknownHost,
     UnknownOutcome,
     UnknownPhase,
+    UnknownState,
     UsageError,
     conflicts,
     exit_codes,
@@ -66,6 +67,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "unknown phase 'sleeping'",
         "the phases are planning, approval",
         {"word": "sleeping", "known": ("planning", "approval")},
+    ),
+    (
+        UnknownState("sleeping", ["waiting", "cut short"]),
+        "unknown_state",
+        2,
+        "unknown state 'sleeping'",
+        "the states are waiting, cut short",
+        {"word": "sleeping", "known": ("waiting", "cut short")},
     ),
     (
         UnknownOutcome(None, iter(["completed", "failed"])),

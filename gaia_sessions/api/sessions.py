@@ -212,7 +212,7 @@ class Sessions:
         ``problem`` and few other keys, and comes last. It is left out if anything is asked for but ``active_only`` and
         ``limit``.
 
-        Raises ``UnknownPhase``, ``BadArgument``.
+        Raises ``UnknownPhase``, ``UnknownState``, ``BadArgument``.
         """
         from gaia_sessions.usecases import listing
 

@@ -17,6 +17,7 @@ from gaia_sessions.errors import (
     UnknownHost,
     UnknownOutcome,
     UnknownPhase,
+    UnknownState,
     well_formed,
 )
 from gaia_sessions.errors.exit_codes import EXIT_BUG, EXIT_CODES, EXIT_DONE, EXIT_INTERRUPTED
@@ -90,7 +91,7 @@ def _as_sessions_error(error: Exception, argv: list[str], name: str) -> Sessions
         from .mistakes import explain
 
         return explain(error, argv)
-    if isinstance(error, UnknownPhase | UnknownOutcome | UnknownHost):
+    if isinstance(error, UnknownPhase | UnknownState | UnknownOutcome | UnknownHost):
         from .mistakes import correct
 
         correct(error, argv, name)

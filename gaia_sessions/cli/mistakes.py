@@ -14,7 +14,7 @@ from gaia_sessions.errors import SessionsError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.errors import UnknownHost, UnknownOutcome, UnknownPhase
+    from gaia_sessions.errors import UnknownHost, UnknownOutcome, UnknownPhase, UnknownState
 
 PROGRAM = "gaia-sessions"
 _LONGEST_LINE = 144
@@ -67,6 +67,15 @@ COMMANDS = {
 }
 """Words of other tools, and the line of the same command here; words in capitals stand for what is typed after it."""
 
+WORDS = {
+    **dict.fromkeys(["done", "finished", "success", "succeeded", "ok"], "completed"),
+    **dict.fromkeys(["running", "busy"], "working"),
+    **dict.fromkeys(["pending", "blocked", "asking"], "waiting"),
+    **dict.fromkeys(["dead", "died", "lost"], "crashed"),
+    "killed": "interrupted",
+}
+"""Words of other tools for outcomes, phases and states."""
+
 NO_COMMAND = {
     **dict.fromkeys(["resume", "unpause", "continue", "restart", "retry"], _RESUME),
     **dict.fromkeys(["recover", "wake"], _REVIVE),
@@ -84,7 +93,7 @@ NO_COMMAND = {
 """Words for which there is no command, and how it is done."""
 
 OPTIONS = {
-    **dict.fromkeys(["--status", "--state"], ("--phase", "outcome")),
+    **dict.fromkeys(["--status", "--state"], ("--state", "--phase", "outcome")),
     "--outcome": ("outcome",),
     **dict.fromkeys(["--agent-id", "--session-id", "--session"], ("--id", "agent_id")),
     "--id": ("agent_id",),
@@ -124,12 +133,38 @@ def explain(error: click.UsageError, argv: list[str]) -> UsageError:
     return UsageError(error.format_message(), f"see {ctx.command_path} --help")
 
 
-def correct(error: UnknownPhase | UnknownOutcome | UnknownHost, argv: list[str], program: str) -> None:
-    """Replaces the hint of ``error`` by the line with the right word, if the word is only misspelt."""
-    typed, line = str(error.word), shlex.join(argv)
-    for meant in get_close_matches(typed.casefold(), error.known, 1, _CUTOFF):
-        is_clear = line.count(typed) == 1 and len(line) < _LONGEST_LINE
-        error.hint = f"type {program} {line.replace(typed, meant)}" if is_clear else f"did you mean {meant}?"
+def correct(error: UnknownPhase | UnknownState | UnknownOutcome | UnknownHost, argv: list[str], program: str) -> None:
+    """Replaces the hint of ``error`` by the line with the right word, if it is one of another option or misspelt."""
+    typed = str(error.word)
+    word = WORDS.get(typed.casefold(), typed.casefold())
+    options = [("", error.known), *getattr(error, "other_options", {}).items()]
+    for cutoff in (1, _CUTOFF):  # the very word in any place before a similar one
+        for option, known in options:
+            for meant in get_close_matches(word, known, 1, cutoff):
+                words = _with_option(argv, typed, option, meant) if option else _with_word(argv, typed, meant)
+                line = shlex.join(words or [])
+                is_clear = words and len(line) < _LONGEST_LINE
+                error.hint = f"type {program} {line}" if is_clear else f"did you mean {f'{option} {meant}'.strip()}?"
+                return
+
+
+def _with_word(argv: list[str], typed: str, meant: str) -> list[str] | None:
+    """``argv`` with ``meant`` in place of ``typed``; None if that stands in more than one place."""
+    is_clear = sum(word.count(typed) for word in argv) == 1
+    return [word.replace(typed, meant) for word in argv] if is_clear else None
+
+
+def _with_option(argv: list[str], typed: str, option: str, meant: str) -> list[str] | None:
+    """``argv`` with ``option`` and ``meant`` in place of ``typed`` and its own; None unless each option stands once."""
+    names = [word.partition("=")[0] for word in argv]
+    for place, word in enumerate(argv):
+        own, equals, value = word.partition("=")
+        start = place
+        if not equals and place:
+            own, value, start = argv[place - 1], word, place - 1
+        if value == typed and own.startswith("--") and names.count(own) == 1 and option not in names:
+            return [*argv[:start], option, meant, *argv[place + 1 :]]
+    return None
 
 
 def _command_hint(error: click.NoSuchCommand, ctx: click.Context, argv: list[str]) -> str:

@@ -6,6 +6,7 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     SessionsError
     ├── UsageError              the request itself is wrong
     │   ├── UnknownPhase
+    │   ├── UnknownState
     │   ├── UnknownOutcome
     │   ├── UnknownHost
     │   ├── BadArgument
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from .usage import UnknownHost as UnknownHost
     from .usage import UnknownOutcome as UnknownOutcome
     from .usage import UnknownPhase as UnknownPhase
+    from .usage import UnknownState as UnknownState
     from .usage import UsageError as UsageError
 else:
 

@@ -9,7 +9,7 @@ from .main_branches import SessionsError, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 _MAX_LISTED = 5
 
@@ -38,11 +38,24 @@ class BadSetting(UsageError):
 
 class UnknownPhase(UsageError):
     code = "unknown_phase"
+    other_options: Mapping[str, Sequence[str]] = {}
+    """The words of other options that may have been meant, by option."""
 
     def __init__(self, word: object, known: Iterable[str]) -> None:
         self.word = word
         self.known = tuple(known)
         super().__init__(f"unknown phase {shorten(repr(word))}", "the phases are " + ", ".join(self.known))
+
+
+class UnknownState(UsageError):
+    code = "unknown_state"
+    other_options: Mapping[str, Sequence[str]] = {}
+    """As in ``UnknownPhase``."""
+
+    def __init__(self, word: object, known: Iterable[str]) -> None:
+        self.word = word
+        self.known = tuple(known)
+        super().__init__(f"unknown state {shorten(repr(word))}", "the states are " + ", ".join(self.known))
 
 
 class UnknownOutcome(UsageError):

@@ -190,3 +190,22 @@ RULES: tuple[Rule, ...] = (
 
 STATES = tuple(dict.fromkeys(word for word, *_ in RULES))
 """The words, each once."""
+
+FAILED = (phases.FAILED, ERROR, CRASHED)
+"""The states of work that went wrong."""
+
+_OF_FINAL = (*phases.OUTCOMES, CANCELLED)
+
+
+def check_state(state: object) -> str:
+    """Returns ``state`` if it is one of ``STATES``; else raises ``UnknownState``."""
+    if not isinstance(state, str) or state not in STATES:
+        from gaia_sessions.errors import UnknownState
+
+        raise UnknownState(state, STATES)
+    return state
+
+
+def are_open(states: Collection[str]) -> bool:
+    """Whether no session in one of ``states`` is final."""
+    return not any(state in _OF_FINAL for state in states)

@@ -17,6 +17,7 @@ from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
+from gaia_sessions.session.state import are_open, check_state
 from gaia_sessions.store.above import Above
 
 from .resume import standing
@@ -100,15 +101,16 @@ if TYPE_CHECKING:
     class Wanted(TypedDict, total=False):
         """Which sessions are listed: those that meet all that is asked.
 
-        active_only: not final. agent_name: of this kind of agent. phases: in one of these. parent_id: right below that
-        session. grep: with this text in the purpose or the name of the agent, in capitals or not. since, until: last
-        active in that time, both included. created_since: created at that time or later. limit: at most so many, the
-        latest.
+        active_only: not final. agent_name: of this kind of agent. phases: in one of these. states: in one of
+        [these](policy.md#states). parent_id: right below that session. grep: with this text in the purpose or the name
+        of the agent, in capitals or not. since, until: last active in that time, both included. created_since: created
+        at that time or later. limit: at most so many, the latest.
         """
 
         active_only: bool
         agent_name: str | None
         phases: Iterable[str]
+        states: Iterable[str]
         parent_id: str | None
         grep: str | None
         since: datetime | str | None
@@ -128,7 +130,7 @@ TIMES: Final = ("since", "until", "created_since")
 class Filter:
     """What is asked for by ``Wanted``, in which every text that is a time has been read; by default all sessions.
 
-    Raises ``UnknownPhase``, ``BadArgument``, ``InvalidId``.
+    Raises ``UnknownPhase``, ``UnknownState``, ``BadArgument``, ``InvalidId``.
     """
 
     def __init__(  # noqa: PLR0913  # those of ``Wanted``
@@ -137,6 +139,7 @@ class Filter:
         active_only: bool = False,
         agent_name: str | None = None,
         phases: Iterable[str] = (),
+        states: Iterable[str] = (),
         parent_id: str | None = None,
         grep: str | None = None,
         since: datetime | None = None,
@@ -144,7 +147,8 @@ class Filter:
         created_since: datetime | None = None,
         limit: int | None = None,
     ) -> None:
-        self.active_only = active_only
+        self.states = frozenset(map(check_state, _words(states, "states")))
+        self.active_only = active_only or (bool(self.states) and are_open(self.states))  # that costs less
         self.agent_name = _text(agent_name, "agent_name")
         self.phases = frozenset(map(check_phase, _words(phases, "phases")))
         self.parent_id = None if parent_id is None else check_agent_id(parent_id)
@@ -156,7 +160,7 @@ class Filter:
             raise BadArgument("limit", limit, "a whole number from 0")
         self.limit = limit
         asked = (agent_name, parent_id, grep, since, until, created_since)
-        self.is_broad = not self.phases and all(value is None for value in asked)
+        self.is_broad = not (self.phases or self.states) and all(value is None for value in asked)
 
     def accepts(self, found: RecordOrError) -> bool:
         """Whether what was read may pass: the record, before its line is made.
@@ -176,6 +180,8 @@ class Filter:
 
     def accepts_line(self, line: Line) -> bool:
         """Whether the line of what ``accepts`` let through passes."""
+        if self.states and line.get("state") not in self.states:
+            return False
         active = line.get("last_activity", line.get("last_updated"))
         if active is None or (self.since is None and self.until is None):
             return True

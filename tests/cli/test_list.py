@@ -264,6 +264,56 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
     ]
 
 
+@pytest.fixture
+def states(put: Gaia, spoil: Gaia) -> None:
+    """Sessions in states that a person looks for, named like them, the latest first; one is not readable."""
+    stopped = {**RUN, "ended_at": "2026-01-08T18:06:30Z"}
+    asked = {"waiting": {"since": "2026-01-08T18:06:00Z", "for": "Bash"}}
+    named: dict[str, dict[str, Any]] = {
+        "asks": {},
+        "permission": {"phase": "executing", "runs": [{**RUN, **asked}]},
+        "working": {"phase": "executing", "runs": [RUN]},
+        "error": {"phase": "investigating", "runs": [{**stopped, "end": "failed"}]},
+        "crashed": {"phase": "planning", "runs": [{**stopped, "end": "lost"}]},
+        "failed": {"phase": "failed", "resume_ready": False},
+        "cut-short": {"phase": "planning", "runs": [{**stopped, "end": "returned"}]},
+        "open": {"phase": "planning"},
+        "completed": {"phase": "completed", "resume_ready": False},
+    }
+    for number, (name, changed) in enumerate(named.items()):
+        put(name, idle=timedelta(minutes=number), agent_name="scribe" if number % 2 else "planner", **changed)
+    put("later", schema=2)
+    spoil("torn")
+
+
+@pytest.mark.usefixtures("states")
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["--state", "error"], ["error"]),
+        (["--state", "error,open"], ["error", "open"]),
+        (["--state", "open", "--state", "error, cut short"], ["error", "cut-short", "open"]),
+        (["--failed"], ["error", "crashed", "failed"]),
+        (["--failed", "--active-only"], ["error", "crashed"]),
+        (["--failed", "--agent", "scribe"], ["error", "failed"]),
+        (["--failed", "--phase", "planning,failed"], ["crashed", "failed"]),
+        (["--failed", "--limit", "1"], ["error"]),
+        (["--failed", "--until", "4m"], ["crashed", "failed"]),
+        (["--failed", "--state", "completed"], ["error", "crashed", "failed", "completed"]),
+        (["--waiting"], ["asks", "permission"]),
+        (["--waiting", "--phase", "approval"], ["asks"]),
+        (["--state", "working"], ["working"]),
+        (["--state", "limited"], []),
+    ],
+)
+def test_states_narrow_it_to_what_a_list_says_of_the_sessions(gaia: Gaia, words: list[str], found: list[str]) -> None:
+    assert ids(gaia("list", "--json", *words)) == found
+    assert sorted(ids(gaia("list", "--json", "--tree", *words))) == sorted(found)
+    assert gaia("list", "-q", *words).out.decode().split() == found
+    everything = gaia("list", "--json").json
+    assert gaia("list", "--json", *words).json == [line for line in everything if line["agent_id"] in found]
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [

@@ -19,6 +19,7 @@ from gaia_sessions.cli.group import COMMANDS, HIDDEN
 from gaia_sessions.cli.main import commands
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.ids import resume_line
+from gaia_sessions.session.state import STATES as STATE_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ PHASES = (
     "the phases are initializing, investigating, planning, approval, executing, validating, "
     "completed, failed, abandoned"
 )
+STATES = "the states are " + ", ".join(STATE_WORDS)
 
 WRONG = [
     # Commands
@@ -55,7 +57,7 @@ WRONG = [
     ("finalize a COMPLETED", "unknown outcome 'COMPLETED'", "type gaia-sessions finalize a completed"),
     ("finalize COMPLETED a", "unknown outcome 'COMPLETED'", "type gaia-sessions finalize completed a"),
     ("finalize a faild --error x", "unknown outcome 'faild'", "type gaia-sessions finalize a failed --error x"),
-    ("finalize a done", "unknown outcome 'done'", "the outcomes are completed, failed, abandoned"),
+    ("finalize a done", "unknown outcome 'done'", "type gaia-sessions finalize a completed"),
     ("finalize a cancelled", "unknown outcome 'cancelled'", "the outcomes are completed, failed, abandoned"),
     ("finalize a failed-x", "unknown outcome 'failed-x'", "type gaia-sessions finalize a failed"),
     ("update a --phase Approval", "unknown phase 'Approval'", "type gaia-sessions update a --phase approval"),
@@ -64,6 +66,24 @@ WRONG = [
     ("update a --phase running", "unknown phase 'running'", PHASES),
     ("list --phase planing --limit 3", "unknown phase 'planing'", "type gaia-sessions list --phase planning --limit 3"),
     ("list --phase active", "unknown phase 'active'", PHASES),
+    ("list --phase activ", "unknown phase 'activ'", PHASES),
+    ("list --phase done", "unknown phase 'done'", "type gaia-sessions list --phase completed"),
+    # States
+    ("list --phase error", "unknown phase 'error'", "type gaia-sessions list --state error"),
+    ("list --phase=waiting --limit 3", "unknown phase 'waiting'", "type gaia-sessions list --state waiting --limit 3"),
+    ("list --phase running", "unknown phase 'running'", "type gaia-sessions list --state working"),
+    ("list --phase interupted", "unknown phase 'interupted'", "type gaia-sessions list --state interrupted"),
+    ("list --state planning", "unknown state 'planning'", "type gaia-sessions list --phase planning"),
+    ("list --state cut-short", "unknown state 'cut-short'", "type gaia-sessions list --state 'cut short'"),
+    ("list --state error,crashd", "unknown state 'crashd'", "type gaia-sessions list --state error,crashed"),
+    ("list --state Waiting", "unknown state 'Waiting'", "type gaia-sessions list --state waiting"),
+    ("list --state sleeping", "unknown state 'sleeping'", STATES),
+    ("list --state ''", "unknown state ''", STATES),
+    # Together they would mean something else.
+    ("list --phase planning --phase error", "unknown phase 'error'", "did you mean --state error?"),
+    ("list --phase planning,error", "unknown phase 'error'", "did you mean --state error?"),
+    ("list --state new --phase error", "unknown phase 'error'", "did you mean --state error?"),
+    ("update a --phase error", "unknown phase 'error'", PHASES),
     ("hooks install --host codx", "unknown host 'codx'", "type gaia-sessions hooks install --host codex"),
     # Options
     ("get a --jsn", "No such option '--jsn'.", "did you mean --json?"),
@@ -116,7 +136,8 @@ def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
     before = tree()
     assert gaia(*shlex.split(line)).all == (2, "", f"Error: {error}\nHint: {hint}\n")
     assert tree() == before
-    assert [text for text in (f"Error: {error}", f"Hint: {hint}") if len(text) > WIDTH and hint != PHASES] == []
+    lines = (f"Error: {error}", f"Hint: {hint}")
+    assert [text for text in lines if len(text) > WIDTH and hint not in (PHASES, STATES)] == []
 
 
 @pytest.mark.parametrize("hint", sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions")}))

@@ -11,13 +11,27 @@ from typing import Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.errors import BadArgument, SessionNotFound
+from gaia_sessions.errors import BadArgument, SessionNotFound, UnknownState
+from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import decide
+from gaia_sessions.session.state import STATES
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.listing import Filter, list_sessions
 from tests.records import LIMITS, WHEN, record_with
 
 LATER = datetime(2026, 1, 8, 18, 20, tzinfo=UTC)
+
+
+MARK = '{"at": "2026-01-08T18:10:00Z", "below": true}'
+RUNS: list[list[Any]] = [
+    [],
+    [{"run": 1, "started_at": WHEN}],
+    *(
+        [{"run": 1, "started_at": WHEN, "ended_at": WHEN, "end": end}]
+        for end in ("failed", "lost", "returned", "stopped")
+    ),
+]
+"""No run, one at work, and one of each kind of end."""
 
 
 def listed(store: FileStore, now: datetime, **wanted: Any) -> list[Any]:
@@ -150,6 +164,24 @@ def test_a_limit_that_is_no_number_of_sessions_is_refused_when_the_list_is_asked
             f"limit {limit!r} is not valid",
             "must be a whole number from 0",
         )
+
+
+@pytest.mark.parametrize(("states", "wrong"), [(["error", "eror"], "eror"), ([5], 5), ([["new"]], ["new"])])
+def test_an_unknown_state_is_refused_with_those_that_there_are(states: Any, wrong: object, root: str) -> None:
+    with pytest.raises(UnknownState) as refused:
+        gaia_sessions.list_sessions(states=states, root=root)
+    assert (refused.value.word, refused.value.known) == (wrong, STATES)
+
+
+@pytest.mark.parametrize("states", [(), *([state] for state in STATES), STATES], ids=repr)
+def test_a_list_of_states_has_the_sessions_of_which_a_list_says_so(store: FileStore, states: Any) -> None:
+    for phase in PHASES:
+        for number, runs in enumerate(RUNS):
+            store.create({**record_with(*runs, phase=phase), "agent_id": f"{phase}-{number}"})
+            store.create({**record_with(*runs, phase=phase), "agent_id": f"{phase}-{number}-cancelled"})
+            Path(store.root, f"{phase}-{number}-cancelled", "cancelled.json").write_text(MARK)
+    expected = [line for line in listed(store, LATER) if not states or line["state"] in states]
+    assert listed(store, LATER, states=states) == expected
 
 
 @pytest.mark.parametrize("name", ["agent_name", "grep"])

@@ -10,7 +10,9 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import plain
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import SessionNotFound, UnknownPhase, UnknownState
+from gaia_sessions.session.phases import PHASES
+from gaia_sessions.session.state import FAILED, STATES, WAITING
 from gaia_sessions.system import utc_now
 
 TYPE_CHECKING = False
@@ -26,14 +28,18 @@ if TYPE_CHECKING:
 @declare(
     "list --active-only",
     "list --tree",
-    "list --agent terraform-architect --phase approval",
-    "list --since yesterday --grep billing",
-    "list --active-only -q",
+    "list --waiting",
+    "list --failed --since yesterday",
+    "list --state crashed,interrupted -q",
+    "list --agent terraform-architect --grep billing",
     "list --since 2h --limit 10 --json",
 )
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
 @click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
-@click.option("--phase", "phases", metavar="PHASE", multiple=True, help="Only sessions in this phase; can be repeated.")
+@click.option("--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states.")
+@click.option("--failed", is_flag=True, help=f"Short for --state {','.join(FAILED)}.")
+@click.option("--waiting", is_flag=True, help=f"Short for --state {WAITING}: those that wait for a person.")
+@click.option("--phase", "phases", metavar="PHASE[,PHASE]", multiple=True, help="Only sessions in one of these phases.")
 @click.option("--parent", "parent_id", metavar="ID", help="Only the sessions right below this one.")
 @click.option("--grep", metavar="TEXT", help="Only sessions with this text in the purpose or the agent's name.")
 @click.option("--since", type=TIME, help="Only sessions active at or after this time: 2h (ago), yesterday, a date.")
@@ -45,7 +51,11 @@ if TYPE_CHECKING:
 def command(  # the other options are the arguments of Sessions.list
     call: Call,
     parent_id: str | None,
+    states: tuple[str, ...],
+    phases: tuple[str, ...],
     *,
+    failed: bool,
+    waiting: bool,
     as_tree: bool,
     ids_alone: bool,
     **wanted: Any,  # noqa: ANN401  # see above
@@ -57,7 +67,13 @@ def command(  # the other options are the arguments of Sessions.list
     sessions = call.sessions()
     if parent_id is not None:
         parent_id = wanted["parent_id"] = call.session_id(parent_id)
-    found = sessions.tree(**wanted) if as_tree else [(0, line) for line in sessions.list(**wanted)]
+    wanted["states"] = [*_split(states), *(FAILED if failed else ()), *([WAITING] if waiting else ())]
+    wanted["phases"] = _split(phases)
+    try:
+        found = sessions.tree(**wanted) if as_tree else [(0, line) for line in sessions.list(**wanted)]
+    except (UnknownPhase, UnknownState) as error:
+        error.other_options = {"--phase": PHASES} if isinstance(error, UnknownState) else {"--state": STATES}
+        raise
     if not found and parent_id is not None and parent_id not in sessions.ids():
         raise SessionNotFound(parent_id)
     if not ids_alone:
@@ -68,6 +84,10 @@ def command(  # the other options are the arguments of Sessions.list
         output.print_json_array(ids)
     else:
         output.print_lines(ids)
+
+
+def _split(values: tuple[str, ...]) -> list[str]:
+    return [word.strip() for value in values for word in value.split(",")]
 
 
 def print_sessions(call: Call, sessions: Sessions, found: Sequence[TreeLine]) -> None:
