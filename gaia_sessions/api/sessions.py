@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.listing import Filter, Line, Wanted
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
+    from gaia_sessions.usecases.resume import Standing
     from gaia_sessions.usecases.revivals import Revival
     from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
@@ -613,10 +614,10 @@ class Sessions:
 
         return cancellation_and_above(self._store, agent_id, known_above, are_all=are_all)
 
-    def reporter(self) -> Callable[[str], tuple[Report, bool]]:
+    def reporter(self) -> Callable[[str], tuple[Report, Standing]]:
         """For commands: what reports on sessions at one moment, for which the inbox is read once.
 
-        Of a session it returns the report, and whether its work is over.
+        Of a session it returns the report, and how it stands.
         """
         from gaia_sessions.store.above import Above
         from gaia_sessions.usecases import reporting

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.report import Report
 
-    ReportOn: TypeAlias = Callable[[str], tuple[Report, bool]]
+    ReportOn: TypeAlias = Callable[[str], tuple[Report, object]]
 
 NOT_FOUND: Literal["not_found"] = "not_found"
 
@@ -38,9 +38,14 @@ class NoReport(TypedDict):
 
 
 def wait(
-    reporter: Callable[[], ReportOn], agent_ids: Iterable[str], *, first: bool, timeout: float | None
+    reporter: Callable[[], ReportOn],
+    agent_ids: Iterable[str],
+    *,
+    first: bool,
+    timeout: float | None,
+    hear: Callable[[Iterable[Report | NoReport]], None] | None = None,
 ) -> list[Report | NoReport]:
-    """What ``Sessions.wait`` does; ``reporter`` is called for each look at the sessions."""
+    """What ``Sessions.wait`` does; ``reporter`` is called for each look at the sessions, ``hear`` after the first."""
     if isinstance(agent_ids, str | bytes):  # or it would wait for each letter
         raise BadArgument("agent_ids", agent_ids, "a list of IDs")
     if timeout is not None and not timeout >= 0:
@@ -49,6 +54,8 @@ def wait(
     asked = [*agent_ids]
     waited_for, pause = list(dict.fromkeys(asked)), _FIRST_PAUSE
     reports = dict(_look(reporter(), waited_for))
+    if hear:
+        hear(reports.values())
     while True:
         at_work = [agent_id for agent_id in waited_for if reports[agent_id]["status"] == RUNNING]
         left = deadline - time.monotonic()

@@ -25,7 +25,7 @@ COMMANDS = {
     "finalize": "End a session as completed, failed or abandoned.",
     "cancel": "Cancel a session with everything below it.",
     "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",
-    "report": "Report how the work of a session stands or ended.",
+    "report": "Print the result of a session.",
     "wait": "Wait until the work of sessions has ended.",
     "cleanup": "Remove sessions that have not been used for a while.",
     "reconcile": "Close runs that are proven to have ended without a report.",

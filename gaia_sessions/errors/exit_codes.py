@@ -12,6 +12,16 @@ EXIT_BUG = 70
 EXIT_TIMEOUT = 124
 EXIT_INTERRUPTED = 130
 
+CODES_OF_REPORTS = {
+    "success": EXIT_DONE,
+    "cancelled": 10,
+    "error": EXIT_WORK_FAILED,
+    "running": EXIT_TIMEOUT,
+    "timeout": EXIT_TIMEOUT,
+    "not_found": 3,
+}
+"""The exit code of each status that ``report`` and ``wait`` know, the worst last."""
+
 EXIT_CODES = {
     EXIT_DONE: ("done, yes", "done, or the answer is yes"),
     EXIT_NO: ("no", "the answer is no"),
@@ -27,8 +37,8 @@ EXIT_CODES = {
     ),
     9: ("written, durability unknown", "applied, but the disk did not confirm it"),
     10: ("cancelled", "the session is cancelled, by itself or with one above it"),
-    EXIT_WORK_FAILED: ("the work failed", "`wait`: the work failed"),
+    EXIT_WORK_FAILED: ("the work failed", "`report`, `wait`: the work failed"),
     EXIT_BUG: ("internal error", "a bug in gaia-sessions: one line, and the path of a log"),
-    EXIT_TIMEOUT: ("not ended in time", "`wait`: the work has not ended in time"),
+    EXIT_TIMEOUT: ("not ended", "`report`, `wait`: the work has not ended, or not in time"),
     EXIT_INTERRUPTED: ("interrupted", "interrupted"),
 }

@@ -58,9 +58,10 @@ class RecentMessage(TypedDict):
 class Report(TypedDict):
     """How the work of one session stands or ended; a key that does not apply is None.
 
-    task_id: of the latest run. result: only of a success, in full as far as it is known. note: where there is no
-    result. iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since:
-    [how the session stands](policy.md#states), in one word.
+    task_id: of the latest run. result: only of a success, in full as far as it is known. partial: where there is no
+    result, what the agent said last beside the error, as far as it is known. note: where there is no result.
+    iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since: [how the
+    session stands](policy.md#states), in one word.
     """
 
     schema: int
@@ -69,6 +70,7 @@ class Report(TypedDict):
     task_id: str | None
     phase: str
     result: str | None
+    partial: str | None
     error: str | None
     note: str | None
     timeout_secs: float | None
@@ -107,6 +109,7 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
     """The report on the session of ``record``."""
     status, run, used = status_of(record, findings), _latest_run(record), usage_of(record, now, defaults)
     is_unfinished = status not in (SUCCESS, RUNNING)
+    error = _error_of(record, findings, status) if is_unfinished else None
     return {
         "schema": SCHEMA,
         "status": status,
@@ -114,7 +117,8 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
         "task_id": task_id_of(record, run) if run else None,
         "phase": record["phase"],
         "result": _result_of(record, findings) if status == SUCCESS else None,
-        "error": _error_of(record, findings, status) if is_unfinished else None,
+        "partial": _said_last(record, findings, error) if status != SUCCESS else None,
+        "error": error,
         "note": UNFINISHED_NOTE if is_unfinished else None,
         "timeout_secs": None,
         "hard_timeout_secs": None,
@@ -144,11 +148,6 @@ def status_of(record: Record, findings: Findings) -> Status:
     return SUCCESS if run and run.get("end") in (STOPPED, RUN_RETURNED) else ERROR
 
 
-def is_over(record: Record, findings: Findings) -> bool:
-    """Whether nothing more is to come: the session is final, or its latest run has ended."""
-    return is_final(record["phase"]) or _has_latest_run_ended(record, findings)
-
-
 def _has_latest_run_ended(record: Record, findings: Findings) -> bool:
     """Whether there is a run, and the latest has ended or is of a host that is gone."""
     run = _latest_run(record)
@@ -170,10 +169,15 @@ def _latest_run(record: Record) -> Run | None:
 
 def _result_of(record: Record, findings: Findings) -> str | None:
     """What was stated as the summary, else what the agent said last."""
+    return record.get("summary") or _said_last(record, findings)
+
+
+def _said_last(record: Record, findings: Findings, error: str | None = None) -> str | None:
+    """What the agent said last, other than the ``error`` that its host words as its last message."""
     said = (message for message in reversed(findings.messages) if message["role"] == _ASSISTANT)
-    answers = (message["content"] for message in said if message["tool_name"] is None)
-    run = _latest_run(record) or {}
-    return record.get("summary") or next(answers, None) or run.get("last_message")
+    answers = [message["content"] for message in said if message["tool_name"] is None]
+    answers.append((_latest_run(record) or {}).get("last_message", ""))
+    return next((answer for answer in answers if answer and answer != error), None)
 
 
 def _error_of(record: Record, findings: Findings, status: Status) -> str:

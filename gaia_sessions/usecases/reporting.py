@@ -10,7 +10,7 @@ from itertools import islice
 
 from gaia_sessions import hosts
 from gaia_sessions.session.record import check_readable
-from gaia_sessions.session.report import RECENT_MESSAGES, Findings, is_over, report
+from gaia_sessions.session.report import RECENT_MESSAGES, Findings, report
 from gaia_sessions.session.transcript import committed_bytes
 
 from .resume import standing
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader
 
+    from .resume import Standing
+
 _END_OF_FILE = 1 << 18
 """Bytes of the file of a host, which may have many MB, that are looked through for the latest messages."""
 
 
-def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, config: Config) -> tuple[Report, bool]:
-    """The report on a session, and whether its work is over.
+def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, config: Config) -> tuple[Report, Standing]:
+    """The report on a session, and how it stands.
 
     Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``InvalidId``, ``StoreFailure``.
     """
@@ -41,8 +43,7 @@ def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, conf
     messages = _latest_messages(sessions, record)
     found = standing(above.cancellation, record, now, config.limits)
     findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs)
-    about: Report = {**report(record, findings, now, config.budgets), **found.state}
-    return about, is_over(record, findings)
+    return {**report(record, findings, now, config.budgets), **found.state}, found
 
 
 def _latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:

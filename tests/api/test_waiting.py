@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.usecases.resume import Standing
 
 
 LONGEST = 20
@@ -250,11 +251,11 @@ def test_a_time_is_kept_with_hundreds_of_sessions_and_of_waiting_events(root: st
 class SlowFromTheSecondLookOn(Sessions):
     """Whose reports come slowly once every session was looked at."""
 
-    def reporter(self) -> Callable[[str], tuple[Report, bool]]:
+    def reporter(self) -> Callable[[str], tuple[Report, Standing]]:
         report_on, pause = super().reporter(), self.__dict__.setdefault("pause", 0.0)
         self.pause = 0.1
 
-        def slowly(agent_id: str) -> tuple[Report, bool]:
+        def slowly(agent_id: str) -> tuple[Report, Standing]:
             time.sleep(pause)
             return report_on(agent_id)
 

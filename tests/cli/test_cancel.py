@@ -303,7 +303,7 @@ def test_what_was_below_a_cancelled_session_stays_cancelled_when_that_is_removed
 
     assert [json.loads(gaia("cancelled", agent_id, "--json").out) for agent_id in ("leaf", "done")] == before
     assert (before[0]["by"], before[0]["reason"], mark(root, "leaf")["by"]) == ("root", "enough", "root")
-    report = gaia("report", "leaf", "--json").json
+    report = json.loads(gaia("report", "leaf", "--json").out)
     assert (report["status"], report["error"], report["phase"]) == ("cancelled", "enough", "abandoned")
     assert gaia("create", "--id", "late", "--parent", "done").code == 0
     assert cancelled(gaia, "late") == ["late"]

@@ -119,7 +119,7 @@ def test_what_the_earlier_tool_reopened_goes_on_and_ends_as_any_other(gaia: Gaia
     leave(REOPENED)
     assert gaia("import", str(source)).code == 0
     assert gaia("list", "--json").json[0]["status"] == "active"
-    assert gaia("report", "reopened").code == 1  # it is still running
+    assert gaia("report", "reopened").code == 124  # it has not ended
     assert gaia("finalize", "reopened", "completed").code == 0
     record = gaia("get", "reopened").json
     assert (record["phase"], record["finalized_at"] > FINAL["finalized_at"]) == ("completed", True)

@@ -12,7 +12,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import well_formed
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session import report as reports
-from gaia_sessions.session.report import Findings, Report, is_over, report, status_of
+from gaia_sessions.session.report import Findings, Report, report, status_of
 from gaia_sessions.session.schema import ENDS, INTERRUPTED
 from tests.records import START, WHEN, record_with
 
@@ -53,6 +53,7 @@ def test_l11_a_success_has_the_result_and_what_it_cost() -> None:
         "task_id": found["task_id"],
         "phase": "completed",
         "result": "42 quokkas.",
+        "partial": None,
         "error": None,
         "note": None,
         "timeout_secs": None,
@@ -105,44 +106,38 @@ def test_every_report_has_the_same_keys() -> None:
 
 
 STATUSES = [
-    (record_with(), "running", False),
-    (record_with(AT_WORK), "running", False),
-    (record_with({**AT_WORK, "end": "stopped"}), "running", False),
-    (record_with(STOPPED, AT_WORK | {"run": 2}), "running", False),
-    (record_with(STOPPED, phase="approval"), "success", True),
-    (record_with(ended("returned"), phase="executing"), "success", True),
-    (record_with(ended("killed", interruption=INTERRUPTED)), "error", True),
-    (record_with(ended("lost")), "error", True),
-    (record_with(AT_WORK, phase="completed"), "success", True),
-    (record_with(phase="failed"), "error", True),
-    (record_with(phase="abandoned"), "error", True),
+    (record_with(), "running"),
+    (record_with(AT_WORK), "running"),
+    (record_with({**AT_WORK, "end": "stopped"}), "running"),
+    (record_with(STOPPED, AT_WORK | {"run": 2}), "running"),
+    (record_with(STOPPED, phase="approval"), "success"),
+    (record_with(ended("returned"), phase="executing"), "success"),
+    (record_with(ended("killed", interruption=INTERRUPTED)), "error"),
+    (record_with(ended("lost")), "error"),
+    (record_with(AT_WORK, phase="completed"), "success"),
+    (record_with(phase="failed"), "error"),
+    (record_with(phase="abandoned"), "error"),
 ]
 
 
-@pytest.mark.parametrize(("record", "status", "over"), STATUSES)
-def test_the_latest_run_decides_until_the_session_is_final(record: Record, status: str, over: bool) -> None:  # noqa: FBT001
-    assert (status_of(record, Findings()), is_over(record, Findings())) == (status, over)
+@pytest.mark.parametrize(("record", "status"), STATUSES)
+def test_the_latest_run_decides_until_the_session_is_final(record: Record, status: str) -> None:
+    assert status_of(record, Findings()) == status
 
 
 CANCELLED = [
-    (record_with(), "cancelled", False),
-    (record_with(AT_WORK), "cancelled", False),
-    (record_with(STOPPED, phase="approval"), "cancelled", True),
-    (record_with(STOPPED, phase="abandoned"), "cancelled", True),
-    (record_with(STOPPED, phase="completed"), "success", True),
-    (record_with(phase="failed"), "error", True),
+    (record_with(), "cancelled"),
+    (record_with(AT_WORK), "cancelled"),
+    (record_with(STOPPED, phase="approval"), "cancelled"),
+    (record_with(STOPPED, phase="abandoned"), "cancelled"),
+    (record_with(STOPPED, phase="completed"), "success"),
+    (record_with(phase="failed"), "error"),
 ]
 
 
-@pytest.mark.parametrize(("record", "status", "over"), CANCELLED)
-def test_l21_a_cancelled_session_is_reported_so_unless_it_had_an_outcome_before(
-    record: Record,
-    status: str,
-    over: bool,  # noqa: FBT001
-) -> None:
-    findings = Findings(cancellation={})
-
-    assert (status_of(record, findings), is_over(record, findings)) == (status, over)
+@pytest.mark.parametrize(("record", "status"), CANCELLED)
+def test_l21_a_cancelled_session_is_reported_so_unless_it_had_an_outcome_before(record: Record, status: str) -> None:
+    assert status_of(record, Findings(cancellation={})) == status
 
 
 def test_l17_a_cancelled_session_still_has_its_todos_and_messages() -> None:
@@ -158,7 +153,6 @@ def test_a_run_whose_host_is_gone_has_ended_with_an_error() -> None:
     found = reported(record_with(AT_WORK), dead_runs=[1])
 
     assert (found["status"], found["error"]) == ("error", reports.HOST_GONE)
-    assert is_over(record_with(AT_WORK), Findings(dead_runs=[1]))
 
 
 RESULTS = [
@@ -174,6 +168,23 @@ def test_the_result_is_what_was_stated_else_what_was_said_last(
     record: Record, messages: list[RecentMessage], result: str | None
 ) -> None:
     assert reported(record, *messages)["result"] == result
+
+
+PARTIAL = [
+    (record_with(ended("failed", detail="API Error: 400")), [said("Half."), said("API Error: 400")], "Half."),
+    (record_with(ended("failed", detail="API Error: 400", last_message="API Error: 400")), [], None),
+    (record_with(ended("lost", last_message="# Half\n\n- one")), [said("Go on.", "user")], "# Half\n\n- one"),
+    (record_with(ended("lost")), [said("x" * 2000)], "x" * 2000),
+    (record_with(AT_WORK), [said("Half.")], "Half."),
+    (record_with(STOPPED), [said("Half.")], None),
+]
+
+
+@pytest.mark.parametrize(("record", "messages", "partial"), PARTIAL)
+def test_of_work_without_a_result_there_is_what_the_agent_said_last_beside_the_error(
+    record: Record, messages: list[RecentMessage], partial: str | None
+) -> None:
+    assert reported(record, *messages)["partial"] == partial
 
 
 ERRORS = [

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
+from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import session_reports
-from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
+from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS
+from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
 
 
-@declare("report agent-123 --json || echo 'not over yet'")
+@declare("report agent-123 > answer.md || echo 'no answer yet'", "report agent-123 --json || echo 'no answer yet'")
 @ID
-def command(call: Call, agent_id: str) -> int:
-    """Report how the work of a session stands or ended: the result, or the error with partial results.
+@click.option("--verbose", is_flag=True, help="Also say what else is known: the todos, the latest messages.")
+def command(call: Call, agent_id: str, *, verbose: bool) -> int:
+    """Print the result of a session: on stdout nothing but what its agent answered.
 
-    Exit codes: 0 it has ended, in whatever way; 1 it has not, which includes a
-    cancelled session whose agent may still be at work.
+    If the work failed or was cancelled, stdout has why, and below it what the agent said last.
+    Everything else goes to stderr: the state, the time, the tokens, what to do next.
+
+    Exit codes: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended.
     """
-    found, is_over = call.sessions().reporter()(call.session_id(agent_id))
-    call.print_result(found, lambda: session_reports.report_lines(found))
-    return EXIT_DONE if is_over else EXIT_NO
+    found, stands = call.sessions().reporter()(call.session_id(agent_id))
+    if call.as_json:
+        output.print_json(found)
+        return CODES_OF_REPORTS[found["status"]]
+    output.print_to_stderr(session_reports.head_line(found, stands, utc_now()))
+    output.print_lines(session_reports.result_lines(found))
+    output.flush_result()
+    for line in [*(session_reports.more_lines(found) if verbose else ()), *session_reports.next_lines(found, stands)]:
+        output.print_to_stderr(line)
+    return CODES_OF_REPORTS[found["status"]]

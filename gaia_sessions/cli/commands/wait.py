@@ -11,29 +11,18 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import SECONDS
 from gaia_sessions.cli.render import session_reports
-from gaia_sessions.errors import Cancelled, SessionNotFound
-from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_TIMEOUT, EXIT_WORK_FAILED
+from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS
 from gaia_sessions.session import report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Literal
+    from collections.abc import Iterable, Sequence
 
     from gaia_sessions.api.waiting import NoReport
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.session.report import Report, Status
+    from gaia_sessions.session.report import Report
 
-_EXIT_CODES: dict[Status | Literal["not_found"], int] = {
-    report.SUCCESS: EXIT_DONE,
-    report.CANCELLED: Cancelled.exit_code,
-    report.ERROR: EXIT_WORK_FAILED,
-    report.RUNNING: EXIT_TIMEOUT,
-    report.TIMEOUT: EXIT_TIMEOUT,
-    waiting.NOT_FOUND: SessionNotFound.exit_code,
-}
-"""The exit code of each status, the worst last."""
-
-_SEVERITY = [*_EXIT_CODES]
+_SEVERITY = [*CODES_OF_REPORTS]
 
 
 @declare(
@@ -44,23 +33,37 @@ _SEVERITY = [*_EXIT_CODES]
 @click.option("--any/--all", "first", default=False, help="Wait for the first of them, or for all.  [default: --all]")
 @click.option("--timeout", type=SECONDS, help="Wait no longer: seconds, or 5m, 2h.  [default: no limit]")
 def command(call: Call, agent_ids: tuple[str, ...], *, first: bool, timeout: float | None) -> int:
-    """Wait until the work of sessions has ended. A report on each is printed.
+    """Wait until the work of sessions has ended. The state and the result of each are printed.
 
     Work has ended when the latest run of its agent has, in whatever phase that leaves the session, or when the session
-    is final or cancelled.
+    is final or cancelled. Sessions that do not exist are not waited for, and are named at once.
 
     Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.
     """
     ids = [call.session_id(agent_id) for agent_id in agent_ids]
-    reports = call.sessions().wait(ids, first=first, timeout=timeout)
+    reports = waiting.wait(
+        call.sessions().reporter, ids, first=first, timeout=timeout, hear=lambda found: _say_at_once(call, found)
+    )
     if call.as_json:
         output.print_json_array(reports)
     else:
         output.print_lines(session_reports.wait_lines(reports))
-    return _EXIT_CODES[_worst(reports, first=first)]
+    return CODES_OF_REPORTS[_worst(reports, first=first)]
 
 
-def _worst(reports: Sequence[Report | NoReport], *, first: bool) -> Status | Literal["not_found"]:
+def _say_at_once(call: Call, reports: Iterable[Report | NoReport]) -> None:
+    """Says who does not exist, or may never end by itself, before anybody is waited for."""
+    for found in reports:
+        agent_id = found["agent_id"]
+        if found["status"] == waiting.NOT_FOUND:
+            missing = SessionNotFound(agent_id)
+            call.explain_missing(missing)
+            output.print_notice(missing.code, str(missing), missing.hint, as_json=call.as_json)
+        elif found["status"] == report.RUNNING and found["task_id"] is None:
+            output.print_notice("not_started", *session_reports.not_started_notice(agent_id), as_json=call.as_json)
+
+
+def _worst(reports: Sequence[Report | NoReport], *, first: bool) -> str:
     """The worst status; of those waited for with ``first``, work that goes on counts only if none has ended."""
     statuses = [found["status"] for found in reports]
     ended = [status for status in statuses if status != report.RUNNING]

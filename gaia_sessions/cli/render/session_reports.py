@@ -1,50 +1,110 @@
 """Plain text about how the work of sessions stands or ended.
 
-Owns that wording, for ``report`` and ``wait``.
+Owns that wording, for ``report`` and ``wait``: the result as its agent wrote it, and what stands beside it.
 """
 
 from __future__ import annotations
 
-from .words import duration, safe
+from gaia_sessions.session import report as reports
+from gaia_sessions.session import state
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.ids import resume_line
+from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.visible import visible
+
+from .words import Copyable, Prose, ago, duration, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from gaia_sessions.api.waiting import NoReport
+    from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.report import Report
+    from gaia_sessions.usecases.resume import Standing
 
-_LONGEST_TEXT = 4000
-_LONGEST_ANSWER = 200
+_REVIVED = (state.LIMITED, state.ERROR, state.CRASHED, state.INTERRUPTED, state.CUT_SHORT)
+"""The states of work that did not rest by its own word."""
 
 
-def report_lines(report: Report) -> Iterator[str]:
-    """The whole report, a fact on each line; what does not apply is left out."""
-    yield f"{report['agent_id']}: {report['status']}, phase {report['phase']}"
-    yield f"  task: {report['task_id']}" if report["task_id"] else "  task: not started by a host"
-    yield f"  time: {duration(report['elapsed_secs'])}"
-    yield f"  tokens: {report['tokens']:,} of {report['max_tokens']:,}"
-    if report["iterations"] is not None:
-        yield f"  turns: {report['iterations']}"
+def head_line(report: Report, stands: Standing, now: datetime) -> str:
+    """How the work stands and since when, how long it took and what it used."""
+    text = _state(report, stands.alive, cancelled="cancellation" in stands.decision)
+    since = report.get("state_since")
+    if since and stands.alive:
+        text += f" for {duration(max(0, (now - parse_time(since)).total_seconds()))}"
+    elif since:
+        text += f" {ago(since, now)}"
+    took, used = duration(report["elapsed_secs"]), f"{report['tokens']:,} of {report['max_tokens']:,} tokens"
+    return f"{report['agent_id']}: {text}; {took} in all, {used}"
+
+
+def result_lines(report: Report) -> list[str]:
+    """The result, its lines as they were; of unfinished work the error, and what the agent said last below."""
+    if report["status"] == reports.RUNNING:
+        return []
     if report["result"] is not None:
-        yield f"  result: {safe(report['result'], _LONGEST_TEXT)}"
-    if report["error"] is not None:
-        yield f"  error: {safe(report['error'], _LONGEST_TEXT)}"
-    if report["note"] is not None:
-        yield f"  note: {report['note']}"
+        return _lines(report["result"])
+    error, partial = _lines(report["error"] or ""), _lines(report["partial"] or "")
+    return [*error, "", str(report["note"]), "", *partial] if partial else error
+
+
+def more_lines(report: Report) -> Iterator[str]:
+    """What else is known: the task, the turns, the todos and the latest messages."""
+    yield f"phase: {report['phase']}"
+    yield f"task: {report['task_id'] or 'not started by a host'}"
+    if report["iterations"] is not None:
+        yield f"turns: {report['iterations']}"
     for place, todo in enumerate(report["todos"], 1):
-        yield f"  todo {place}: {todo['status']}: {safe(todo['description'])}"
+        yield f"todo {place}: {todo['status']}: {safe(todo['description'])}"
     for message in report["recent_messages"]:
-        source = f"{message['role']} {safe(message['tool_name'])}" if message["tool_name"] else message["role"]
-        yield f"  {source}: {safe(message['content'], _LONGEST_TEXT)}"
+        yield f"{message['role']} {safe(message['tool_name'])}:" if message["tool_name"] else f"{message['role']}:"
+        yield from _lines(message["content"], indent=2)
 
 
-def wait_lines(reports: Iterable[Report | NoReport]) -> Iterator[str]:
-    """A line for each session that was waited for."""
-    for report in reports:
+def next_lines(report: Report, stands: Standing) -> Iterator[str]:
+    """What to do about work that has not ended well."""
+    agent_id = report["agent_id"]
+    if report["status"] == reports.SUCCESS and is_final(report["phase"]):
+        return
+    if report["status"] == reports.RUNNING:
+        if report["task_id"] is None:
+            yield from not_started_notice(agent_id)
+        else:
+            yield f"`gaia-sessions wait {agent_id}` waits for its end"
+    if report.get("state") in _REVIVED and not is_final(report["phase"]):
+        yield "`gaia-sessions revive` prints how it goes on, or why it does not"
+    if stands.decision["should_resume"]:
+        yield "give this line to your agent, and it goes on with the work:"
+        yield Copyable(resume_line(agent_id), before="  ")
+    elif report["status"] != reports.RUNNING:
+        yield safe(stands.decision["advice"])
+
+
+def not_started_notice(agent_id: str) -> tuple[str, str]:
+    """That a session ends only by a command, and by which."""
+    return (
+        f"no agent was started for {agent_id}: it ends when somebody ends it",
+        f"whoever does the work says `gaia-sessions finalize {agent_id} completed`",
+    )
+
+
+def wait_lines(reports_: Iterable[Report | NoReport]) -> Iterator[str]:
+    """A line for each session that was waited for, and its result below."""
+    for report in reports_:
         if report["status"] == "not_found":
             yield f"{safe(report['agent_id'])}: not found"
         else:
-            answer = report["result"] if report["error"] is None else report["error"]
-            end = f": {safe(answer, _LONGEST_ANSWER)}" if answer else ""
-            yield f"{report['agent_id']}: {report['status']}, phase {report['phase']}{end}"
+            yield f"{report['agent_id']}: {_state(report)}"
+            yield from _lines(report["result"] or report["error"] or "", indent=2)
+
+
+def _state(report: Report, alive: Liveness | None = None, *, cancelled: bool = False) -> str:
+    return state_text(report.get("state", report["status"]), report["phase"], alive, cancelled=cancelled)
+
+
+def _lines(text: str, indent: int = 0) -> list[str]:
+    """What is visible of the lines of ``text``, whole."""
+    lines = visible(text).removesuffix("\n").split("\n") if text else []
+    return [Prose(" " * indent + line if line else "", indent) for line in lines]

@@ -1,0 +1,197 @@
+"""``report`` prints what the agent answered, and nothing else on stdout; ``wait`` says more only where it must."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.report import UNFINISHED_NOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+WHEN = format_time(datetime.now(UTC))
+AT_WORK: dict[str, Any] = {"run": 1, "host": "codex", "started_at": WHEN}
+ANSWER = (
+    "# Plan\n\n1. *one*\n\n```sh\n\techo  'two   blanks'   \n```\n\n| a | b |\n|---|---|\n"
+    + "A line of many words. " * 40
+    + "\n"
+    + "x" * 5000
+    + "\nünïcode 🙂"
+)
+
+
+def ended(end: str, **keys: Any) -> dict[str, Any]:
+    return {**AT_WORK, "ended_at": WHEN, "end": end, **keys}
+
+
+@pytest.mark.parametrize("last", ["", "\n"])
+def test_stdout_is_the_answer_to_the_byte(program: Gaia, put: Gaia, last: str) -> None:
+    put("a", phase="completed", runs=[ended("stopped", last_message=ANSWER + last)])
+
+    done = program("report", "a")
+
+    assert (done.code, done.out.decode()) == (0, ANSWER + "\n")
+    assert done.err.decode() == "a: completed 1 minute ago; 0 seconds in all, 0 of 64,000 tokens\n"
+
+
+def test_only_what_nobody_sees_is_taken_out_of_it(gaia: Gaia, put: Gaia) -> None:
+    put("a", phase="completed", runs=[ended("stopped", last_message="one\x1b[31m\u202e\n\ttwo\x07\u200b\n\nthree\r\n")])
+    assert gaia("report", "a").out.decode() == "one [31m\n\ttwo \n\nthree \n"
+    assert gaia("report", "a", "--json").json["result"] == "one\x1b[31m\u202e\n\ttwo\x07\u200b\n\nthree\r\n"
+
+
+def test_of_work_that_failed_stdout_has_the_error_and_then_what_the_agent_said_last(gaia: Gaia, put: Gaia) -> None:
+    failed = {"message": "API Error: 400\n  bad", "timestamp": WHEN}
+    run = ended("failed", detail="API Error: 400", last_message="# Half\n\n\tis done")
+    put("a", phase="failed", last_error=failed, error_count=1, runs=[run])
+    put("bare", phase="failed", last_error=failed, error_count=1)
+
+    assert gaia("report", "a").all == (
+        11,
+        f"API Error: 400\n  bad\n\n{UNFINISHED_NOTE}\n\n# Half\n\n\tis done\n",
+        "a: failed 1 minute ago; 0 seconds in all, 0 of 64,000 tokens\nstart new work: this session has ended\n",
+    )
+    assert (gaia("report", "bare").code, gaia("report", "bare").out) == (11, b"API Error: 400\n  bad\n")
+
+
+def test_of_work_that_goes_on_stdout_has_nothing_and_stderr_says_how_it_ends(gaia: Gaia, put: Gaia) -> None:
+    put("a", phase="executing", runs=[AT_WORK])
+    put("nobody")
+
+    told = {agent_id: gaia("report", agent_id).all for agent_id in ("a", "nobody")}
+
+    assert {(code, out) for code, out, _ in told.values()} == {(124, "")}
+    assert told["a"][2].splitlines()[1:] == ["`gaia-sessions wait a` waits for its end"]
+    assert told["nobody"][2].splitlines()[1:] == [
+        "no agent was started for nobody: it ends when somebody ends it",
+        "whoever does the work says `gaia-sessions finalize nobody completed`",
+        "give this line to your agent, and it goes on with the work:",
+        "  [gaia-sessions: resume nobody]",
+    ]
+
+
+def test_work_that_rests_is_a_success_and_is_told_how_it_goes_on(gaia: Gaia, put: Gaia) -> None:
+    put("a", runs=[ended("stopped", last_message="May I?\n[gaia-sessions: approval] apply")])
+
+    code, out, err = gaia("report", "a").all
+
+    assert (code, out) == (0, "May I?\n[gaia-sessions: approval] apply\n")
+    assert err.endswith("give this line to your agent, and it goes on with the work:\n  [gaia-sessions: resume a]\n")
+
+
+def test_what_else_is_known_is_said_if_asked_for(gaia: Gaia) -> None:
+    gaia("create", "--id", "b")
+    gaia("todo", "add", "b", "go on")
+    gaia("transcript", "b", "--append", "assistant", "# Done\n\n\tall")
+    gaia("finalize", "b", "completed")
+
+    code, out, err = gaia("report", "b", "--verbose").all
+
+    assert (code, out) == (0, "# Done\n\n\tall\n")
+    assert err.splitlines()[1:] == [
+        "phase: completed",
+        "task: not started by a host",
+        "todo 1: pending: go on",
+        "assistant:",
+        "  # Done",
+        "",
+        "  \tall",
+    ]
+
+
+ENDS: list[tuple[int, dict[str, Any]]] = [
+    (0, {"phase": "completed"}),
+    (0, {"phase": "approval", "runs": [ended("stopped")]}),
+    (11, {"phase": "failed"}),
+    (11, {"phase": "abandoned"}),
+    (11, {"phase": "investigating", "runs": [ended("lost")]}),
+    (124, {"phase": "executing", "runs": [AT_WORK]}),
+    (124, {"phase": "planning"}),
+]
+
+
+@pytest.mark.parametrize(("code", "keys"), ENDS)
+def test_report_exits_as_wait_does(gaia: Gaia, put: Gaia, code: int, keys: dict[str, Any]) -> None:
+    put("a", **keys)
+
+    assert [gaia("report", "a").code, gaia("report", "a", "--json").code] == [code] * 2
+    assert gaia("wait", "a", "--timeout", "0").code == code
+    waited = json.loads(gaia("wait", "a", "--timeout", "0", "--json").out)
+    assert waited == [json.loads(gaia("report", "a", "--json").out)]
+
+    gaia("cancel", "a")
+    final = keys["phase"] in ("completed", "failed")
+    assert [gaia(*words).code for words in (("report", "a"), ("wait", "a"))] == [code if final else 10] * 2
+
+
+STATES = [
+    ("crashed", {"phase": "investigating", "runs": [ended("lost")]}),
+    ("interrupted", {"phase": "investigating", "runs": [ended("killed", interruption="interrupted")]}),
+    ("error", {"phase": "investigating", "runs": [ended("failed", detail="API Error: 400")]}),
+    ("paused", {"phase": "planning", "runs": [ended("stopped")]}),
+    ("open: planning", {"phase": "planning"}),
+    ("working", {"phase": "executing", "runs": [AT_WORK]}),
+]
+
+
+@pytest.mark.parametrize(("state", "keys"), STATES)
+def test_both_say_the_state_and_report_how_stopped_work_goes_on(
+    gaia: Gaia, put: Gaia, state: str, keys: dict[str, Any]
+) -> None:
+    put("a", **keys)
+
+    told = gaia("report", "a").err.decode().splitlines()
+
+    assert told[0].startswith(f"a: {state} ")
+    assert gaia("wait", "a", "--timeout", "0").out.decode().splitlines()[0] == f"a: {state}"
+    assert json.loads(gaia("report", "a", "--json").out)["state"] == state.partition(":")[0]
+    is_stopped = state in ("crashed", "interrupted", "error")
+    assert ("`gaia-sessions revive` prints how it goes on, or why it does not" in told) == is_stopped
+    assert (told[-1] == "  [gaia-sessions: resume a]") == (state != "working")
+
+
+def test_what_is_not_there_is_3_for_both(gaia: Gaia) -> None:
+    assert [gaia("report", "agent-404").code, gaia("wait", "agent-404").code] == [3, 3]
+
+
+def test_at_a_terminal_the_state_stands_above_the_answer(terminal: Gaia, put: Gaia) -> None:
+    put("a", phase="failed", last_error={"message": "API Error: 400", "timestamp": WHEN}, error_count=1)
+
+    assert terminal("report", "a").out.decode().splitlines()[:2] == [
+        "a: failed 1 minute ago; 0 seconds in all, 0 of 200,000 tokens",
+        "API Error: 400",
+    ]
+
+
+def test_wait_prints_each_answer_with_its_lines(gaia: Gaia, put: Gaia) -> None:
+    put("a", phase="completed", runs=[ended("stopped", last_message="# Plan\n\n\tone\n")])
+    put("b", phase="failed", last_error={"message": "no\nway", "timestamp": WHEN}, error_count=1)
+
+    assert gaia("wait", "a", "b").all == (11, "a: completed\n  # Plan\n\n  \tone\nb: failed\n  no\n  way\n", "")
+
+
+def test_wait_says_at_once_who_does_not_exist_and_whom_nobody_runs(put: Gaia, root: str) -> None:
+    put("agent-one")
+    words = [sys.executable, "-m", "gaia_sessions", "wait", "agent-one", "agent-two", "--timeout", "60"]
+
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stderr is not None
+        told = [waiting.stderr.readline() for _ in range(4)]
+        assert waiting.poll() is None
+        waiting.kill()
+
+    assert told == [
+        "Note: no agent was started for agent-one: it ends when somebody ends it\n",
+        "Hint: whoever does the work says `gaia-sessions finalize agent-one completed`\n",
+        f"Note: no session 'agent-two' in {root}\n",
+        "Hint: the closest ID is 'agent-one'; `gaia-sessions list` shows the existing sessions\n",
+    ]
