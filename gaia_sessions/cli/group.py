@@ -30,7 +30,7 @@ COMMANDS = {
     "cleanup": "Remove sessions that have not been used for a while.",
     "reconcile": "Close runs that are proven to have ended without a report.",
     "doctor": "Check settings, hooks and sessions; say how to fix problems.",
-    "show": "Show one session: timeline, errors, runs, children.",
+    "show": "Show one session: state, question, errors, runs.",
     "usage": "Show how much of its budget a session has used, or charge it.",
     "skill": "Record which skills an agent loaded.",
     "todo": "Keep the todos of a session: add, done, list.",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from .schema import Record
+    from .schema import Record, Usage
     from .transcript import NewMessage
 
     class TokenUsage(TypedDict):
@@ -104,19 +104,18 @@ def skill_tokens_of(record: Record) -> int:
     return min(sum(record.get("skills", {}).values()), _LARGEST)
 
 
-def consumed_tokens_of(record: Record) -> int:
-    """What hosts say was consumed, without what was read from a cache.
+def consumed_tokens(usage: Usage) -> int:
+    """What hosts say was consumed in all, without what was read from a cache.
 
     The total is what all hosts add up; some of them count what was read from a cache as input, and in the total once.
     """
-    usage = record.get("usage", {})
     if "total_tokens" in usage:
         return max(0, usage["total_tokens"] - usage.get("cache_read_tokens", 0))
     return usage.get("input_tokens", 0) + usage.get("cache_creation_tokens", 0) + usage.get("output_tokens", 0)
 
 
 def _counted_tokens(record: Record) -> int:
-    return record.get("charged_tokens", 0) + skill_tokens_of(record) + consumed_tokens_of(record)
+    return record.get("charged_tokens", 0) + skill_tokens_of(record) + consumed_tokens(record.get("usage", {}))
 
 
 def estimated_tokens(content: str) -> int:

@@ -50,7 +50,7 @@ BY_HAND = "open"
 
 
 class _Case:
-    """What the rules look at. run: the latest that began, or whose host was gone before; a denied one began nothing."""
+    """What the rules look at."""
 
     __slots__ = ("alive", "dead_runs", "decision", "record", "run")
 
@@ -65,12 +65,18 @@ class _Case:
         self.decision = decision
         self.alive = alive
         self.dead_runs = dead_runs
-        self.run = next((run for run in reversed(record.get("runs", [])) if self._has_begun(run)), None)
+        self.run = latest_begun(record, dead_runs)
 
-    def _has_begun(self, run: Run) -> bool:
-        if has_ended(run):
-            return run.get("end") != schema.DENIED
-        return may_be_at_work(run) or run["run"] in self.dead_runs
+
+def latest_begun(record: Record, dead_runs: Collection[int]) -> Run | None:
+    """The latest run that began, or whose host was gone before, as ``dead_runs`` says; a denied one began nothing."""
+    return next((run for run in reversed(record.get("runs", [])) if _has_begun(run, dead_runs)), None)
+
+
+def _has_begun(run: Run, dead_runs: Collection[int]) -> bool:
+    if has_ended(run):
+        return run.get("end") != schema.DENIED
+    return may_be_at_work(run) or run["run"] in dead_runs
 
 
 def state_of(

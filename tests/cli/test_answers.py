@@ -62,7 +62,7 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
     after = state("a")
     now = after["last_updated"]
     assert after == {**record, "last_updated": now, "revision": 2, key: {"message": message, "timestamp": now}}
-    assert f"  {word}: just now{with_message}\n" in gaia("show", "a").out.decode()
+    assert f"\n{word:<11}just now{with_message}\n" in gaia("show", "a").out.decode()
     answer = gaia("should-resume", "a", "--json").json
     assert (answer["should_resume"], answer["advice"], answer[key]) == (True, advice + with_message, after[key])
     [entry] = gaia("events", "a", "--json").json

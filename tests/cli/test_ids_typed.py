@@ -38,7 +38,7 @@ READING = {
 }
 ANONYMOUS = ("events", "transcript")
 """Whose answer names no session."""
-WRITING = {"update": ("--phase", "planning"), "finalize": ("failed",)}
+WRITING = {"update": ("--phase", "planning"), "finalize": ("failed",), "approve": (), "deny": ()}
 ALL = {**READING, **WRITING}
 
 each_command = pytest.mark.parametrize("command", ALL)
@@ -66,7 +66,7 @@ def test_every_command_that_takes_an_id_is_in_these_tests() -> None:
         name
         for name in COMMANDS
         for parameter in group.get_command(click.Context(group), name).params  # type: ignore[union-attr]  # all are there
-        if isinstance(parameter, click.Argument) and parameter.human_readable_name == "ID"
+        if isinstance(parameter, click.Argument) and (parameter.human_readable_name == "ID" or name == "show")
     ]
     assert sorted(taking) == sorted(ALL)
 
@@ -91,7 +91,7 @@ def test_a_command_that_writes_does_so_too_and_says_on_stderr_which_session_it_t
 
     ended = run(gaia, command, typed)
 
-    phase = {"update": "planning", "finalize": "failed"}[command]
+    phase = {"update": "planning", "finalize": "failed"}.get(command, "approval")
     assert (ended.code, ended.err.decode()) == (0, note(typed))
     assert ended.out.decode().startswith(f"{WHOLE}: phase {phase}, revision 2")
     assert (state(WHOLE)["phase"], state(OTHER)) == (phase, before)

@@ -118,7 +118,7 @@ WRONG = [
     ("update a -m plan", "-m takes KEY=VALUE, not 'plan'", "type, for example, -m task=T001"),
     # Arguments
     ("update", "Missing argument 'ID'.", "the form is gaia-sessions update [OPTIONS] ID"),
-    ("show --root=x", "Missing argument 'ID'.", "the form is gaia-sessions show [OPTIONS] ID"),
+    ("get --root=x", "Missing argument 'ID'.", "the form is gaia-sessions get [OPTIONS] ID"),
     ("finalize a", "Missing argument 'completed|failed|abandoned'.", FINALIZE),
     ("skill add a aws", "Missing option '--tokens'.", "see gaia-sessions skill add --help"),
     ("todo done a", "Missing argument 'N'.", "the form is gaia-sessions todo done [OPTIONS] ID N"),

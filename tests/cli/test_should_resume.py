@@ -201,4 +201,4 @@ def test_what_a_later_version_wrote_cannot_be_resumed_by_this_one(gaia: Gaia, pu
     problem = "session 'new' has schema 2; this version writes 1 and can only show newer ones"
     assert (answer["should_resume"], answer["reason"], answer["checks"][1]["actual"]) == (False, "corrupt", problem)
     assert gaia("list", "--json").json[0]["resume"] == {"should_resume": False, "reason": "corrupt", "until": None}
-    assert "  resume: not resumable\n" in gaia("show", "new").out.decode()
+    assert f"resumable  no: it cannot be read: {problem} (corrupt)\n" in gaia("show", "new").out.decode()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.cells import cell_len
 
 import gaia_sessions
 from gaia_sessions.cli.render.words import local_time
@@ -43,6 +45,21 @@ def test_each_session_is_read_once_where_a_session_and_its_parent_are_shown(word
     assert completed.stdout.splitlines()[-1] == "2"
 
 
+def minute(text: str) -> str:
+    return local_time(text)[:16]
+
+
+def facts_of(text: str) -> dict[str, str]:
+    """The names and the texts of what is shown with a name, each in one line."""
+    found = (re.fullmatch(r"([a-z]+) +(.+)", line) for line in text.splitlines())
+    return {match[1]: match[2] for match in found if match}
+
+
+def section(text: str, heading: str) -> list[str]:
+    """The lines below a heading."""
+    return text.partition(f"\n{heading}\n")[2].partition("\n\n")[0].splitlines()
+
+
 def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
     now = utc_now()
     begun, moved, failed = (format_time(now - timedelta(minutes=minutes)) for minutes in (90, 20, 5))
@@ -55,72 +72,187 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
         metadata={"task_id": "T001", "tags": ["a", "b"]},
         history=[{"from_phase": "initializing", "to_phase": "approval", "timestamp": moved}],
         history_dropped=2,
-        error_count=1,
-        last_error={"message": "no such host", "timestamp": failed},
+        error_count=2,
+        last_error={"message": "no such\nhost", "timestamp": failed},
         runs=[
-            {"run": 4, "host": "h", "started_at": begun, "ended_at": moved, "end": "stopped", "detail": "said"},
-            {"run": 5, "last_message": "I need\nyour approval"},
+            {
+                "run": 4,
+                "host": "h",
+                "started_at": begun,
+                "ended_at": moved,
+                "end": "returned",
+                "detail": "no stop came",
+            },
+            {
+                "run": 5,
+                "started_at": moved,
+                "ended_at": failed,
+                "end": "stopped",
+                "last_message": "I need\n  it:\n\nok?",
+            },
         ],
         runs_dropped=3,
+        todos=[{"description": "read", "status": "completed"}],
+        skills={"terraform": 300},
+        charged_tokens=1200,
+        max_tokens=64000,
+        tools={"counts": {"Read": 1, "Bash": 2}, "recent": ["t1"]},
         revision=7,
     )
     assert gaia("show", "agent-123").all == (
         0,
-        (
-            "agent-123: terraform-architect, approval_workflow\n"
-            "  phase: approval\n"
-            "  resume: resumable for 25 min\n"
-            f"  created: {local_time(begun)}, 1 hour ago\n"
-            f"  last activity: {local_time(failed)}, 5 minutes ago\n"
-            "  errors: 1, the last 5 minutes ago: no such host\n"
-            "  metadata task_id: T001\n"
-            '  metadata tags: ["a", "b"]\n'
-            "  revision: 7\n"
-            "phases\n"
-            f"  {local_time(begun)}  initializing\n"
-            "  …  2 earlier phase changes discarded\n"
-            f"  {local_time(moved)}  initializing → approval\n"
-            "runs\n"
-            "  3 earlier runs discarded; for their ends: gaia-sessions events agent-123\n"
-            f"  4, h, from {local_time(begun)}, stopped {local_time(moved)}, said\n"
-            "  5, unknown host, start unknown, not ended, last message: I need your approval\n"
-        ),
+        f"""\
+terraform-architect: approval_workflow
+
+state      waiting, since {minute(moved)}, 20 minutes ago
+error      the last of 2, 5 minutes ago: no such
+           host
+resumable  for 25 min
+
+last message
+  I need
+    it:
+
+  ok?
+
+todos
+  1  completed    read
+
+3 earlier runs discarded; for their ends: gaia-sessions events agent-123
+run  end        began             took
+  4  cut short  {minute(begun)}  1 h
+     no stop came
+  5  stopped    {minute(moved)}  15 min
+
+metadata
+  task_id    T001
+
+tokens     1,500 of 64,000 tokens, 300 for skills
+skills     terraform (300)
+tools      3 calls: Bash 2, Read 1
+phase      approval
+created    {minute(begun)}, 1 hour ago
+active     {minute(failed)}, 5 minutes ago
+id         agent-123
+""",
         "",
     )
 
 
+def test_what_only_programs_need_is_shown_if_it_is_asked_for(gaia: Gaia, put: Gaia) -> None:
+    moment = format_time(utc_now() - timedelta(minutes=5))
+    runs = [
+        {"run": 1, "host_session_id": "h-1", "last_message": "first", "consumed": {"output_tokens": 7}},
+        {"run": 2, "transcript_path": "/t.jsonl", "model": "m-1", "last_message": "second"},
+    ]
+    moves = [{"from_phase": "initializing", "to_phase": "approval", "timestamp": moment}]
+    put("a", runs=runs, history=moves, history_dropped=2, revision=7, metadata={"x": {"y": 1}})
+
+    for_people, whole = (gaia("show", "a", *words).out.decode() for words in ([], ["--verbose"]))
+
+    for text in ("h-1", "/t.jsonl", "m-1", "first", '{"output_tokens": 7}', '{"y": 1}', "revision         7"):
+        assert (text in for_people, text in whole) == (False, True), text
+    assert whole.count("second") == 1
+    [created, dropped, moved] = whole.partition("\nphases\n")[2].splitlines()[:3]
+    assert created.endswith("  initializing")
+    assert (dropped, moved) == (
+        "  2 earlier phase changes discarded",
+        f"  {local_time(moment)}  initializing → approval",
+    )
+
+
+def test_without_an_id_it_is_the_latest(gaia: Gaia, put: Gaia) -> None:
+    assert gaia("show").code == 3
+    put("old", idle=timedelta(hours=2))
+    put("new")
+    assert facts_of(gaia("show").out.decode())["id"] == "new"
+
+
 def test_of_a_final_one_how_long_it_took_and_what_came_of_it(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=timedelta(hours=2))
-    gaia("finalize", "a", "completed", "--summary", "applied")
-    lines = gaia("show", "a").out.decode().splitlines()
-    assert [line for line in lines if line.startswith(("  duration", "  summary", "  phase"))] == [
-        "  phase: completed",
-        "  duration: 2 hours",
-        "  summary: applied",
-    ]
+    gaia("finalize", "a", "completed", "--summary", "applied " * 100)
+    facts = facts_of(gaia("show", "a").out.decode())
+    assert (facts["state"][:10], facts["summary"], facts["took"]) == (
+        "completed,",
+        ("applied " * 100).strip(),
+        "2 hours",
+    )
+    assert "resumable" not in facts
 
 
-def test_what_its_runs_cost(gaia: Gaia, put: Gaia) -> None:
+def test_tokens_are_one_figure_that_the_runs_add_up_to_and_none_where_nothing_was_counted(
+    gaia: Gaia, put: Gaia
+) -> None:
     tokens = {"input_tokens": 1003, "output_tokens": 103, "cache_read_tokens": 3003, "cache_creation_tokens": 23}
     whole = {**tokens, "total_tokens": 4132, "tool_uses": 2}
     put(
         "agent-1",
         usage=whole,
+        runs=[{"run": 1, "consumed": whole}, {"run": 2, "usage": {"total_tokens": 9}}, {"run": 3, "consumed": {}}],
+    )
+    put("agent-2", max_tokens=10, runs=[{"run": 1, "usage": {"total_tokens": 9}}])
+
+    counted, uncounted = (gaia("show", agent_id).out.decode() for agent_id in ("agent-1", "agent-2"))
+
+    assert (facts_of(counted)["tokens"], "4,132" in counted) == ("1,129", False)
+    assert [line.split() for line in section(counted, "run  end             tokens")] == [
+        ["1", "not", "started", "1,129"],
+        ["2", "not", "started"],
+        ["3", "not", "started"],
+    ]
+    assert "token" not in uncounted
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown"),
+    [
+        ({}, "question   may I?\nresumable  for 29 min\n\nlast message\n  It is\n    clear.\n\n"),
+        ({"phase": "executing"}, "question   may I?\nresumable  no: "),
+        ({"phase": "completed"}, "\n\nlast message\n  It is\n    clear.\n  [gaia-sessions: approval] may I?\n\n"),
+        ({"runs": [{"run": 1, "last_message": "May I?"}]}, "resumable  for 29 min\n\nlast message\n  May I?\n\n"),
+    ],
+)
+def test_what_is_asked_comes_before_what_was_said(gaia: Gaia, put: Gaia, changed: dict[str, Any], shown: str) -> None:
+    message = "It is\n  clear.\n[gaia-sessions: approval] may I?"
+    ended = {"started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:08:30Z", "end": "stopped"}
+    runs = [{"run": 1, **ended, "detail": "said so in its last line", "last_message": message}]
+    put("a", idle=timedelta(seconds=70), **{"runs": runs, **changed})
+    text = gaia("show", "a").out.decode()
+    assert shown in text
+    assert ("question" in text) == ("question" in shown)
+
+
+QUESTION = "May I?\tAnd if so, " + "once or twice, or what is \u8ac7\u8a71, then? " * 60 + "x" * 300 + "\x1b[31m end?"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal_and_nothing_that_is_asked_is_cut(
+    terminal: Gaia, gaia: Gaia, put: Gaia, columns: int
+) -> None:
+    message = f"I looked:\n\n- one\n    indented\n- see: rm -rf {'/deep' * 40}\n[gaia-sessions: approval] {QUESTION}"
+    put(
+        "agent-20260108-180530-abc12345",
+        agent_name="terraform-architect",
+        purpose="close the open ports " * 9,
+        last_error={"message": "API Error: 400 " + '{"type":"error"}' * 20, "timestamp": format_time(utc_now())},
+        error_count=1,
+        metadata={"note": "long " * 60},
+        todos=[{"description": "a thing to do " * 20, "status": "pending"}],
+        tools={"counts": dict.fromkeys(map("mcp__server__tool_{}".format, range(9)), 7), "recent": []},
         runs=[
-            {"run": 1, "model": "m-1", "worktree": {"path": "/w", "branch": "b"}, "consumed": whole},
-            {"run": 2, "worktree": {"branch": "b"}, "usage": {"total_tokens": 9, "tool_uses": 1, "duration_ms": 1250}},
-            {"run": 3, "consumed": {}, "usage": tokens},
+            {"run": 1, "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:08:30Z", "end": "stopped"}
+            | {"detail": "said so in its last line", "last_message": message, "worktree": {"path": f"/w{columns}"}}
         ],
     )
-    lines = gaia("show", "agent-1").all[1].splitlines()
+    for number in range(3):
+        put(f"agent-20260108-180530-abc1234{number}", parent_id="agent-20260108-180530-abc12345", purpose="p " * 60)
 
-    kinds = "input 1,003, output 103, cache read 3,003, cache written 23"
-    assert lines[5] == f"  usage: 4,132 tokens ({kinds}), 2 tool uses"
-    assert [line.partition("not ended")[2] for line in lines[-3:]] == [
-        f", model m-1, worktree /w, used 4,132 tokens ({kinds}), 2 tool uses",
-        ", worktree b, its host reported 9 tokens, 1 tool use, 1.2 s",
-        f", used nothing, its host reported tokens: {kinds}",
-    ]
+    for words in (["show", "abc12345"], ["show", "abc12345", "--verbose"]):
+        shown, piped = terminal(*words, columns=columns).out.decode(), gaia(*words).out.decode()
+        assert [line for line in shown.splitlines() if cell_len(line) > columns] == []
+        assert "".join(shown.split()) == "".join(piped.split())
+        assert "".join(QUESTION.replace("\x1b", "").split()) in "".join(shown.split())
+        assert ("\x1b" in shown, "\n      indented\n" in piped) == (False, True)
 
 
 def test_as_json_it_is_the_record_and_the_policys_answer(gaia: Gaia, put: Gaia) -> None:
@@ -138,7 +270,7 @@ def test_as_json_it_is_the_record_and_the_policys_answer(gaia: Gaia, put: Gaia) 
 
 def test_a_newer_schema_it_understands_is_shown(gaia: Gaia, put: Gaia) -> None:
     put("new", schema=2)
-    assert gaia("show", "new").out.startswith(b"new: tester, test\n")
+    assert gaia("show", "new").out.startswith(b"tester: test\n")
 
 
 def test_a_newer_schema_it_does_not_understand_is_only_shown_as_it_is(gaia: Gaia, put: Gaia) -> None:
@@ -169,22 +301,13 @@ def family(put: Gaia) -> None:
     put("grandchild", parent_id="child-1")
 
 
-def test_parent_and_children_are_named_with_their_agents_and_phases(gaia: Gaia, put: Gaia) -> None:
+def test_parent_and_children_are_named_with_their_states_and_agents(gaia: Gaia, put: Gaia) -> None:
     family(put)
-    lines = {agent_id: gaia("show", agent_id).out.decode().splitlines() for agent_id in ("middle", "child-1")}
-    assert lines["middle"][-5:] == [
-        "parent",
-        "  gone, gone",
-        "children",
-        "  child-1, tester: test, approval",
-        "  child-2, tester: test, approval",
-    ]
-    assert lines["child-1"][-4:] == [
-        "parent",
-        "  middle, workflow: Review, executing",
-        "children",
-        "  grandchild, tester: test, approval",
-    ]
+    middle, child = (gaia("show", agent_id).out.decode() for agent_id in ("middle", "child-1"))
+    assert facts_of(middle)["parent"] == "gone  gone"
+    assert section(middle, "children") == ["  child-1  waiting  tester: test", "  child-2  waiting  tester: test"]
+    assert facts_of(child)["parent"] == "middle  open: executing  workflow: Review"
+    assert section(child, "children") == ["  grandchild  waiting  tester: test"]
 
 
 def test_as_json_it_has_the_ids_of_its_children_the_oldest_first(gaia: Gaia, put: Gaia) -> None:
@@ -196,15 +319,15 @@ def test_as_json_it_has_the_ids_of_its_children_the_oldest_first(gaia: Gaia, put
 def test_a_parent_that_cannot_be_read_or_exist_is_named_by_its_id_alone(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
     spoil("torn")
     put("newer", schema=2, phase="dreaming")
-    for parent_id, shown in [("torn", "torn, corrupt"), ("newer", "newer, newer"), ("\x1b[2J/..", "[2J/.., gone")]:
+    for parent_id, shown in [("torn", "torn  corrupt"), ("newer", "newer  newer"), ("\x1b[2J/..", "[2J/..  gone")]:
         put("a", parent_id=parent_id)
-        assert gaia("show", "a").out.decode().splitlines()[-2:] == ["parent", f"  {shown}"]
+        assert facts_of(gaia("show", "a").out.decode())["parent"] == shown
 
 
 def test_a_session_below_itself_is_shown_as_both(gaia: Gaia, put: Gaia) -> None:
     put("a", parent_id="a")
-    line = "  a, tester: test, approval"
-    assert gaia("show", "a").out.decode().splitlines()[-4:] == ["parent", line, "children", line]
+    text, line = gaia("show", "a").out.decode(), "a  waiting  tester: test"
+    assert (facts_of(text)["parent"], section(text, "children")) == (line, [f"  {line}"])
 
 
 def test_of_many_children_a_person_is_shown_the_newest(gaia: Gaia, put: Gaia) -> None:
@@ -212,23 +335,9 @@ def test_of_many_children_a_person_is_shown_the_newest(gaia: Gaia, put: Gaia) ->
     moment = utc_now()
     for number in range(60):
         put(f"c-{number:02}", created_at=format_time(moment + timedelta(seconds=number)), parent_id="a")
-    lines = gaia("show", "a").out.decode().splitlines()
-    assert lines[-51:-49] == [
-        "  10 earlier; for the IDs of all: gaia-sessions show a --json",
-        "  c-10, tester: test, approval",
-    ]
+    first, second, *others = section(gaia("show", "a").out.decode(), "children")
+    assert first == "  10 earlier; for the IDs of all: gaia-sessions show a --json"
+    assert (second, len(others)) == ("  c-10  waiting  tester: test", 49)
     assert gaia("show", "a", "--json").json["children"] == [f"c-{number:02}" for number in range(60)]
     assert gaia_sessions.Sessions().children("c-59") == []
     assert [line["agent_id"] for line in gaia_sessions.Sessions().children("a")][-1] == "c-59"
-
-
-def test_on_a_terminal_parent_and_children_have_lines_too(terminal: Gaia, put: Gaia) -> None:
-    family(put)
-    shown = terminal("show", "middle", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
-    assert [line.rstrip() for line in shown][-5:] == [
-        "parent",
-        "  gone, gone",
-        "children",
-        "  child-1, tester: test, approval",
-        "  child-2, tester: test, approval",
-    ]

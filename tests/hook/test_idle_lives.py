@@ -107,7 +107,7 @@ def test_its_last_write_is_shown_as_its_last_activity_and_gives_its_place_in_the
     assert [(line["agent_id"], line.get("last_activity")) for line in lines] == [(agent_id, written), (other, None)]
     assert gaia_sessions.explain_resume(agent_id, root=root).get("last_activity") == written
     assert "5 minutes ago" in listed.splitlines()[0]
-    assert re.search(r"last activity: .*, 5 minutes ago", shown)
+    assert re.search(r"\nactive +.*, 5 minutes ago", shown)
 
 
 def test_what_a_conversation_is_told_of_the_time_that_is_left_counts_from_the_last_write(host: Host) -> None:

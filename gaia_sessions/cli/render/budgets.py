@@ -1,26 +1,15 @@
-"""Budgets, skills and todos in words.
-
-Owns that wording, which plain text and tables share.
-"""
+"""Budgets, skills and todos in words."""
 
 from __future__ import annotations
-
-from gaia_sessions.session.todos import numbered_todos
 
 from .words import duration, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from gaia_sessions.session.budget import LoadedSkill, TokenUsage
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.session.todos import NumberedTodo
-
-    from .one_session import Section
-
-_OF_BUDGETS = ("max_tokens", "charged_tokens", "token_correction", "skills")
-"""The keys of a record for which somebody cares about its budget; what hosts say was consumed is shown anyway."""
 
 _LONGEST_TODO = 1000
 
@@ -61,13 +50,3 @@ def todo_lines(todos: Sequence[NumberedTodo]) -> list[str]:
     return [
         f"{todo['number']:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}" for todo in todos
     ]
-
-
-def sections(record: Record, usage: TokenUsage) -> Iterator[Section]:
-    """The sections for budget, skills and todos, where a record has any."""
-    if any(key in record for key in _OF_BUDGETS):
-        yield "budget", [budget_text(usage)]
-    if skills := record.get("skills"):
-        yield "skills", [f"{safe(name)}, {_token_count(tokens)}" for name, tokens in skills.items()]
-    if todos := numbered_todos(record):
-        yield "todos", todo_lines(todos)

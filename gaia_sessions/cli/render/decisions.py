@@ -26,7 +26,7 @@ _LONGEST = 500
 
 def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str]:
     """Yes or no, and why; the failed checks, or with ``verbose`` all checks; at the end what to do."""
-    first, *others = _failed_sentences(decision)
+    first, *others = failed_sentences(decision) or [_resumable_sentence(decision)]
     yield f"{'yes' if decision['should_resume'] else 'no'}: {first}"
     yield from (f"  {line}" for line in _why_cancelled(decision))
     if verbose and decision["phase"]:
@@ -58,20 +58,18 @@ def invalid_id_line(code: str) -> str:
     return f"no: no session can have this ID ({code})"
 
 
-def _failed_sentences(decision: Decision) -> list[str]:
-    """A sentence for each failed check; if none failed, one that says why the work may be resumed.
+def failed_sentences(decision: Decision, subject: str | None = None) -> list[str]:
+    """A sentence for each failed check, the first of which calls the session ``subject``, or by its ID.
 
     For a session that is missing or cannot be read, only the first failed check means anything. In a phase that is not
     resumable, ``resume_ready`` is always off, and that is not worth a sentence.
     """
     failed = [check for check in decision["checks"] if not check["ok"]]
-    if decision["should_resume"]:
-        return [_resumable_sentence(decision)]
     if not decision["phase"]:
         failed = failed[:1]
-    if failed[0]["name"] == "phase":
+    if failed and failed[0]["name"] == "phase":
         failed = [check for check in failed if check["name"] != "resume_ready"]
-    subjects = [decision["agent_id"], *["it"] * len(failed)]
+    subjects = [subject or decision["agent_id"], *["it"] * len(failed)]
     return [_sentence(subject, check) for subject, check in zip(subjects, failed, strict=False)]
 
 

@@ -1,91 +1,288 @@
-"""Plain text about one session: its facts, its phases as a timeline, its runs.
+"""What ``show`` says of one session: first what is asked, what failed and what was said, last its ids.
 
-Owns that wording, of ``show`` in a pipe, and of its parts on a terminal.
+A terminal and a pipe get the same lines; only a terminal breaks those that are too long.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
 from gaia_sessions.jsonio.strict import dump_line
+from gaia_sessions.session import state
+from gaia_sessions.session.budget import consumed_tokens
+from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import answer_of
+from gaia_sessions.session.runs import has_ended, may_be_at_work
+from gaia_sessions.session.schema import (
+    DENIED,
+    ENDED_WITH_HOST,
+    INTERRUPTED,
+    LOST,
+    MARKER_DETAIL,
+    RUN_FAILED,
+    RUN_RETURNED,
+)
+from gaia_sessions.session.todos import numbered_todos
+from gaia_sessions.usecases.pending import question_of
 
-from .figures import run_figures, usage_text
-from .plain import decision_text
-from .words import WHY_STOPPED, ago, cancellation_text, duration, liveness_text, local_time, safe
+from . import plain
+from .budgets import budget_text, todo_lines
+from .decisions import failed_sentences
+from .words import (
+    WHY_STOPPED,
+    Prose,
+    ago,
+    cancellation_text,
+    local_time,
+    precise_duration,
+    remaining_time,
+    safe,
+    safe_lines,
+    state_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record, Run, Tools
+    from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.showing import View
 
-    Section = tuple[str, list[str]]
-    """A heading, and the lines below it."""
+    Fact = tuple[str, str]
+    """Its name, and its text, whose lines stay as they are."""
+
+_LONGEST = 1000
+_MOST_CHILDREN = 50
+_INDENT = "  "
+_SHORTEST_NAMES = 9
+"""Columns for the names of facts, at least, so that the texts of all of them stand below each other."""
+
+_ENDS = {
+    RUN_FAILED: state.ERROR,
+    RUN_RETURNED: state.CUT_SHORT,
+    ENDED_WITH_HOST: state.INTERRUPTED,
+    LOST: state.CRASHED,
+    DENIED: "not started",
+}
+"""How a run ended, where a state has a word for it, or the name of the end says something else to a person."""
+
+_TELLING = (INTERRUPTED, LOST)
+"""How a run was stopped where the word for its end says all of it."""
+
+_COLUMNS = ("run", "end", "began", "took", "   tokens")
+
+_OF_BUDGETS = frozenset(["max_tokens", "charged_tokens", "token_correction", "skills"])
+"""The keys of a record for which somebody cares about its budget; of others only what was used is shown."""
+
+_HAVE_SECTIONS = frozenset(["metadata", "history", "runs", "todos"])
+"""The keys of a record that are shown as sections of their own."""
 
 
-def session_lines(view: View, now: datetime) -> Iterator[str]:
-    """One session: its facts, its phases as a timeline, its runs."""
+def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterator[str]:
+    """One session; with ``verbose`` also the moves of its phase, and every key of its record and its runs."""
     record = view.record
-    yield f"{record['agent_id']}: {safe(record['agent_name'])}, {safe(record['purpose'])}"
-    yield from (f"  {name}: {value}" for name, value in facts(view, now))
-    yield "phases"
-    yield from (f"  {moment}  {step}" for moment, step in timeline(record))
-    if record.get("runs"):
-        yield "runs"
-        yield from (f"  {line}" for line in run_lines(record))
+    yield Prose(_work(record["agent_name"], record["purpose"]), 2)
+    sections = [
+        _fact_lines(_state_and_reasons(view, now)),
+        _last_message_lines(view),
+        _list_lines("todos", todo_lines(numbered_todos(record))),
+        _run_lines(view, now),
+        _list_lines("children", _child_lines(view)),
+        _list_lines("metadata", _fact_lines(_metadata(record, verbose=verbose))),
+        _fact_lines(_figures_and_ids(view, now)),
+    ]
+    if verbose:
+        sections += [_list_lines("phases", _timeline(record)), *_keys_of_programs(record)]
+    for section in sections:
+        lines = list(section)
+        if lines:
+            yield ""
+            yield from lines
 
 
-def section_lines(sections: Iterable[Section]) -> Iterator[str]:
-    """Each heading, and the lines below it."""
-    for heading, lines in sections:
-        yield heading
-        yield from (f"  {line}" for line in lines)
+def _work(agent_name: str, purpose: str) -> str:
+    """The agent, and what it is for if that was said."""
+    return safe(agent_name) if purpose == plain.NO_PURPOSE else f"{safe(agent_name)}: {safe(purpose, _LONGEST)}"
 
 
-def facts(view: View, now: datetime) -> Iterator[tuple[str, str]]:
-    """Name and value of each fact about a session, and about the agent that is at work on it."""
+def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose]:
+    """A line for each fact, and for each further line of its text, with the texts below each other."""
+    pairs = list(facts)
+    room = max(_SHORTEST_NAMES, *(len(name) for name, _ in pairs), 0) + 2
+    for name, text in pairs:
+        for number, line in enumerate(safe_lines(text) or [""]):
+            yield Prose(f"{'' if number else name:<{room}}{line}".rstrip(), room)
+
+
+def _list_lines(heading: str, lines: Iterable[str]) -> Iterator[Prose]:
+    """The heading, and below it the lines, indented; nothing if there are none."""
+    for number, line in enumerate(lines):
+        if not number:
+            yield Prose(heading)
+        yield Prose((_INDENT + line).rstrip(), len(_INDENT) + (line.indent if isinstance(line, Prose) else 2))
+
+
+def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
+    """Where the work stands and why, what is asked, and what went wrong; all texts are whole."""
     record, decision = view.record, view.standing.decision
-    yield "phase", record["phase"]
-    if text := decision_text(record, decision, now):
-        yield "resume", text
+    yield "state", _state(view, now)
+    if why := _why_ended(state.latest_begun(record, view.standing.dead_runs), record):
+        yield "why", why
+    if asked := _asked(view):
+        yield "question", asked
+    if record["last_error"]:
+        last = record["last_error"]
+        which = f"the last of {record['error_count']}, " if record["error_count"] > 1 else ""
+        yield "error", f"{which}{ago(last['timestamp'], now)}: {last['message']}"
     if "cancellation" in decision:
         yield "cancelled", cancellation_text(decision["cancellation"], now)
-    if view.standing.alive:
-        yield "agent", liveness_text(view.standing.alive, now)
-    yield "created", f"{local_time(record['created_at'])}, {ago(record['created_at'], now)}"
-    active = decision.get("last_activity", record["last_updated"])
-    yield "last activity", f"{local_time(active)}, {ago(active, now)}"
-    if record["last_error"]:
-        message = safe(record["last_error"]["message"])
-        yield "errors", f"{record['error_count']}, the last {ago(record['last_error']['timestamp'], now)}: {message}"
-    yield from _answer(record, now)
-    if "tools" in record:
-        yield "tools", _tool_counts(record["tools"])
-    if "usage" in record:
-        yield "usage", usage_text(record["usage"])
-    yield from _depth_limit(record)
-    if "duration_seconds" in record:
-        yield "duration", duration(record["duration_seconds"])
-    if "summary" in record:
-        yield "summary", safe(record["summary"])
-    yield from ((f"metadata {safe(key, 40)}", safe(_value_text(value))) for key, value in record["metadata"].items())
-    yield "revision", str(record["revision"])
-
-
-def _answer(record: Record, now: datetime) -> Iterator[tuple[str, str]]:
+    elif decision["until"] is not None:
+        yield "resumable", f"for {remaining_time((parse_time(decision['until']) - now).total_seconds())}"
+    elif not (is_final(record["phase"]) or is_running(decision) or decision["reason"] == "claimed"):
+        yield "resumable", f"no: {'; '.join(failed_sentences(decision, 'it'))}"
     if answered := answer_of(record):
         word, answer = answered
-        when = ago(answer["timestamp"], now)
-        yield word, f"{when}: {safe(answer['message'])}" if answer["message"] else when
+        yield word, ago(answer["timestamp"], now) + (f": {answer['message']}" if answer["message"] else "")
+    if record.get("summary"):
+        yield "summary", record["summary"]
 
 
-def _depth_limit(record: Record) -> Iterator[tuple[str, str]]:
-    if "max_depth" in record:
-        yield "max depth", str(record["max_depth"])
+def _state(view: View, now: datetime) -> str:
+    stands, phase = view.standing, view.record["phase"]
+    if "state" not in stands.state:
+        return f"{phase}, written by a later version"
+    word = state_text(stands.state["state"], phase, stands.alive, cancelled="cancellation" in stands.decision)
+    since = stands.state.get("state_since")
+    return f"{word}, since {_minute(since, now)}" if since else word
+
+
+def _minute(moment: str, now: datetime) -> str:
+    return f"{local_time(moment)[:16]}, {ago(moment, now)}"
+
+
+def _why_ended(run: Run | None, record: Record) -> str:
+    """What stopped a run from outside, and what is known of its end but for what the session says of it anyway."""
+    if run is None:
+        return ""
+    how = run.get("interruption", run.get("end", ""))
+    parts = [WHY_STOPPED.get(how) if how not in _TELLING else None, run.get("detail")]
+    last_error = record["last_error"] or {"message": None}
+    return ": ".join(part for part in parts if part and part not in (MARKER_DETAIL, last_error["message"]))
+
+
+def _asked(view: View) -> str:
+    """What the agent asked when it stopped; empty once it goes on, or the work is over."""
+    is_over = is_final(view.record["phase"]) or is_running(view.standing.decision)
+    return "" if is_over else question_of(view.record).asked
+
+
+def _last_message_lines(view: View) -> Iterator[Prose]:
+    """What an agent said last, without the line that is shown as its question."""
+    question = question_of(view.record)
+    message = question.before if _asked(view) else question.message
+    yield from _list_lines("last message", safe_lines(message.strip("\n")))
+
+
+def _run_lines(view: View, now: datetime) -> Iterator[Prose]:
+    """A table of the runs; below one that was stopped, but for the latest, why."""
+    record = view.record
+    if record.get("runs_dropped"):
+        dropped = plural(record["runs_dropped"], "earlier run")
+        yield Prose(f"{dropped} discarded; for their ends: gaia-sessions events {record['agent_id']}", 2)
+    runs = record.get("runs", [])
+    if not runs:
+        return
+    latest = state.latest_begun(record, view.standing.dead_runs)
+    heading, *rows = _aligned(_COLUMNS, [_row_of_run(run, view, now) for run in runs])
+    yield Prose(heading)
+    for run, row in zip(runs, rows, strict=True):
+        yield Prose(row, 5)
+        if run is not latest:
+            yield from (Prose(f"     {line}", 5) for line in safe_lines(_why_ended(run, record)))
+
+
+def _row_of_run(run: Run, view: View, now: datetime) -> tuple[str, ...]:
+    began, tokens = run.get("started_at") or run.get("claimed_at"), consumed_tokens(run.get("consumed", {}))
+    end = run.get("ended_at") or (format_time(now) if run["run"] in live_runs(view.standing.decision) else None)
+    took = (parse_time(end) - parse_time(began)).total_seconds() if began and end else None
+    return (
+        f"{run['run']:>3}",
+        _end_of(run, view),
+        local_time(began)[:16] if began else "",
+        remaining_time(took) if took is not None else "",
+        f"{tokens:>9,}" if tokens else "",
+    )
+
+
+def _end_of(run: Run, view: View) -> str:
+    if has_ended(run):
+        return state.INTERRUPTED if "interruption" in run else _ENDS.get(run["end"], run["end"])
+    if is_final(view.record["phase"]):
+        return "not reported"
+    if run["run"] in live_runs(view.standing.decision):
+        return state.WORKING
+    if run["run"] in claimed_runs(view.standing.decision):
+        return state.STARTING
+    return state.CRASHED if may_be_at_work(run) else _ENDS[DENIED]
+
+
+def _aligned(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The heading and the rows with their columns below each other, but for those that no row has."""
+    columns = [(name, *cells) for name, *cells in zip(heading, *rows, strict=True) if any(cells)]
+    widths = [max(map(len, column)) for column in columns]
+    lines = zip(*columns, strict=True)
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+
+
+def _child_lines(view: View) -> Iterator[str]:
+    """A line for each of the newest children, and how many others there are."""
+    children = view.children[-_MOST_CHILDREN:]
+    if left_out := len(view.children) - len(children):
+        yield f"{left_out} earlier; for the IDs of all: gaia-sessions show {view.record['agent_id']} --json"
+    yield from _aligned(("", "", ""), [*map(_relative, children)])[1:]
+
+
+def _relative(line: Line) -> tuple[str, str, str]:
+    """The id of a parent or a child, its state, its agent and purpose; of one that cannot be read, why."""
+    agent_id = safe(line["agent_id"])  # of a parent it is what the record says, which may be any text
+    if "problem" in line:
+        return agent_id, line["status"], ""
+    word = line.get("state", line["status"])
+    text = state_text(word, line["phase"], line.get("liveness"), cancelled=line.get("cancelled", False))
+    return agent_id, text, _work(line["agent_name"], line["purpose"])
+
+
+def _metadata(record: Record, *, verbose: bool) -> Iterator[Fact]:
+    """What somebody wrote to the metadata; objects and arrays, which programs write, only if ``verbose``."""
+    for key, value in record["metadata"].items():
+        if verbose or not isinstance(value, dict | list):
+            yield safe(key, 40), _value_text(value)
+
+
+def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
+    record = view.record
+    if view.usage["tokens"]:
+        yield "tokens", budget_text(view.usage) if _OF_BUDGETS & record.keys() else f"{view.usage['tokens']:,}"
+    if skills := record.get("skills"):
+        yield "skills", ", ".join(f"{safe(name)} ({tokens:,})" for name, tokens in skills.items())
+    if "tools" in record:
+        yield "tools", _tool_counts(record["tools"])
+    if worktrees := [run["worktree"] for run in record.get("runs", []) if "worktree" in run]:
+        yield "worktree", worktrees[-1].get("path", worktrees[-1].get("branch", "unknown"))
+    if view.standing.state.get("state") != state.BY_HAND and not is_final(record["phase"]):
+        yield "phase", record["phase"]
+    yield "created", _minute(record["created_at"], now)
+    yield "active", _minute(view.standing.decision.get("last_activity", record["last_updated"]), now)
+    if "duration_seconds" in record:
+        yield "took", precise_duration(record["duration_seconds"])
+    if view.parent is not None:
+        yield "parent", "  ".join(filter(None, _relative(view.parent)))
+    if "continues" in record:
+        yield "continues", safe(record["continues"])
+    yield "id", record["agent_id"]
 
 
 def _tool_counts(tools: Tools) -> str:
@@ -95,41 +292,27 @@ def _tool_counts(tools: Tools) -> str:
     return safe(f"{plural(sum(tools['counts'].values()), 'call')}: {by_tool}")
 
 
-def _value_text(value: Json) -> str:
-    return value if isinstance(value, str) else dump_line(value).decode()
-
-
-def timeline(record: Record) -> Iterator[tuple[str, str]]:
+def _timeline(record: Record) -> Iterator[str]:
     """When the work entered each phase, and how many changes are no longer kept."""
-    yield local_time(record["created_at"]), "initializing"
+    yield f"{local_time(record['created_at'])}  initializing"
     if record.get("history_dropped"):
-        yield "…", f"{plural(record['history_dropped'], 'earlier phase change')} discarded"
+        yield f"{plural(record['history_dropped'], 'earlier phase change')} discarded"
     for move in record["history"]:
-        yield local_time(move["timestamp"]), f"{move['from_phase']} → {move['to_phase']}"
+        yield f"{local_time(move['timestamp'])}  {move['from_phase']} → {move['to_phase']}"
 
 
-def run_lines(record: Record) -> Iterator[str]:
-    """A line for each run, and how many runs are no longer kept."""
-    if record.get("runs_dropped"):
-        dropped = plural(record["runs_dropped"], "earlier run")
-        yield f"{dropped} discarded; for their ends: gaia-sessions events {record['agent_id']}"
-    no_end = "end not reported" if is_final(record["phase"]) else "not ended"
-    yield from (run_line(run, no_end) for run in record["runs"])
+def _keys_of_programs(record: Record) -> Iterator[Iterator[Prose]]:
+    """The keys of the record and of its runs with their values, but for what stands above whole."""
+    yield _list_lines("record", _fact_lines(_texts(record, _HAVE_SECTIONS)))
+    said = question_of(record).message
+    for run in record.get("runs", []):
+        yield _list_lines(f"run {run['run']}", _fact_lines(_texts(run, frozenset(), said)))
 
 
-def run_line(run: Run, no_end: str) -> str:
-    """One run in a line: number, host, start, end, details; ``no_end`` is printed where no end is known."""
-    began = run.get("started_at") or run.get("claimed_at")
-    start = f"from {local_time(began)}" if began else "start unknown"
-    parts = [f"{run['run']}", safe(run.get("host", "unknown host")), start]
-    parts.append(f"{run.get('end', 'ended')} {local_time(run['ended_at'])}" if "ended_at" in run else no_end)
-    if "interruption" in run:
-        parts.append(WHY_STOPPED.get(run["interruption"], safe(run["interruption"])))
-    if "detail" in run:
-        parts.append(safe(run["detail"]))
-    if "inferred" in run:
-        parts.append(f"{run['inferred']} inferred from its tools")
-    parts += run_figures(run)
-    if "last_message" in run:
-        parts.append(f"last message: {safe(run['last_message'], 80)}")
-    return ", ".join(parts)
+def _texts(keys: Record | Run, left_out: frozenset[str], said: str = "") -> Iterator[Fact]:
+    texts = ((key, _value_text(value)) for key, value in keys.items() if key not in left_out)
+    return ((key, text) for key, text in texts if text != said)
+
+
+def _value_text(value: object) -> str:
+    return value if isinstance(value, str) else dump_line(value).decode()

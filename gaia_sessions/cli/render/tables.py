@@ -7,11 +7,10 @@ whole wherever they fit).
 from __future__ import annotations
 
 from rich.cells import cell_len
-from rich.console import Console, Group
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
-from . import one_session, plain
+from . import plain
 from .short_ids import shorten_ids
 from .words import safe, short_ago
 
@@ -25,10 +24,7 @@ if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType
 
     from gaia_sessions.usecases.listing import Line
-    from gaia_sessions.usecases.showing import View
     from gaia_sessions.usecases.tree import TreeLine
-
-    from .one_session import Section
 
 _STYLES = {
     "completed": "green",
@@ -176,19 +172,6 @@ def _one_line(text: str = "", style: str = "") -> Text:
     return Text(text, style, no_wrap=True, overflow="crop")
 
 
-def session_view(view: View, now: datetime, others: Iterable[Section] = ()) -> RenderableType:
-    """One session: its facts, its phases as a timeline, its runs, and further sections."""
-    record = view.record
-    head = Text.assemble((record["agent_id"], "bold"), f"  {safe(record['agent_name'])}, {safe(record['purpose'])}")
-    parts: list[RenderableType] = [head, _key_value_grid(one_session.facts(view, now))]
-    parts += [Text("phases", "bold"), _key_value_grid(one_session.timeline(record))]
-    if record.get("runs"):
-        others = [("runs", [*one_session.run_lines(record)]), *others]
-    for heading, lines in others:
-        parts += [Text(heading, "bold"), *(Text(f"  {line}") for line in lines)]
-    return Group(*parts)
-
-
 def render(renderable: RenderableType, terminal: TextIO, size: terminal_size) -> str:
     """``renderable`` as text for a terminal of that size, in colours if it has them and ``NO_COLOR`` is not set."""
     width, height = size
@@ -196,10 +179,3 @@ def render(renderable: RenderableType, terminal: TextIO, size: terminal_size) ->
     with console.capture() as captured:
         console.print(renderable)
     return captured.get()
-
-
-def _key_value_grid(pairs: Iterable[tuple[str, str]]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    for name, value in pairs:
-        grid.add_row(Text(f"  {name}", "dim"), Text(value))
-    return grid

@@ -58,11 +58,11 @@ def _split_copyable(line: str) -> tuple[str, str]:
 def _fill(line: str, width: int) -> str:
     glued = _NO_BREAK.sub(lambda found: found[0].replace(" ", _GLUE), line)
     lines = _broken(glued, width, _hanging_indent(line, width), breaks_words=False)
-    return "\n".join(_shift_left(filled, width) for filled in lines).replace(_GLUE, " ")
+    return "\n".join(lines).replace(_GLUE, " ")
 
 
 def _broken(text: str, width: int, indent: int, *, breaks_words: bool) -> list[str]:
-    """The lines of ``text``, whose blanks between words are kept within a line."""
+    """The lines of ``text``, which keep the blanks between words; a word that fits alone is shifted, not broken."""
     lines: list[str] = []
     line = ""
     for blanks, word in _WORD.findall(text):
@@ -71,26 +71,17 @@ def _broken(text: str, width: int, indent: int, *, breaks_words: bool) -> list[s
             continue
         lines += [line] if line else []
         start = " " * indent if lines else blanks[: width // 2]
-        *full, rest = _chopped(word, width - max(len(start), indent)) if breaks_words else [word]
+        if not breaks_words or cells(word) <= width:
+            line = start[: max(0, width - cells(word))] + word
+            continue
+        from rich.cells import chop_cells
+
+        *full, rest = chop_cells(word, width - max(len(start), indent))
         for part in full:
             lines.append(start + part)
             start = " " * indent
         line = start + rest
     return [*lines, line]
-
-
-def _chopped(word: str, room: int) -> list[str]:
-    if cells(word) <= room:
-        return [word]
-    from rich.cells import chop_cells
-
-    return chop_cells(word, room)
-
-
-def _shift_left(line: str, width: int) -> str:
-    """``line`` with its indent reduced until it fits, for a path that is too long."""
-    words = line.lstrip(" ")
-    return " " * min(_leading_blanks(line), max(0, width - cells(words))) + words
 
 
 def _hanging_indent(line: str, width: int) -> int:
