@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.listing import Filter, Line, Wanted
+    from gaia_sessions.usecases.pending import Pending
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.resume import Standing
@@ -162,6 +163,15 @@ class Sessions:
 
         request = Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
         return self.updated(agent_id, request).record
+
+    def pending(self) -> Sequence[Pending]:
+        """Every session that waits for a person, the one that waits longest first, with its question whole.
+
+        What was approved or denied waits for nobody. What expired is among them: an answer makes it resumable again.
+        """
+        from gaia_sessions.usecases.pending import pending
+
+        return pending(self._preview(), utc_now(), self.config.limits)
 
     def approve(self, agent_id: str, note: str | None = None, *, if_revision: int | None = None) -> Record:
         """[Approves](policy.md#approvals-and-denials) what a session in ``approval`` waits for, and returns the record.

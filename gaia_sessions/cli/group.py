@@ -20,6 +20,7 @@ COMMANDS = {
     "list": "List sessions, the most recently active first.",
     "tree": "Show sessions below their parents.",
     "revive": "Print the commands that continue what was stopped.",
+    "pending": "Show who waits for a person, and for what.",
     "approve": "Approve what a session in phase approval is waiting for.",
     "deny": "Deny what a session in phase approval is waiting for.",
     "finalize": "End a session as completed, failed or abandoned.",

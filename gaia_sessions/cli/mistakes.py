@@ -42,6 +42,7 @@ COMMANDS = {
     **dict.fromkeys(["cat", "read", "print", "dump"], "get ID"),
     **dict.fromkeys(["set", "touch", "heartbeat"], "update ID"),
     **dict.fromkeys(["reject", "refuse", "disapprove"], "deny ID --reason TEXT"),
+    **dict.fromkeys(["questions", "inbox", "approvals"], "pending"),
     **dict.fromkeys(["accept", "allow", "permit"], "approve ID"),
     **dict.fromkeys(["complete", "finish", "done", "succeed"], "finalize ID completed"),
     "fail": "finalize ID failed",

@@ -1,18 +1,63 @@
 """What waits for a person: work that asks for an approval, and agents that ask for a permission.
 
-Owns what of a session is its question.
+Owns what of a session is its question. What was answered waits for nobody.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import NamedTuple
 
-from gaia_sessions.hosts.marker import read_why, without_marker
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.hosts.marker import read_marker, read_why, without_marker
+from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.ids import resume_line
+from gaia_sessions.session.phases import waits_for_approval
+from gaia_sessions.session.policy import resume_summary
+from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.schema import MARKER_DETAIL
+from gaia_sessions.session.state import WAITING
+from gaia_sessions.store.above import Above
+
+from .resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.session.schema import Record, Run
+    from datetime import datetime
+    from typing import NotRequired, TypedDict, final
+
+    from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
+    from gaia_sessions.session.schema import HostProcess, Record, Run
+    from gaia_sessions.store.port import Reader
+
+    from .resume import Standing
+
+    @final
+    class Pending(TypedDict):
+        """One session that waits for a person, since ``state_since``.
+
+        question: why its agent stopped, in its own words; absent without a marker. last_message: all that it said last,
+        or the last 4,000 characters; absent if no words of it are found. expired_at: since when it may no longer be
+        resumed, unless it is answered. tool: what its agent asks a permission for, which is given in its host; such a
+        session has no question and no resume_line. host and the keys after it: those of the latest run.
+        """
+
+        agent_id: str
+        agent_name: str
+        purpose: str
+        phase: str
+        state: str
+        state_since: str
+        question: NotRequired[str]
+        last_message: NotRequired[str]
+        tool: NotRequired[str]
+        resume: ResumeSummary
+        resume_line: NotRequired[str]
+        expired_at: NotRequired[str]
+        host: NotRequired[str]
+        host_session_id: NotRequired[str]
+        host_agent_id: NotRequired[str]
+        host_process: NotRequired[HostProcess]
 
 
 class Question(NamedTuple):
@@ -34,3 +79,68 @@ def question_of(record: Record) -> Question:
     if run.get("detail") != MARKER_DETAIL:
         return Question("", message, message)
     return Question(read_why(message), without_marker(message), message)
+
+
+def pending(sessions: Reader, now: datetime, limits: Limits) -> list[Pending]:
+    """Every session that waits for a person, the one that waits longest first; one that cannot be read is left out."""
+    above = Above(sessions)
+    found = []
+    for _, record in sessions.scan(active_only=True):
+        if isinstance(record, SessionsError) or has_newer_schema(record) or not _may_wait(record):
+            continue
+        stands = standing(above.cancellation, record, now, limits)
+        if stands.state.get("state") == WAITING:
+            found.append(_pending(sessions, record, stands, now, limits))
+    return sorted(found, key=lambda one: (parse_time(one["state_since"]), one["agent_id"]))
+
+
+def _may_wait(record: Record) -> bool:
+    """Whether a closer look is worth its cost."""
+    return waits_for_approval(record["phase"]) or any("waiting" in run for run in record.get("runs", ()))
+
+
+def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, limits: Limits) -> Pending:
+    decision = stands.decision
+    one: Pending = {
+        "agent_id": record["agent_id"],
+        "agent_name": record["agent_name"],
+        "purpose": record["purpose"],
+        "phase": record["phase"],
+        "state": stands.state["state"],
+        "state_since": stands.state["state_since"],
+        "resume": resume_summary(decision),
+    }
+    if stands.alive is not None and "for" in stands.alive:
+        one["tool"] = stands.alive["for"]
+    else:
+        one["resume_line"] = resume_line(record["agent_id"])
+        question = _question_in(sessions, record)
+        if question.asked:
+            one["question"] = question.asked
+        if question.message:
+            one["last_message"] = question.message
+    if decision["reason"] == "expired":
+        one["expired_at"] = _expired_at(decision, now, limits)
+    for run in record.get("runs", ())[-1:]:
+        for key in ("host", "host_session_id", "host_agent_id", "host_process"):
+            if key in run:
+                one[key] = run[key]
+    return one
+
+
+def _question_in(sessions: Reader, record: Record) -> Question:
+    """What was asked; where the record keeps no words, the transcript of the session or of its agent may have them."""
+    if (question := question_of(record)).message:
+        return question
+    from .reporting import latest_messages
+
+    said = [message["content"] for message in latest_messages(sessions, record) if message["role"] == "assistant"]
+    message = said[-1] if said else ""
+    if read_marker(message)[0] is None:
+        return Question("", message, message)
+    return Question(read_why(message), without_marker(message), message)
+
+
+def _expired_at(decision: Decision, now: datetime, limits: Limits) -> str:
+    idle = timedelta(seconds=decision["idle_seconds"] or 0)
+    return format_time(now - idle + limits.idle)

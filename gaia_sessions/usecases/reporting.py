@@ -40,13 +40,14 @@ def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, conf
     """
     record = sessions.read(agent_id)
     check_readable(record)
-    messages = _latest_messages(sessions, record)
+    messages = latest_messages(sessions, record)
     found = standing(above.cancellation, record, now, config.limits)
     findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs)
     return {**report(record, findings, now, config.budgets), **found.state}, found
 
 
-def _latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
+def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
+    """The latest messages of the session, the oldest of them first."""
     if committed_bytes(record):
         newest_first = readable(sessions.messages_backwards(record["agent_id"]))
         return [_as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]

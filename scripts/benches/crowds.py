@@ -12,7 +12,7 @@ import sys
 from datetime import timedelta
 from functools import partial
 
-from gaia_sessions import cleanup_sessions, list_sessions
+from gaia_sessions import Sessions, cleanup_sessions, list_sessions
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import utc_now
 
@@ -65,6 +65,13 @@ def listing(folder: str) -> Iterator[Finding]:
     yield Finding(f"list of {_ACTIVE}: CPU of reading, parsing and sorting alone", ratio.cpu, 3.5)
 
 
+def pending(folder: str) -> Iterator[Finding]:
+    """What waits for a person among many sessions, compared with a store that has only those."""
+    crowd, alone = (_crowd(os.path.join(folder, name), ended) for name, ended in _sizes())
+    ratio = compare(_LIST_ROUNDS, lambda _: (partial(_ask, crowd.root), partial(_ask, alone.root)))
+    yield Finding(f"pending, {_ACTIVE} of {_MANY}: CPU of {_ACTIVE} of {_ACTIVE}", ratio.cpu, 1.5)
+
+
 def listing_with_waiting(folder: str) -> Iterator[Finding]:
     """A list while the starts of some agents wait in the inbox, compared with one while nothing waits."""
     (many, of_what), (none, _) = (_list_with(os.path.join(folder, str(waiting)), waiting) for waiting in (_WAITING, 0))
@@ -108,6 +115,11 @@ def _sizes() -> tuple[tuple[str, int], ...]:
 def _list_active(root: str) -> None:
     if len(list(list_sessions(active_only=True, root=root))) != _ACTIVE:
         raise RuntimeError(f"{_ACTIVE} sessions were expected")
+
+
+def _ask(root: str) -> None:
+    if len(Sessions(root).pending()) != _ACTIVE:
+        raise RuntimeError(f"{_ACTIVE} sessions were expected to wait")
 
 
 def _list_bare(root: str) -> list[Record]:

@@ -304,6 +304,7 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "get ID": lambda answer, record, _: answer == record,
     "show ID": lambda answer, _, __: (answer["agent_id"], answer["resume"]["should_resume"]) == ("a", True),
     "update ID": lambda answer, record, _: (answer, record["phase"], record["revision"]) == (record, "approval", 2),
+    "pending": lambda answer, _, __: "a" in [one["agent_id"] for one in answer],
     "approve ID": lambda _, record, __: record["approval"]["message"] == "",
     "deny ID --reason TEXT": lambda _, record, __: record["denial"]["message"] == "too dear",
     "finalize ID completed": lambda _, record, __: record["phase"] == "completed",

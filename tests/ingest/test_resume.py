@@ -160,9 +160,13 @@ def test_an_approval_given_after_lunch_goes_into_the_briefing_and_the_work_is_ca
 ) -> None:
     agent_id = paused(host)
     host.edit(agent_id, last_updated=host.ago(hours=2))
-    gaia_sessions.Sessions(str(host.root)).approve(agent_id, note)
+    sessions = gaia_sessions.Sessions(str(host.root))
+    [asked] = sessions.pending()
+    assert (asked["question"], asked["last_message"], asked["resume"]["reason"]) == ("shall I?", ASKS, "expired")
+    sessions.approve(agent_id, note)
+    assert sessions.pending() == []
 
-    told = briefed(resume(host, agent_id))
+    told = briefed(resume(host, agent_id, session_id="another conversation"))
 
     assert told[1] == f"{GOES_ON} What it asked an approval for was approved, see below: carry it out."
     assert [line for line in told if line.startswith("| approved")] == [fact]

@@ -5,18 +5,25 @@ Owns that wording.
 
 from __future__ import annotations
 
+import shlex
+
+from gaia_sessions.hosts.marker import without_marker
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
 
-from .plain import update_line
-from .words import Copyable
+from .plain import NO_PURPOSE, update_line
+from .words import Copyable, Prose, ago, resume_text, safe, safe_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.usecases.pending import Pending
+
+_INDENT = 4
 
 
 def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
@@ -28,3 +35,60 @@ def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterato
     what = "it looks for another way" if "denial" in record else "it goes on"
     yield f"Give this to your agent, and {what}:"
     yield Copyable(resume_line(record["agent_id"]))
+
+
+def pending_lines(found: Sequence[Pending], now: datetime, root: str | None) -> Iterator[str]:
+    """A block for each of ``found``; a sentence if nobody waits. ``root`` is what was typed as ``--root``."""
+    if not found:
+        yield "Nobody waits for you"
+    where = "" if root is None else f" --root {shlex.quote(root)}"
+    for number, one in enumerate(found):
+        if number:
+            yield ""
+        purpose = [one["purpose"]] if one["purpose"] != NO_PURPOSE else []
+        yield Prose(": ".join(safe(text) for text in [one["agent_name"], *purpose]), 2)
+        yield from _permission(one, now) if "tool" in one else _question(one, now, where)
+
+
+def _permission(one: Pending, now: datetime) -> Iterator[str]:
+    process = one.get("host_process", {}).get("pid")
+    client = safe(one.get("host", "its client")) + (f", process {process}" if process else "")
+    yield f"  asked {ago(one['state_since'], now)} for the permission to use {safe(one.get('tool'), 80)}"
+    yield f"  answer it in {client}"
+    yield f"  {one['agent_id']}"
+
+
+def _question(one: Pending, now: datetime, where: str) -> Iterator[str]:
+    """What is asked, whole, and what to type or to say."""
+    message = one.get("last_message", "")
+    said = without_marker(message)
+    if "question" in one:
+        yield f"  asked {ago(one['state_since'], now)}:"
+        yield from _text(one["question"])
+    else:
+        unknown = "" if message else "; its words were not kept"
+        yield f"  stopped {ago(one['state_since'], now)} for an approval{unknown}"
+    if said:
+        yield "  it said:" if len(message) < MAX_MESSAGE_LENGTH else "  it said at the end:"
+        yield from _text(said)
+    yield from _ways(one, now, where)
+
+
+def _text(text: str) -> Iterator[str]:
+    for line in safe_lines(text):
+        yield Prose(" " * _INDENT + line, _INDENT) if line else ""
+
+
+def _ways(one: Pending, now: datetime, where: str) -> Iterator[str]:
+    agent_id, resume = one["agent_id"], one["resume"]
+    if resume["should_resume"] and "resume_line" in one:
+        yield f"  {resume_text(resume, one['phase'], now)}; to approve, give this to your agent:"
+        yield Copyable(one["resume_line"])
+        yield "  to approve with something to say (--note), or for later:"
+    elif "expired_at" in one:
+        yield f"  expired {ago(one['expired_at'], now)}; to approve it all the same, so that it may be resumed:"
+    else:
+        yield f"  may not be resumed: {resume_text(resume, one['phase'], now)}; to approve it all the same:"
+    yield Copyable(f"gaia-sessions approve {agent_id}{where}")
+    yield "  to deny, with a reason (--reason) if you like:"
+    yield Copyable(f"gaia-sessions deny {agent_id}{where}")

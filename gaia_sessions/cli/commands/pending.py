@@ -1,0 +1,26 @@
+"""``pending``: show who waits for a person, and for what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render import answers
+from gaia_sessions.system import utc_now
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("pending", "pending --json")
+def command(call: Call) -> None:
+    """Show who waits for a person, and for what: the whole question, and how to answer it.
+
+    Whoever waits longest comes first, and questions that expired are among them. A permission is given in the client that asks for it.
+    """
+    found = call.sessions().pending()
+    if call.as_json:
+        output.print_json_array(found)
+    else:
+        output.print_lines(answers.pending_lines(found, utc_now(), call.root))
