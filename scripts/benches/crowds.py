@@ -90,7 +90,7 @@ def _list_with(folder: str, waiting: int) -> tuple[float, str]:
     started = [_LISTED, waiting]
 
     def check(printed: bytes) -> None:
-        if [printed.count(b"\n"), printed.count(b"  investigating  ")] != started:
+        if [printed.count(b"\n"), printed.count(b"  working  ")] != started:
             raise RuntimeError(f"{started} sessions, and those that had started, were expected, not {printed!r}")
 
     return times_bare(Start("list", (sys.executable, str(COMMAND), "list"), project, bytes, check))

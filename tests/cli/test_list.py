@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.cells import cell_len
 
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.state import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,8 +73,8 @@ def test_for_people_a_line_each(gaia: Gaia) -> None:
     assert (code, [line.rstrip() for line in out.splitlines()], err) == (
         0,
         [
-            "b  planner: test  approval  5 minutes ago  resumable for 25 min",
-            "a  scribe: test  executing  3 hours ago  not resumable, 2 errors",
+            "b  planner: test  waiting  5 minutes ago  resumable for 25 min",
+            "a  scribe: test  open: executing  3 hours ago",
             "c  scribe: test  completed  2 days ago",
         ],
         "",
@@ -255,7 +258,7 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
     assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY[:-2]}, **expected}]
     assert gaia("list").all == (
         0,
-        "new  tester: test  approval  2 hours ago  not resumable, written by a later version\n",
+        "new  tester: test  newer  2 hours ago\n",
         "",
     )
     put("new", schema=2, phase=["dreaming"])
@@ -397,47 +400,33 @@ def five(put: Gaia, spoil: Gaia) -> None:
         (
             40,
             [
-                "id            resume",
-                "abc12345      resumable for 25 min",
-                "T001          resumable for 23 min",
-                "deploy-produ  expired",
-                "0000abcd      completed",
-                "torn          corrupt: expected a JSON …",
+                "id        state      left  purpose",
+                "abc12345  waiting    25m   approval_wor…",
+                "T001      open: in…  23m   e\u0301te\u0301",
+                "depl…odu  waiting    exp.  -",
+                "0000abcd  completed        test",
+                "torn      corrupt: expected a JSON obje…",
             ],
         ),
         (
             60,
             [
-                "id           phase         resume               active",
-                "abc12345     approval      resumable for 25 min 5 min ago",
-                "T001         investigating resumable for 23 min 7 min ago",
-                "deploy-produ approval      expired              50 min ago",
-                "0000abcd     completed                          3 h ago",
-                "torn         corrupt: expected a JSON object, not an array",
+                "id            state            left  purpose            seen",
+                "abc12345      waiting          25m   approval_workflo…  5m",
+                "T001          open: investig…  23m   e\u0301te\u0301                7m",
+                "deploy-produ  waiting          exp.  -                  50m",
+                "0000abcd      completed              test               3h",
+                "torn          corrupt: expected a JSON object, not an array",
             ],
         ),
         (
             80,
             [
-                "id            agent              phase          resume                active",
-                "abc12345      terraform-archit…  approval       resumable for 25 min  5 min ago",
-                "T001          한국어-에이전트    investigating  resumable for 23 min  7 min ago",
-                "deploy-produ  x                  approval       expired               50 min ago",
-                "0000abcd      tester             completed                            3 h ago",
-                "torn          corrupt: expected a JSON object, not an array",
-            ],
-        ),
-        (
-            120,
-            [
-                "id            agent                phase          resume                active      purpose",
-                (
-                    "abc12345      terraform-architect  approval       resumable for 25 min  5 min ago   "
-                    "approval_workflow of the network in…"
-                ),
-                "T001          한국어-에이전트      investigating  resumable for 23 min  7 min ago   e\u0301te\u0301",
-                "deploy-produ  x                    approval       expired               50 min ago  (2 errors)",
-                "0000abcd      tester               completed                            3 h ago     test",
+                "id            state                left  agent          purpose             seen",
+                "abc12345      waiting              25m   terraform-ar…  approval_workflow…  5m",
+                "T001          open: investigating  23m   한국어-에이 …  e\u0301te\u0301                 7m",
+                "deploy-produ  waiting              exp.  x              -                   50m",
+                "0000abcd      completed                  tester         test                3h",
                 "torn          corrupt: expected a JSON object, not an array",
             ],
         ),
@@ -446,6 +435,117 @@ def five(put: Gaia, spoil: Gaia) -> None:
 def test_on_a_terminal_each_session_is_one_line_that_fits(terminal: Gaia, columns: int, shown: list[str]) -> None:
     ended = terminal("list", columns=columns, NO_COLOR="1", TERM="dumb")
     assert (ended.code, ended.out.decode().splitlines()) == (0, shown)
+
+
+@pytest.fixture
+def in_every_state(put: Gaia, spoil: Gaia, gaia: Gaia) -> None:
+    """A session in each state, from the latest to the first; one cannot be read, and one is of a later version."""
+    moment = iter(range(1, 99))
+    began = format_time(datetime.now(UTC) - timedelta(days=31))
+    live = {"run": 1, "host": "claude-code", "started_at": began}
+    over = live | {"ended_at": began, "end": "killed"}
+    now = format_time(datetime.now(UTC))
+    final: dict[str, Any] = {"resume_ready": False}
+    work: dict[str, Any] = {"phase": "investigating"}
+    asked = {"since": now, "for": "Bash"}
+
+    def add(purpose: str, *, agent_name: str = "general-purpose", minutes: int | None = None, **changed: Any) -> None:
+        number = next(moment)
+        put(
+            f"agent-20260108-180530-{number:08x}",
+            idle=timedelta(minutes=number if minutes is None else minutes, seconds=20),
+            agent_name=agent_name,
+            purpose=purpose,
+            **changed,
+        )
+
+    add("close the open ports on the web hosts of the staging network", agent_name="auditor")
+    add("apply the network plan", agent_name="terraform-architect", runs=[live], **work)
+    add("wait for a permission", runs=[live | {"waiting": asked}], **work)
+    add("work although cancelled", runs=[live], **work)
+    add("begin", runs=[{"run": 1, "claimed_at": now}], phase="initializing", **final)
+    add("a limit", paused_until=format_time(datetime.now(UTC) + timedelta(days=3, hours=1)), runs=[over], **work)
+    add("may be applied", approval={"message": "yes", "timestamp": now})
+    add("too dear", denial={"message": "no", "timestamp": now})
+    add("migrate the billing schema", runs=[over | {"end": "failed"}], error_count=1, **work)
+    add("errors again and again", runs=[over | {"end": "failed"}], error_count=3, **work)
+    add("nothing is heard of it", runs=[live], **work)
+    add("stopped by Esc", runs=[over | {"interruption": "interrupted"}], **work)
+    add("said nothing at its end", runs=[over | {"end": "returned"}], **work)
+    add("rests by its own word", runs=[over | {"end": "stopped"}], phase="planning")
+    add("general", phase="initializing", **final)
+    add("a program's own", phase="planning")
+    add("의견을 모아 \U0001f469\u200d\U0001f4bb \x1b[31mred\x1b[0m 한국어로 정리한다", phase="planning", **final)
+    add("release notes", minutes=3 * 60, runs=[over | {"end": "lost"}], **work)
+    add("done", minutes=4 * 60, phase="completed", **final)
+    add("did not work", minutes=5 * 60, phase="failed", **final)
+    add("nobody goes on", minutes=6 * 60, phase="abandoned", **final)
+    add("no longer needed", minutes=7 * 60, phase="initializing", **final)
+    add("of a later version", minutes=30 * 24 * 60, schema=2)
+    spoil("torn", b"[1]")
+    gaia("cancel", "00000004")
+    gaia("cancel", "00000016")
+
+
+@pytest.mark.usefixtures("in_every_state")
+def test_on_a_terminal_of_80_columns_each_state_is_seen_with_its_purpose(terminal: Gaia) -> None:
+    shown = terminal("list", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
+    assert shown == [
+        "id        state               left    agent          purpose                seen",
+        "00000001  waiting             29m     auditor        close the open ports…  1m",
+        "00000002  working                     terraform-ar…  apply the network pl…  2m",
+        "00000003  waiting: Bash               general-purp…  wait for a permission  3m",
+        "00000004  working: cancelled          general-purp…  work although cancel…  4m",
+        "00000005  starting                    general-purp…  begin                  5m",
+        "00000006  limited             3d      general-purp…  a limit                6m",
+        "00000007  approved            23m     general-purp…  may be applied         7m",
+        "00000008  denied              22m     general-purp…  too dear               8m",
+        "00000009  error               21m     general-purp…  migrate the billing …  9m",
+        "0000000a  error               errors  general-purp…  errors again and aga…  10m",
+        "0000000b  quiet                       general-purp…  nothing is heard of …  11m",
+        "0000000c  interrupted         18m     general-purp…  stopped by Esc         12m",
+        "0000000d  cut short           17m     general-purp…  said nothing at its …  13m",
+        "0000000e  paused              16m     general-purp…  rests by its own word  14m",
+        "0000000f  new                         general-purp…  -                      15m",
+        "00000010  open: planning      14m     general-purp…  a program's own        16m",
+        "00000011  open: planning      off     general-purp…  의견을 모아 👩\u200d💻 [31mr…  17m",
+        "00000012  crashed             exp.    general-purp…  release notes          3h",
+        "00000013  completed                   general-purp…  done                   4h",
+        "00000014  failed                      general-purp…  did not work           5h",
+        "00000015  abandoned                   general-purp…  nobody goes on         6h",
+        "00000016  cancelled                   general-purp…  no longer needed       7h",
+        "00000017  newer                       general-purp…  of a later version     30d",
+        "torn      corrupt: expected a JSON object, not an array",
+    ]
+    words = {line[10:30].partition(":")[0].strip() for line in shown[1:]}
+    assert words == {*STATES, "newer", "corrupt"}
+
+
+@pytest.mark.usefixtures("in_every_state")
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("command", ["list", "tree"])
+def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
+    terminal: Gaia, gaia: Gaia, put: Gaia, command: str, columns: int
+) -> None:
+    for depth in range(1, 10):
+        above = {"parent_id": f"own-id-{depth - 1}"} if depth > 1 else {}
+        put(f"own-id-{depth}", purpose=f"{depth} deep down 한국어로 정리한다 " * 9, **above)
+
+    lines = terminal(command, columns=columns).out.decode().splitlines()
+
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+    assert max(map(cell_len, plain)) <= columns
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", "\n".join(plain)) == []
+    listed = {line["agent_id"]: line for line in gaia("list", "--json").json}
+    assert len(lines) == 1 + len(listed)
+    missing = [
+        line["purpose"]
+        for line in listed.values()
+        if line.get("purpose", "general") != "general"
+        and not any(f" {line['purpose'][:7].rstrip()}" in shown for shown in plain)
+    ]
+    assert missing == []
+    assert ("agent" in plain[0]) <= (columns >= 70)
 
 
 @pytest.mark.usefixtures("five")
@@ -466,8 +566,9 @@ def test_a_short_id_is_of_no_session_that_the_list_leaves_out(terminal: Gaia, pu
 def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(program: Gaia) -> None:
     lines = program("list", COLUMNS="40").out.decode().splitlines()
     assert lines[0] == (
-        "agent-20260108-180530-abc12345  terraform-architect: approval_workflow of the network in the…"
-        "  approval  5 minutes ago  resumable for 25 min"
+        "agent-20260108-180530-abc12345  terraform-architect: "
+        "approval_workflow of the network in the three regions that are left"
+        "  waiting  5 minutes ago  resumable for 25 min"
     )
     assert [line.split()[0] for line in lines[1:4]] == [
         "T001",
@@ -513,12 +614,12 @@ def test_as_a_tree_each_session_is_indented_below_its_parent(gaia: Gaia) -> None
         0,
         (
             "flow  workflow: Review  completed  4 minutes ago\n"
-            "  flow-2  tester: test  approval  3 minutes ago  resumable for 27 min\n"
-            "    nested  tester: test  approval  1 minute ago  resumable for 29 min\n"
+            "  flow-2  tester: test  waiting  3 minutes ago  resumable for 27 min\n"
+            "    nested  tester: test  waiting  1 minute ago  resumable for 29 min\n"
             "  flow-1  tester: test  completed  2 minutes ago\n"
             "gone-1  -  gone  -  there is no such session\n"
-            "  orphan  tester: test  approval  5 minutes ago  resumable for 25 min\n"
-            "single  tester: test  approval  6 minutes ago  resumable for 24 min\n"
+            "  orphan  tester: test  waiting  5 minutes ago  resumable for 25 min\n"
+            "single  tester: test  waiting  6 minutes ago  resumable for 24 min\n"
         ),
         "",
     )
@@ -529,11 +630,11 @@ def test_as_a_tree_each_session_is_indented_below_its_parent(gaia: Gaia) -> None
 def test_a_parent_that_the_options_exclude_is_shown_for_its_children(gaia: Gaia) -> None:
     lines = gaia("list", "--tree", "--active-only", "--limit", "3").out.decode().splitlines()
     assert lines == [
-        "flow  workflow: Review  completed  4 minutes ago  excluded",
-        "  flow-2  tester: test  approval  3 minutes ago  resumable for 27 min",
-        "    nested  tester: test  approval  1 minute ago  resumable for 29 min",
+        "flow  workflow: Review  completed  4 minutes ago  parent only",
+        "  flow-2  tester: test  waiting  3 minutes ago  resumable for 27 min",
+        "    nested  tester: test  waiting  1 minute ago  resumable for 29 min",
         "gone-1  -  gone  -  there is no such session",
-        "  orphan  tester: test  approval  5 minutes ago  resumable for 25 min",
+        "  orphan  tester: test  waiting  5 minutes ago  resumable for 25 min",
     ]
 
 
@@ -556,8 +657,8 @@ def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: 
     put("a", parent_id="b", idle=timedelta(minutes=1))
     put("b", parent_id="a", idle=timedelta(minutes=2))
     assert gaia("list", "--tree").out.decode().splitlines() == [
-        "a  tester: test  approval  1 minute ago  resumable for 29 min, its parents form a circle",
-        "  b  tester: test  approval  2 minutes ago  resumable for 28 min",
+        "a  tester: test  waiting  1 minute ago  resumable for 29 min, its parents form a circle",
+        "  b  tester: test  waiting  2 minutes ago  resumable for 28 min",
     ]
     assert [line.get("parent_status") for line in gaia("list", "--tree", "--json").json] == ["circle", None]
 
@@ -566,12 +667,12 @@ def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: 
 def test_on_a_terminal_a_tree_is_a_table_with_indented_ids(terminal: Gaia) -> None:
     shown = terminal("list", "--tree", "--active-only", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
     assert [line.rstrip() for line in shown] == [
-        "id          agent     phase      resume                active     purpose",
-        "flow        workflow  completed                        4 min ago  (excluded) Re…",
-        "  flow-2    tester    approval   resumable for 27 min  3 min ago  test",
-        "    nested  tester    approval   resumable for 29 min  1 min ago  test",
+        "id          state      left  agent     purpose               seen",
+        "flow        completed        workflow  (parent only) Review  4m",
+        "  flow-2    waiting    27m   tester    test                  3m",
+        "    nested  waiting    29m   tester    test                  1m",
         "gone-1      gone: there is no such session",
-        "  orphan    tester    approval   resumable for 25 min  5 min ago  test",
-        "single      tester    approval   resumable for 24 min  6 min ago  test",
+        "  orphan    waiting    25m   tester    test                  5m",
+        "single      waiting    24m   tester    test                  6m",
         "torn        corrupt: line 1 column 14: not JSON: Expecting value",
     ]

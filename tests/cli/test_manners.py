@@ -445,7 +445,7 @@ def one(put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("one")
 def test_a_terminal_gets_a_table_in_colours(gaia: Gaia) -> None:
     listed = on_terminal(["list"])
-    assert (b"abc12345 " in listed, b"\x1b[33mapproval" in listed) == (True, True)
+    assert (b"abc12345 " in listed, b"\x1b[1;33mwaiting" in listed) == (True, True)
     assert b"\x1b" not in gaia("list").out
     assert b"last activity" not in gaia("list").out
 

@@ -6,11 +6,10 @@ Owns that wording.
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
-from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import answer_of
 
-from .words import ago, liveness_text, local_time, resume_text, safe
+from .words import ago, left_text, local_time, resume_text, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,48 +92,41 @@ def no_sessions_line(root: str, left_out: int, *, exists: bool = True) -> str:
 
 
 def columns(line: Line, now: datetime) -> list[str]:
-    """The columns of one session after its id: agent and purpose, phase, last activity, notes."""
+    """The columns of one session after its id: agent and purpose, state, last activity, whether it may be resumed."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
+    resume = resume_text(line["resume"], line["phase"], now) if left_text(line["resume"], now) else ""
     return [
         agent_and_purpose(line),
-        line["phase"],
+        state_cell(line),
         ago(line.get("last_activity", line["last_updated"]), now),
-        ", ".join(_status_notes(line, now)),
+        ", ".join(filter(None, [resume, *tree_notes(line)])),
     ]
 
 
 def agent_and_purpose(line: Summary) -> str:
     """The agent and, if one was given, the purpose, which distinguishes agents of one kind."""
-    name = safe(line["agent_name"], 40)
-    return name if line["purpose"] == NO_PURPOSE else f"{name}: {safe(line['purpose'], 40)}"
+    return ": ".join(filter(None, [safe(line["agent_name"], 40), purpose(line)]))
 
 
-def _status_notes(line: Summary, now: datetime) -> Iterator[str]:
-    yield from filter(None, [state_text(line, now), *session_notes(line)])
+def purpose(line: Summary, longest: int = 200) -> str:
+    """The purpose; empty if none was given."""
+    return "" if line["purpose"] == NO_PURPOSE else safe(line["purpose"], longest)
 
 
-def state_text(line: Summary, now: datetime) -> str:
-    """What is known of the agent at work, else whether the session may be resumed; empty for a final one."""
-    if "liveness" in line and not is_final(line["phase"]):
-        return liveness_text(line["liveness"], now)
-    return resume_text(line["resume"], line["phase"], now, running=line["running"])
+def state_cell(line: Summary) -> str:
+    """The state and what stands beside it; of a session that a later version wrote, that it is newer."""
+    if "state" not in line:
+        return line["status"]
+    return state_text(line["state"], line["phase"], line.get("liveness"), cancelled=line.get("cancelled", False))
 
 
-def session_notes(line: Summary) -> Iterator[str]:
-    """What is worth knowing of a session besides its phase and the policy's decision."""
-    if line.get("cancelled") and ("liveness" in line or is_final(line["phase"])):  # else the decision says so
-        yield "cancelled"
-    if line.get("denied"):
-        yield "denied"
-    if line["error_count"]:
-        yield plural(line["error_count"], "error")
-    if line["status"] == "newer":
-        yield "written by a later version"
+def tree_notes(line: Summary) -> Iterator[str]:
+    """Why a session stands in a tree where it does, if that is not because of its parent alone."""
     if line.get("parent_status") == "circle":
         yield "its parents form a circle"
     if not line.get("selected", True):
-        yield "excluded"
+        yield "parent only"
 
 
 def event_line(entry: Json) -> str:

@@ -1,18 +1,18 @@
 """Sessions as tables for a terminal. The one module to import rich; loaded only when stdout is a terminal.
 
-Owns which columns fit, and which are shortened or dropped first (the purpose, then the agent; the others are shown
-whole wherever they fit).
+Owns who gives way to the purpose, which is always there.
 """
 
 from __future__ import annotations
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.text import Text
+from rich.segment import Segment
+from rich.style import Style
 
 from . import plain
 from .short_ids import shorten_ids
-from .words import safe, short_ago
+from .words import left_text, safe, seen_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,25 +27,30 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.tree import TreeLine
 
 _STYLES = {
-    "completed": "green",
+    "waiting": "bold yellow",
     "failed": "red",
+    "error": "red",
+    "crashed": "red",
+    "completed": "green",
+    "cancelled": "dim",
     "abandoned": "dim",
-    "approval": "yellow",
-    "planning": "yellow",
-    "investigating": "yellow",
     "corrupt": "bold red",
     "unreadable": "bold red",
+    "newer": "bold red",
     "gone": "dim",
 }
+"""By the word of a state or a status."""
 
-
-COLUMNS = ("id", "agent", "phase", "resume", "active", "purpose")
+COLUMNS = ("id", "state", "left", "agent", "purpose", "seen")
 """The columns, in their order."""
 
-_FIXED_COLUMNS = ("resume", "phase", "active")
-_MIN_WIDTH = 8
-_MIN_ID_WIDTH = 12
 _GAP = 2
+_STEPS = (2, 1)
+"""By how many cells a session is indented below its parent: by less if ids would have to be cut."""
+
+_LONGEST_STATE = 19
+_LEAST_ID, _LEAST_STATE, _LEAST_PURPOSE = 8, 9, 12
+_NARROWEST_WITH_AGENT = 70
 _DEEPEST_LEVEL = 8
 """Whoever is further down is not indented further: the columns would be lost."""
 
@@ -54,51 +59,57 @@ class _SessionTable:
     """The list of sessions at any width: a line of headings and a line for each session."""
 
     def __init__(self, lines: Sequence[TreeLine], now: datetime, others: Iterable[str]) -> None:
-        short = shorten_ids([line["agent_id"] for _, line in lines], others)
-        self._rows = [
-            _cells(_indentation(level) + safe(name), line, now)
-            for name, (level, line) in zip(short, lines, strict=True)
-        ]
+        self._lines = lines
+        self._now = now
+        self._ids = [safe(name) for name in shorten_ids([line["agent_id"] for _, line in lines], others)]
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
-        rows = self._rows
-        widths, gap = fit_columns(_widths(rows), options.max_width)
-        if "phase" not in widths:  # otherwise a final session would have an empty row
-            rows = [{**row, "resume": row.get("resume") or row.get("phase", "")} for row in rows]
-            widths, gap = fit_columns(_widths(rows), options.max_width)
-        yield _one_line((" " * gap).join(cut(name, room) for name, room in widths.items()).rstrip(), "dim")
-        for row in rows:
-            is_read = "problem" not in row
-            yield _row(row, widths, gap) if is_read else _problem_row(row, widths, gap, options.max_width)
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        room = options.max_width
+        rows = [_cells(line, self._now, room) for _, line in self._lines]
+        longest = {name: _longest(name, [row.get(name, "") for row in rows]) for name in COLUMNS}
+        for step in _STEPS:
+            ids = [
+                " " * (step * min(level, _DEEPEST_LEVEL)) + cut_middle(name, max(_LEAST_ID, room // 4))
+                for (level, _), name in zip(self._lines, self._ids, strict=True)
+            ]
+            longest["id"] = _longest("id", ids)
+            widths = fit_columns(longest, room)
+            if widths["id"] == longest["id"]:
+                break
+        heading = (" " * _GAP).join(cut(name, width) for name, width in widths.items())
+        yield Segment(heading.rstrip() + "\n", Style.parse("dim"))
+        for agent_id, row in zip(ids, rows, strict=True):
+            start = cut_id(agent_id, widths["id"]) + " " * _GAP
+            yield from _problem_row(start, row, room) if "problem" in row else _row(start, row, widths)
+            yield Segment.line()
 
 
-def _widths(rows: Sequence[Mapping[str, str]]) -> dict[str, int]:
-    """The full width of each column with its heading; 0 for an empty column."""
-    longest = {name: max(cell_len(row.get(name, "")) for row in rows) for name in COLUMNS}
-    return {name: max(cells, len(name)) if cells else 0 for name, cells in longest.items()}
+def _longest(heading: str, cells: Sequence[str]) -> int:
+    """The cells that a column takes; 0 if there is nothing in it."""
+    longest = max(map(_cell_len, cells))
+    return max(longest, len(heading)) if longest else 0
 
 
-def fit_columns(full_widths: Mapping[str, int], room: int) -> tuple[dict[str, int], int]:
-    """The width of each column that is shown, in order, and of the gap between them; the sum is at most ``room``.
+def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
+    """The width of each column that is shown, in order; at ``longest`` nothing is cut, and 0 is for an empty column.
 
-    ``full_widths`` are the widths at which the columns are shown whole; 0 for an empty one.
+    The agent gives way to the purpose first, and goes below 70 columns; then the state and the ids are cut for it, and
+    where there is still less room two further columns go.
     """
-    widths = {"id": min(full_widths["id"], _MIN_ID_WIDTH, room)}
-    for name in _FIXED_COLUMNS:
-        if full_widths[name] and _total_width(widths, 1) + 1 + full_widths[name] <= room:
-            widths[name] = full_widths[name]
-    widths["id"] = min(full_widths["id"], widths["id"] + room - _total_width(widths, 1))
-    gap = _GAP if _total_width(widths, _GAP) <= room else 1
-    for name in ("agent", "purpose"):
-        left = room - _total_width(widths, _GAP) - _GAP
-        if not 0 < min(full_widths[name], _MIN_WIDTH) <= left:
-            break
-        widths[name] = min(full_widths[name], left)
-    return {name: widths[name] for name in COLUMNS if name in widths}, gap
+    longest_state = max(_LEAST_STATE, min(_LONGEST_STATE, room // 4))
+    widths = {**longest, "state": min(longest["state"], longest_state), "agent": 0, "purpose": 0}
 
+    def left() -> int:
+        return room - sum(width + _GAP for width in widths.values() if width)
 
-def _total_width(widths: Mapping[str, int], gap: int) -> int:
-    return sum(widths.values()) + gap * (len(widths) - 1)
+    if room >= _NARROWEST_WITH_AGENT:
+        widths["agent"] = min(longest["agent"], max(room // 6, left() - _GAP - longest["purpose"]))
+    for name, least in (("agent", 0), ("state", _LEAST_STATE), ("id", _LEAST_ID), ("seen", 0), ("left", 0)):
+        missing = min(_LEAST_PURPOSE, longest["purpose"]) - left()
+        if missing > 0:
+            widths[name] = min(widths[name], max(least, widths[name] - missing)) if least else 0
+    widths["purpose"] = max(0, min(longest["purpose"], left()))
+    return {name: widths[name] for name in COLUMNS if widths[name]}
 
 
 def session_table(lines: Sequence[TreeLine], now: datetime, others: Iterable[str] = ()) -> RenderableType:
@@ -106,70 +117,61 @@ def session_table(lines: Sequence[TreeLine], now: datetime, others: Iterable[str
     return _SessionTable(lines, now, others)
 
 
-def _indentation(level: int) -> str:
-    return "  " * min(level, _DEEPEST_LEVEL)
-
-
-def _cells(short_id: str, line: Line, now: datetime) -> dict[str, str]:
-    """The cells of a session; for one that cannot be read, only the id and the problem."""
+def _cells(line: Line, now: datetime, room: int) -> dict[str, str]:
+    """The cells of a session but its id; for one that cannot be read, only the problem."""
     if "problem" in line:
         _, _, problem = safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")
-        return {"id": short_id, "status": line["status"], "problem": problem}
-    notes = ", ".join(plain.session_notes(line))
-    purpose = [f"({notes})"] if notes else []
-    purpose += [safe(line["purpose"])] if line["purpose"] != plain.NO_PURPOSE else []
+        return {"status": line["status"], "problem": problem}
+    notes = ", ".join(plain.tree_notes(line))
     cells = {
-        "id": short_id,
-        "agent": safe(line["agent_name"], 40),
-        "phase": line["phase"],
-        "resume": plain.state_text(line, now),
-        "active": short_ago(line.get("last_activity", line["last_updated"]), now),
-        "purpose": " ".join(purpose),
+        "state": plain.state_cell(line),
+        "left": left_text(line["resume"], now),
+        "agent": safe(line["agent_name"], room),
+        "purpose": " ".join(filter(None, [notes and f"({notes})", plain.purpose(line, room) or "-"])),
+        "seen": seen_text(line.get("last_activity", line["last_updated"]), now),
     }
     return cells if line.get("selected", True) else {**cells, "style": "dim"}
 
 
-def _row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int) -> Text:
-    row = _one_line(style=cells.get("style", ""))
-    for name, room in widths.items():
-        cell = cut_id(cells[name], room) if name == "id" else cut(cells[name], room)
-        row.append(cell + " " * gap, _STYLES.get(cells[name]) if name == "phase" else None)
-    row.rstrip()
-    return row
+def _row(start: str, cells: Mapping[str, str], widths: Mapping[str, int]) -> Iterator[Segment]:
+    state, *others = [cut(cells[name], width) for name, width in widths.items() if name != "id"]
+    style = cells.get("style", "")
+    yield Segment(start, Style.parse(style))
+    yield Segment(state, Style.parse(style or _STYLES.get(cells["state"].partition(":")[0], "")))
+    yield Segment("".join(" " * _GAP + text for text in others).rstrip(), Style.parse(style))
 
 
-def _problem_row(cells: Mapping[str, str], widths: Mapping[str, int], gap: int, room: int) -> Text:
+def _problem_row(start: str, cells: Mapping[str, str], room: int) -> Iterator[Segment]:
     status = cells["status"]
-    row = _one_line(cut(f"{cut_id(cells['id'], widths['id'])}{' ' * gap}{status}: {cells['problem']}", room).rstrip())
-    start = widths["id"] + gap
-    row.stylize(_STYLES.get(status, ""), start, start + len(status))
-    return row
+    yield Segment(start)
+    yield Segment(status, Style.parse(_STYLES.get(status, "")))
+    yield Segment(cut(f": {cells['problem']}", max(0, room - len(start + status))).rstrip())
+
+
+def _cell_len(text: str) -> int:
+    return len(text) if text.isascii() else cell_len(text)
 
 
 def cut(text: str, room: int) -> str:
     """``text`` in exactly ``room`` cells, with an ellipsis if it does not fit."""
-    cell = Text(text)
-    cell.truncate(room, overflow="ellipsis", pad=True)
-    return cell.plain
+    if (length := _cell_len(text)) <= room:
+        return text + " " * (room - length)
+    return set_cell_size(text, room - 1) + "…" if room else ""
 
 
 def cut_id(indented_id: str, room: int) -> str:
     """An id in exactly ``room`` cells, indented only as far as the whole id fits."""
     agent_id = indented_id.lstrip(" ")
     indent = min(len(indented_id) - len(agent_id), max(0, room - len(agent_id)))
-    return " " * indent + cut_middle(agent_id, room - indent)
+    return " " * indent + cut_middle(agent_id, room - indent).ljust(room - indent)
 
 
 def cut_middle(agent_id: str, room: int) -> str:
-    """``agent_id`` in exactly ``room`` cells, cut in the middle: similar ids differ at their beginning or their end."""
+    """``agent_id`` in at most ``room`` cells, cut in the middle: similar ids differ at their beginning or their end."""
     if len(agent_id) <= room:
-        return agent_id.ljust(room)
+        return agent_id
     end = (room - 1) // 2
     return agent_id[: room - 1 - end] + "…" + agent_id[len(agent_id) - end :]
-
-
-def _one_line(text: str = "", style: str = "") -> Text:
-    return Text(text, style, no_wrap=True, overflow="crop")
 
 
 def render(renderable: RenderableType, terminal: TextIO, size: terminal_size) -> str:

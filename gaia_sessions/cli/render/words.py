@@ -179,14 +179,13 @@ def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
     return f"{text}: {safe(cancellation['reason'])}" if "reason" in cancellation else text
 
 
-def short_ago(text: str, now: datetime) -> str:
-    """``12 min ago``: the short form of ``ago``."""
+def seen_text(text: str, now: datetime) -> str:
+    """``now``, ``18m``, ``3h``, ``5d``: how long ago that is, rounded down; ``in 2h`` for the future."""
     seconds = (now - parse_time(text)).total_seconds()
     size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if abs(seconds) >= size), _SHORT_UNITS[-1])
-    span = f"{int(abs(seconds) / size)} {unit}"
-    if seconds < 0:
-        return f"in {span}"
-    return "just now" if seconds < 1 else f"{span} ago"
+    if unit == "s":
+        return "now"
+    return f"{'in ' if seconds < 0 else ''}{int(abs(seconds) / size)}{unit[0]}"
 
 
 def local_time(text: str) -> str:

@@ -26,7 +26,7 @@ from gaia_sessions.cli.render.words import (
     precise_duration,
     resume_text,
     safe,
-    short_ago,
+    seen_text,
 )
 from gaia_sessions.cli.render.wrapped import wrap_line
 from gaia_sessions.config import Config
@@ -169,16 +169,16 @@ def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
 @pytest.mark.parametrize(
     ("before", "text"),
     [
-        (timedelta(seconds=0.9), "just now"),
-        (timedelta(seconds=59), "59 s ago"),
-        (timedelta(minutes=59, seconds=59), "59 min ago"),
-        (timedelta(hours=23), "23 h ago"),
-        (timedelta(days=400), "400 d ago"),
-        (timedelta(hours=-2), "in 2 h"),
+        (timedelta(seconds=59), "now"),
+        (timedelta(seconds=-59), "now"),
+        (timedelta(minutes=59, seconds=59), "59m"),
+        (timedelta(hours=23), "23h"),
+        (timedelta(days=400), "400d"),
+        (timedelta(hours=-2), "in 2h"),
     ],
 )
-def test_where_there_is_little_room_a_time_is_said_shortly(before: timedelta, text: str) -> None:
-    assert short_ago(format_time(NOW - before), NOW) == text
+def test_in_a_table_a_time_is_said_in_its_shortest_form(before: timedelta, text: str) -> None:
+    assert seen_text(format_time(NOW - before), NOW) == text
 
 
 @pytest.mark.parametrize(
@@ -424,11 +424,11 @@ def test_of_work_that_has_ended_it_says_how() -> None:
 def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
     ordinary = summarized(record(agent_name="a\nb", phase="approval", resume_ready=True, error_count=1), NOW)
     corrupt: Any = {"agent_id": "bad", "status": "corrupt", "problem": "line 1\x1b: not JSON"}
-    newer: Any = {**ordinary, "status": "newer", "error_count": 0}
+    newer: Any = {key: ordinary[key] for key in ordinary if key != "state"} | {"status": "newer"}
     assert list(plain.list_lines([(0, ordinary), (0, corrupt), (0, newer)], NOW + timedelta(minutes=18))) == [
-        "agent-1  a b  approval  18 minutes ago  resumable for 12 min, 1 error",
+        "agent-1  a b  waiting  18 minutes ago  resumable for 12 min",
         "bad  -  corrupt  -  line 1 : not JSON",
-        "agent-1  a b  approval  18 minutes ago  resumable for 12 min, written by a later version",
+        "agent-1  a b  newer  18 minutes ago  resumable for 12 min",
     ]
 
 
@@ -560,33 +560,33 @@ def test_an_id_that_does_not_fit_keeps_both_its_ends() -> None:
 @pytest.mark.parametrize(
     ("room", "shown"),
     [
-        (40, ["id", "resume", "active"]),
-        (50, ["id", "phase", "resume"]),
-        (60, ["id", "phase", "resume", "active"]),
-        (72, ["id", "agent", "phase", "resume", "active"]),
-        (120, ["id", "agent", "phase", "resume", "active", "purpose"]),
+        (24, {"id": 8, "state": 9, "purpose": 3}),
+        (30, {"id": 8, "state": 9, "purpose": 9}),
+        (40, {"id": 8, "state": 9, "left": 5, "purpose": 12}),
+        (60, {"id": 12, "state": 14, "left": 5, "purpose": 17, "seen": 4}),
+        (80, {"id": 12, "state": 14, "left": 5, "agent": 13, "purpose": 22, "seen": 4}),
+        (120, {"id": 12, "state": 14, "left": 5, "agent": 20, "purpose": 55, "seen": 4}),
+        (300, {"id": 12, "state": 14, "left": 5, "agent": 30, "purpose": 200, "seen": 4}),
     ],
 )
-def test_the_purpose_and_then_the_agent_go_first(room: int, shown: list[str]) -> None:
-    wanted = {"id": 8, "agent": 19, "phase": 13, "resume": 20, "active": 10, "purpose": 40}
-    assert list(tables.fit_columns(wanted, room)[0]) == shown
-
-
-narrow = st.integers(1, 12)
+def test_the_agent_gives_way_to_the_purpose_first(room: int, shown: dict[str, int]) -> None:
+    longest = {"id": 12, "state": 14, "left": 5, "agent": 30, "purpose": 200, "seen": 4}
+    assert tables.fit_columns(longest, room) == shown
 
 
 @given(
-    st.tuples(narrow, st.integers(0, 60), st.just(13), st.integers(0, 20), narrow, st.integers(0, 200)),
-    st.integers(60, 200),
+    st.tuples(st.integers(2, 36), st.integers(3, 60), st.integers(0, 6), *[st.integers(0, 200)] * 2, st.integers(1, 6)),
+    st.integers(20, 200),
 )
-def test_from_60_columns_up_all_but_agent_and_purpose_are_whole(wanted: tuple[int, ...], room: int) -> None:
-    cells = dict(zip(tables.COLUMNS, wanted, strict=True))
-    widths, gap = tables.fit_columns(cells, room)
-    for name in ("id", "phase", "resume", "active"):
-        assert widths.get(name, 0) == cells[name]
-    assert sum(widths.values()) + gap * (len(widths) - 1) <= room
-    if "purpose" in widths:
-        assert widths["agent"] == cells["agent"]
+def test_the_purpose_is_in_every_table_and_no_table_is_too_wide(wanted: tuple[int, ...], room: int) -> None:
+    longest = dict(zip(tables.COLUMNS, wanted, strict=True))
+    widths = tables.fit_columns(longest, room)
+    assert sum(widths.values()) + 2 * (len(widths) - 1) <= room
+    assert all(0 < width <= longest[name] for name, width in widths.items())
+    if room >= 60:
+        assert widths["purpose"] >= min(12, longest["purpose"]) if longest["purpose"] else "purpose" not in widths
+        assert all(widths.get(name, 0) == longest[name] for name in ("left", "seen"))
+        assert ("agent" in widths) <= (room >= 70)
 
 
 def test_an_id_is_indented_as_far_as_all_of_it_fits() -> None:
@@ -610,9 +610,11 @@ def drawn(renderable: Any, columns: int) -> list[str]:
 def test_a_table_says_what_the_plain_list_says() -> None:
     line = summarized(record(phase="approval", resume_ready=True, error_count=1, purpose="plan"), NOW)
     heading, row = drawn(tables.session_table([(0, line)], NOW), 120)
-    assert heading.split() == ["id", "agent", "phase", "resume", "active", "purpose"]
-    expected = ["agent-1", "Explore", "approval", "resumable for 30 min", "just now", "(1 error) plan"]
-    assert re.split(" {2,}", row) == expected
+    assert heading.split() == ["id", "state", "left", "agent", "purpose", "seen"]
+    assert row.split() == ["agent-1", "waiting", "30m", "Explore", "plan", "now"]
+    assert list(plain.list_lines([(0, line)], NOW)) == [
+        "agent-1  Explore: plan  waiting  just now  resumable for 30 min"
+    ]
 
 
 names = st.text(st.characters(), max_size=60)
