@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def command(call: Call) -> None:
     """Show who waits for a person, and for what: the whole question, and how to answer it.
 
-    Whoever waits longest comes first, and questions that expired are among them. A permission is given in the client that asks for it.
+    Whoever waits longest comes first, and questions that expired are among them. A permission is given in the client
+    that asks for it.
     """
     found = call.sessions().pending()
     if call.as_json:
