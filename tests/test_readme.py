@@ -197,7 +197,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_script_for_a_first_look_shows_what_it_promises(demo: str) -> None:
-    wanted = ["yes: agent-", "state      completed", "  completed  "]
+    wanted = ["to approve, give this to your agent:", "$ gaia-sessions report latest", "  completed  "]
     assert [text for text in wanted if text not in demo] == []
 
 
