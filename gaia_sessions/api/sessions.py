@@ -604,10 +604,11 @@ class Sessions:
         paths = dict.fromkeys(run["transcript_path"] for run in record.get("runs", []) if "transcript_path" in run)
         return [*paths], transcript.messages_of_agents(record, last, since)
 
-    def revivals(self, host_session_id: str | None = None) -> Sequence[Revival]:
-        """For commands: what was stopped from outside and may go on, with the command of its host, the cheapest first.
+    def revivals(self, host_session_id: str | None = None) -> tuple[Sequence[Revival], Mapping[str, int]]:
+        """For commands: what stopped before it was done and may go on, with the command of its host.
 
-        What waits for a limit and what the user stopped come last. host_session_id: only that conversation's.
+        The cheapest comes first; what waits for a limit and what the user stopped last. Then, how many may not go on
+        any more, by their states. host_session_id: only that conversation's.
         """
         from gaia_sessions.usecases import revivals
 

@@ -1,23 +1,26 @@
-"""Which sessions may go on again after something stopped them from outside, in which order, and how.
+"""Which sessions may go on again that stopped before their work was done, in which order, and how.
 
-Owns which they are: those that the policy lets resume, or only until a limit is reset not yet, and that stopped without
-having wanted to. Work that waits for an answer is not among them.
+Owns which they are: those whose state says so and that the policy lets resume, or only until a limit is reset not yet.
+What rests by its own word or waits for an answer is not among them.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts import revival as by_its_host
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import resume_line
-from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.policy import claimed_runs, live_runs
 from gaia_sessions.session.record import has_newer_schema, parent_id_of
-from gaia_sessions.session.runs import conversation_of, has_ended, has_started, host_outlives_conversation
-from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, LOST, STOPPED_BY_USER
+from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
+from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
+from gaia_sessions.session.state import CRASHED, CUT_SHORT, ERROR, INTERRUPTED, LIMITED, latest_begun
 from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
 
-from .resume import decide
+from .resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,25 +29,31 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, final
 
     from gaia_sessions.hosts import Work
-    from gaia_sessions.session.policy import Decision, Limits
+    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Reader
+
+    from .resume import Standing
 
     @final
     class Revival(TypedDict):
         """One session that may go on again, and how.
 
-        why: the interruption, or the end of the run: ``ended_with_host``, ``lost``. stopped_at: absent for a run that
-        has no end. until: when the session expires; None while it waits for a limit, until ``paused_until``.
-        means: that of the host, or ``resume_line`` where it has no command, or ``none`` if even that leads nowhere.
-        command: None without one, and while the session waits. host_is_alive: the process that ran it still exists.
+        state, state_since: [how it stands](policy.md#states). why: the interruption, or else the end of the run.
+        detail: what its host said of that end. stopped_at: absent for a run that has no end. until: when the session
+        expires; None while it waits for a limit, until ``paused_until``. means: that of the host, or ``resume_line``
+        where it has no command, or ``none``; then problem says in words why. command: None without one, and while the
+        session waits. host_is_alive: the process that ran it still exists.
         """
 
         agent_id: str
         agent_name: str
         purpose: str
         phase: str
+        state: str
+        state_since: NotRequired[str]
         why: str
+        detail: NotRequired[str]
         stopped_at: NotRequired[str]
         until: str | None
         paused_until: NotRequired[str]
@@ -54,15 +63,22 @@ if TYPE_CHECKING:
         host_is_alive: bool
         resume_line: str
         means: str
+        problem: NotRequired[str]
         command: str | None
         prompt: str | None
+
+    Candidate = tuple[Revival, Record, Run]
 
 
 MESSAGE, WORKFLOW, DELEGATION, LINE, NONE = MEANS = ("message", "workflow", "delegation", "resume_line", "none")
 """The ways to go on, the cheapest first."""
 
-_WAITING = "waiting_for_limit"
-_ENDS = (ENDED_WITH_HOST, LOST)
+STOPPED = (ERROR, CRASHED, INTERRUPTED, CUT_SHORT)
+"""The states of work that stopped before it was done, and not by its own word."""
+
+_CLIENT_RUNS = "its client still runs, and its agent may go on there; if not, end that client, and ask again"
+_WORKFLOW_RUNS = "its workflow still runs; once that is over, ask again"
+_FILES_ARE_GONE = "its files are gone: start the workflow again"
 
 
 class Rule:
@@ -76,50 +92,72 @@ class Rule:
         self.project = project
 
 
-def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -> list[Revival]:
+def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -> tuple[list[Revival], dict[str, int]]:
     """What may go on now, the cheapest first; then what waits for a limit; last what the user stopped.
 
-    host_session_id: only what belongs to this conversation of a host.
+    Then how many stopped as well, but may not be resumed, by their states. host_session_id: only what belongs to this
+    conversation of a host.
     """
-    found = sorted(_candidates(sessions, rule, host_session_id), key=_order)
-    return list(_once_for_each_workflow(found))
+    above, found, left_out = Above(sessions), [], Counter[str]()
+    for record, run, stands in _stopped(sessions, above, rule, host_session_id):
+        if _may_go_on(stands):
+            found.append((_revival(record, run, stands, rule), record, run))
+        elif stands.state["state"] in STOPPED:
+            left_out[stands.state["state"]] += 1
+    found.sort(key=_order)
+    shown = _once_for_each_workflow(_without_agents_of_shown_workflows(found))
+    return [_unless_workflow_runs(sessions, above, candidate, rule) for candidate in shown], {**left_out}
 
 
-def _candidates(sessions: Reader, rule: Rule, host_session_id: str | None) -> Iterator[tuple[Revival, Run]]:
-    above = Above(sessions)
-    for agent_id, record in sessions.scan(active_only=True, host_session_id=host_session_id):
+def _stopped(
+    sessions: Reader, above: Above, rule: Rule, host_session_id: str | None
+) -> Iterator[tuple[Record, Run, Standing]]:
+    """The open sessions that stopped, or wait for a limit; with the run that stopped, and how each stands."""
+    for _, record in sessions.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
-        run = _stopped_run(record)
-        if run is None or host_session_id not in (None, conversation_of(run), run.get("host_session_id")):
-            continue
-        decision = decide(above.cancellation, agent_id, record, rule.now, rule.limits)
-        may_go_on = decision["should_resume"] or decision["reason"] == _WAITING
-        if may_go_on and not _goes_on_with_its_workflow(sessions, record, run):
-            yield _revival(record, run, decision, rule), run
+        stands = standing(above.cancellation, record, rule.now, rule.limits)
+        run = latest_begun(record, stands.dead_runs) if stands.state["state"] in (*STOPPED, LIMITED) else None
+        if run and host_session_id in (None, conversation_of(run), run.get("host_session_id")):
+            yield record, run, stands
 
 
-def _stopped_run(record: Record) -> Run | None:
-    """The latest run that started, if something stopped it from outside; without an end its host is gone by then."""
-    started = [run for run in record.get("runs", ()) if has_started(run) and run.get("end") != DENIED]
-    for run in started[-1:]:
-        is_stopped = "interruption" in run or run.get("end") in _ENDS or not has_ended(run)
-        return run if is_stopped and not host_outlives_conversation(run, is_alive) else None
-    return None
+def _may_go_on(stands: Standing) -> bool:
+    return stands.decision["should_resume"] or stands.decision["reason"] == "waiting_for_limit"
 
 
-def _goes_on_with_its_workflow(sessions: Reader, record: Record, run: Run) -> bool:
-    """Whether the session of the workflow stands for this agent of it, because it is open."""
+def _without_agents_of_shown_workflows(found: list[Candidate]) -> Iterator[Candidate]:
+    """Without the agents of workflows whose own session is among ``found`` and stands for them."""
+    shown = {record["agent_id"] for _, record, _ in found}
+    for revival, record, run in found:
+        if not _is_agent_of_workflow(run) or parent_id_of(record) not in shown:
+            yield revival, record, run
+
+
+def _unless_workflow_runs(sessions: Reader, above: Above, candidate: Candidate, rule: Rule) -> Revival:
+    """The revival, without a way to go on if the workflow of the agent is still at work, and so is the host with it."""
+    revival, record, run = candidate
     parent_id = parent_id_of(record)
-    if "key" not in run.get("workflow", {}) or parent_id is None:
-        return False
+    if not _is_agent_of_workflow(run) or parent_id is None:
+        return revival
     try:
-        return not is_final(sessions.read(parent_id)["phase"])
+        parent = sessions.read(parent_id)
     except SessionsError:
-        return False
+        return revival
+    decision = standing(above.cancellation, parent, rule.now, rule.limits).decision
+    return _without_way(revival, _WORKFLOW_RUNS) if live_runs(decision) or claimed_runs(decision) else revival
 
 
-def _revival(record: Record, run: Run, decision: Decision, rule: Rule) -> Revival:
+def _is_agent_of_workflow(run: Run) -> bool:
+    return "key" in run.get("workflow", {})
+
+
+def _without_way(revival: Revival, problem: str) -> Revival:
+    return {**revival, "means": NONE, "command": None, "prompt": None, "problem": problem}
+
+
+def _revival(record: Record, run: Run, stands: Standing, rule: Rule) -> Revival:
+    decision = stands.decision
     is_waiting = "paused_until" in decision
     work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": rule.project}
     by_host = by_its_host(run, work)
@@ -128,14 +166,17 @@ def _revival(record: Record, run: Run, decision: Decision, rule: Rule) -> Reviva
         "agent_name": record["agent_name"],
         "purpose": record["purpose"],
         "phase": record["phase"],
+        "state": stands.state["state"],
         "why": run.get("interruption") or (run["end"] if has_ended(run) else LOST),
         "until": decision["until"],
         "host_is_alive": "host_process" in run and is_alive(run["host_process"]),
         "resume_line": resume_line(record["agent_id"]),
-        "means": by_host["means"] if by_host else NONE if "workflow" in run else LINE,
+        "means": by_host["means"] if by_host else LINE,
         "command": by_host["command"] if by_host and not is_waiting else None,
         "prompt": by_host["prompt"] if by_host and not is_waiting else None,
     }
+    if "state_since" in stands.state:
+        revival["state_since"] = stands.state["state_since"]
     if has_ended(run):
         revival["stopped_at"] = run["ended_at"]
     if is_waiting:
@@ -143,27 +184,28 @@ def _revival(record: Record, run: Run, decision: Decision, rule: Rule) -> Reviva
     conversation = conversation_of(run)
     if conversation is not None:
         revival["host_session_id"] = conversation
-    for key in ("host", "host_agent_id"):
+    for key in ("detail", "host", "host_agent_id"):
         if key in run:
             revival[key] = run[key]
-    return revival
+    if host_outlives_conversation(run, is_alive):
+        return _without_way(revival, _CLIENT_RUNS)
+    return _without_way(revival, _FILES_ARE_GONE) if "workflow" in run and by_host is None else revival
 
 
-def _order(candidate: tuple[Revival, Run]) -> tuple[bool, float, int, bool, float, str]:
-    revival, run = candidate
+def _order(candidate: Candidate) -> tuple[bool, float, int, bool, float, str]:
+    revival, _, run = candidate
     waits_until = parse_time(revival["paused_until"]).timestamp() if "paused_until" in revival else 0.0
     stopped_at = parse_time(revival["stopped_at"]).timestamp() if "stopped_at" in revival else 0.0
-    is_agent_of_workflow = "key" in run.get("workflow", {})
     means = MEANS.index(revival["means"])
     by_user = revival["why"] == STOPPED_BY_USER
-    return by_user, waits_until, means, is_agent_of_workflow, -stopped_at, revival["agent_id"]
+    return by_user, waits_until, means, _is_agent_of_workflow(run), -stopped_at, revival["agent_id"]
 
 
-def _once_for_each_workflow(found: Iterable[tuple[Revival, Run]]) -> Iterator[Revival]:
-    """One revival for each workflow run: its host resumes it as a whole."""
+def _once_for_each_workflow(found: Iterable[Candidate]) -> Iterator[Candidate]:
+    """One candidate for each workflow run: its host resumes it as a whole."""
     seen = set()
-    for revival, run in found:
+    for revival, record, run in found:
         run_id = run["workflow"]["run_id"] if "workflow" in run else None
         if run_id is None or run_id not in seen:
-            yield revival
+            yield revival, record, run
         seen.add(run_id)

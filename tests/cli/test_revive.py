@@ -1,4 +1,4 @@
-"""``revive``: what was stopped from outside and may go on, with a command to copy, the cheapest first."""
+"""``revive``: what stopped before it was done and may go on, with a command to copy, the cheapest first."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     Gaia = Callable[..., Any]
 
-NOTHING = "Nothing to revive: no session that was stopped from outside may be resumed\n"
+NOTHING = "Nothing to revive: no session that stopped before it was done may be resumed\n"
 NOTHING_OF_NOBODY = (
-    "Nothing to revive: no session of conversation nobody that was stopped from outside may be resumed\n"
+    "Nothing to revive: no session of conversation nobody that stopped before it was done may be resumed\n"
     "  those of all conversations: gaia-sessions revive\n"
 )
 NOBODY = 2**22 + 1  # no pid is as large
@@ -73,16 +73,50 @@ def ids(answer: Any) -> list[str]:
 def test_with_nothing_to_revive_a_sentence_says_so(gaia: Gaia, put: Gaia, stopped: Gaia, tree: Gaia) -> None:
     put("without-a-run")
     stopped("asks", end="stopped", record={"phase": "approval"})
+    stopped("says-why", end="stopped", record={"phase": "planning"})
     stopped("given-up", record={"phase": "abandoned", "resume_ready": False, "finalized_at": minutes(-1)})
-    stopped("idle", interruption="interrupted", record={"idle": timedelta(minutes=31)})
     stopped("refused", end="denied")
     stopped("running", ended_at=None, end=None, host_process=process(os.getpid()))
-    stopped("lives-on", end="ended_with_host", host_process=process(os.getpid()))
     before = tree()
 
     assert gaia("revive").all == (0, NOTHING, "")
     assert gaia("revive", "--json").json == []
     assert tree() == before
+
+
+def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_command_that_is_named(
+    gaia: Gaia, stopped: Gaia
+) -> None:
+    stopped("idle", ended_at=None, end=None, host_process=process(NOBODY), record={"idle": timedelta(minutes=31)})
+    command = "gaia-sessions list --state crashed"
+    assert gaia("revive").all == (0, f"{NOTHING}1 other stopped and may not be resumed any more: {command}\n", "")
+
+    stopped("keeps-failing", end="failed", record={"error_count": 3})
+    stopped("switched-off", end="returned", record={"resume_ready": False})
+    stopped("goes-on", end="failed", detail="API Error: 400 no\nsuch model")
+
+    _, out, _ = gaia("revive").all
+    *_, closing = out.splitlines()
+    before, named = closing.split(": ")
+    assert out.startswith("goes-on: tester, test\n  error 1 minute ago, resumable for 29 min: API Error: 400 no such")
+    assert before == "3 others stopped and may not be resumed any more"
+    listed = gaia(*shlex.split(named)[1:], "--json").json
+    assert sorted(ids(listed)) == ["goes-on", "idle", "keeps-failing", "switched-off"]
+    assert ids(gaia("revive", "--json").json) == ["goes-on"]
+    assert gaia("revive", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
+
+
+def test_an_agent_whose_client_still_runs_is_named_with_that_reason(gaia: Gaia, stopped: Gaia) -> None:
+    stopped("lives-on", end="ended_with_host", host_process=process(os.getpid()))
+
+    [one] = gaia("revive", "--json").json
+    assert (one["state"], one["means"], one["command"], one["prompt"]) == ("interrupted", "none", None, None)
+    assert gaia("revive").out.decode() == (
+        "lives-on: tester, test\n"
+        "  interrupted 1 minute ago, resumable for 29 min: ended with its host\n"
+        f"  {one['problem']}\n"
+    )
+    assert one["problem"].startswith("its client still runs, ")
 
 
 def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_the_user_stopped(
@@ -100,29 +134,34 @@ def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_t
     stopped("earlier", interruption="connection_lost", ended_at=minutes(-3))
     stopped("reset", interruption="usage_limit", record={"paused_until": minutes(-5)})
     stopped("killed", ended_at=None, end=None, host_process=process(NOBODY))
+    stopped("failed", end="failed", ended_at=minutes(-4))
+    stopped("out-of-turns", end="returned", ended_at=minutes(-5))
 
     found = gaia("revive", "--json").json
 
-    seen = [(one["agent_id"], one["why"], one["means"], one["command"] is None) for one in found]
+    seen = [(one["agent_id"], one["state"], one["why"], one["means"], one["command"] is None) for one in found]
     assert seen == [
-        ("reset", "usage_limit", "message", False),
-        ("earlier", "connection_lost", "message", False),
-        ("killed", "lost", "message", False),
-        ("gone", "lost", "delegation", False),
-        ("of-codex", "lost", "resume_line", True),
-        ("limit-soon", "usage_limit", "message", True),
-        ("limit-late", "usage_limit", "message", True),
-        ("by-user", "stopped_by_user", "message", False),
+        ("reset", "interrupted", "usage_limit", "message", False),
+        ("earlier", "interrupted", "connection_lost", "message", False),
+        ("failed", "error", "failed", "message", False),
+        ("out-of-turns", "cut short", "returned", "message", False),
+        ("killed", "crashed", "lost", "message", False),
+        ("gone", "crashed", "lost", "delegation", False),
+        ("of-codex", "crashed", "lost", "resume_line", True),
+        ("limit-soon", "limited", "usage_limit", "message", True),
+        ("limit-late", "limited", "usage_limit", "message", True),
+        ("by-user", "interrupted", "stopped_by_user", "message", False),
     ]
-    assert ["paused_until" in one for one in found] == [False] * 5 + [True, True, False]
-    assert found == Sessions().revivals()
+    assert ["paused_until" in one for one in found] == [False] * 7 + [True, True, False]
+    assert [one["state_since"] for one in found] == [one.get("stopped_at", one["state_since"]) for one in found]
+    assert (found, {}) == Sessions().revivals()
 
 
 def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, stopped: Gaia, put: Gaia) -> None:
     reset = minutes(20)
     stopped("woken", interruption="interrupted", host_process=process(os.getpid()))
     run = {"run": 1, "host": "codex", "started_at": minutes(-2), "ended_at": minutes(-1), "end": "ended_with_host"}
-    put("of-codex", runs=[run])
+    put("of-codex", phase="planning", runs=[run])
     stopped("waits", interruption="usage_limit", record={"paused_until": reset})
     stopped("by-user", interruption="stopped_by_user")
     woken, _, _, by_user = gaia("revive", "--json").json
@@ -130,19 +169,19 @@ def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, st
     assert shlex.split(woken["command"])[:6] == ["cd", "/p", "&&", "claude", "--resume", CONVERSATION]
     assert gaia("revive").out.decode() == (
         "woken: tester, test\n"
-        "  investigating, interrupted 1 minute ago, resumable for 29 min\n"
+        "  interrupted 1 minute ago, resumable for 29 min\n"
         "  its client still runs: if the conversation is open there, type only the quoted text into it\n"
         "  this wakes its agent, which knows all that it did:\n"
         f"{woken['command']}\n\n"
         "of-codex: tester, test\n"
-        "  approval, ended with its host 1 minute ago, resumable for 29 min, to continue it is to approve it\n"
+        "  interrupted 1 minute ago, resumable for 29 min: ended with its host\n"
         "  delegate to tester again, with this line in the prompt:\n"
         "[gaia-sessions: resume of-codex]\n\n"
         "waits: tester, test\n"
-        "  investigating, stopped by a usage limit 1 minute ago\n"
+        "  limited 1 minute ago: stopped by a usage limit\n"
         f"  waits until the limit is reset: {local_time(reset)}\n\n"
         "by-user: tester, test\n"
-        "  investigating, STOPPED BY THE USER 1 minute ago, resumable for 29 min\n"
+        "  interrupted 1 minute ago, resumable for 29 min: STOPPED BY THE USER\n"
         "  this wakes its agent, which knows all that it did:\n"
         f"{by_user['command']}\n"
     )
@@ -186,6 +225,13 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
     stopped("flow", workflow={"run_id": "wf_1"}, record=final, **{**own, "end": "stopped"})
     assert [(one["agent_id"], one["means"]) for one in gaia("revive", "--json").json] == [("agent-a", "workflow")]
 
+    stopped("flow", workflow={"run_id": "wf_1"}, **{**own, "end": None, "ended_at": None})
+    [one] = gaia("revive", "--json").json
+    assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
+    assert gaia("revive").out.decode().endswith(f"  {one['problem']}\n")
+    assert one["problem"] == "its workflow still runs; once that is over, ask again"
+
+    stopped("flow", workflow={"run_id": "wf_1"}, record=final, **{**own, "end": "stopped"})
     script.unlink()
     [one] = gaia("revive", "--json").json
     assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)

@@ -62,7 +62,7 @@ def answers(host: Host, agent_id: str) -> dict[str, Any]:
         sessions.view(agent_id).standing.decision["should_resume"],
         host.ask("pre_delegate", {"agent_id": agent_id})["reason"] == "session_resumable",
         told is not None and f"resume {agent_id}]" in told["additionalContext"],
-        [revival["agent_id"] for revival in sessions.revivals()] == [agent_id],
+        [revival["agent_id"] for revival in sessions.revivals()[0]] == [agent_id],
         {"agent_id": agent_id, "reason": "resumable"} in kept,
     )
     return dict(zip(EVERYBODY, said, strict=True))

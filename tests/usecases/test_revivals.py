@@ -1,21 +1,43 @@
-"""What real clients reported of agents that were stopped, once and twice, and who may go on afterwards."""
+"""What real clients reported of agents that were stopped, once and twice, and who may go on afterwards.
+
+Then the rule for all of them, and for a thousand random sessions: what ``list`` calls resumable, ``revive`` names.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import random
 import shlex
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions.api.sessions import Sessions
-from tests.hook.test_lives import CAPTURES, IDS, lives
+from gaia_sessions.cli.render.revivals import revival_lines
+from gaia_sessions.hosts import HOSTS
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.phases import PHASES
+from gaia_sessions.session.record import encode
+from gaia_sessions.session.schema import ENDS, INTERRUPTIONS
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
+from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases.listing import Filter, list_sessions
+from gaia_sessions.usecases.revivals import Rule, revivals
+from tests.hook.test_hosts_replay import CAPTURES as OTHERS
+from tests.hook.test_hosts_replay import IDS as OTHER_IDS
+from tests.hook.test_hosts_replay import fresh
+from tests.hook.test_lives import CAPTURES, IDS, LIVES, lives
+from tests.records import LIMITS, record_with
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["lives"]  # a fixture
+__all__ = ["fresh", "lives"]  # fixtures
 
-STOPPED_FROM_OUTSIDE = {
+STOPPED = {
     "tui-esc": ["interrupted"],
     "tui-esc-in-tool": ["interrupted"],
     "interrupt-live": ["interrupted"],
@@ -23,9 +45,10 @@ STOPPED_FROM_OUTSIDE = {
     "connection-lost": ["connection_lost"],
     "tui-stop-all": ["stopped_by_user"],
     "tui-panel-stop": ["stopped_by_user"],
+    "sub-error-400": ["failed"],
+    "max-turns": ["returned"],
     "single": [],
     "background-stopped": [],
-    "sub-error-400": [],
 }
 
 
@@ -34,7 +57,7 @@ STOPPED_FROM_OUTSIDE = {
     [
         pytest.param(capture, id=name)
         for capture, name in zip(CAPTURES, IDS, strict=True)
-        if capture.stem in STOPPED_FROM_OUTSIDE and "claude-code" in str(capture)
+        if capture.stem in STOPPED and "claude-code" in str(capture)
     ],
 )
 @pytest.mark.parametrize("times", [1, 2])
@@ -49,12 +72,139 @@ def test_a_stop_in_a_real_client_leads_to_the_agent_that_it_stopped(capture: Pat
         (conversation / "subagents" / f"agent-{agent}.jsonl").touch()
         conversation.with_suffix(".jsonl").touch()
 
-    found = Sessions(str(life.root)).revivals()
+    found, _ = Sessions(str(life.root)).revivals()
 
-    assert [one["why"] for one in found] == STOPPED_FROM_OUTSIDE[capture.stem]
+    assert [one["why"] for one in found] == STOPPED[capture.stem]
     agents = {record["agent_id"]: record["runs"][-1].get("host_agent_id") for record in life.records()}
     for one in found:
         words = shlex.split(str(one["command"]))
         assert (one["means"], words[:2]) == ("message", ["claude", "--resume"])
         assert agents[one["agent_id"]] in words[-1]
         assert words[2] == lines[0].session
+
+
+NOT_ITS_OWN_WORD = {"error", "crashed", "interrupted", "cut short"}
+AT_REST = {"paused", "waiting", "approved", "denied", "new", "open"}
+"""The states of what rests by its own word, or by the word of the program that works on it."""
+
+NOBODY = 2**22 + 1  # no pid is as large
+HERE = {**(describe(os.getpid()) or {}), "pid": os.getpid()}
+GONE = {**HERE, "pid": NOBODY}
+
+
+def the_rule_holds(root: Path, now: datetime) -> set[str]:
+    """Checks that whatever ``list`` calls resumable may be found by ``revive``; the states that it named."""
+    store = FileStore(str(root), durable=False)
+    listed: Any = {line["agent_id"]: line for line in list_sessions(store, Filter(), now, LIMITS)}
+    records: dict[str, Any] = {agent_id: store.read(agent_id) for agent_id in listed}
+    found, left_out = revivals(store, Rule(now, LIMITS, None))
+
+    named = {one["agent_id"] for one in found}
+    resumable = {agent_id for agent_id, line in listed.items() if line["resume"]["should_resume"]}
+    missing = {agent_id for agent_id in resumable - named if listed[agent_id]["state"] not in AT_REST}
+    assert {agent_id for agent_id in missing if not stands_behind(records, agent_id, named)} == set()
+    stopped = {agent_id for agent_id, line in listed.items() if line["state"] in NOT_ITS_OWN_WORD}
+    assert sum(left_out.values()) == len(stopped - resumable - named)
+
+    for one in found:
+        line = listed[one["agent_id"]]
+        assert (one["state"], one.get("state_since")) == (line["state"], line.get("state_since"))
+        assert (one["until"] is None) == ("paused_until" in one)
+        assert one["agent_id"] in resumable or line["resume"]["reason"] == "waiting_for_limit"
+        ways = [one["command"], "paused_until" in one, one.get("problem"), one["means"] == "resume_line"]
+        assert any(ways)
+        [_, how, *rest] = revival_lines([one], {}, now)
+        assert how.startswith(f"  {one['state']}")
+        assert rest, "how to go on, or why not"
+    return {one["state"] for one in found}
+
+
+def stands_behind(records: dict[str, Any], agent_id: str, named: set[str]) -> bool:
+    """Whether the session belongs to a workflow for which one that is named stands."""
+
+    def run_ids(agent_id: str) -> set[str]:
+        return {run["workflow"]["run_id"] for run in records[agent_id].get("runs", ()) if "workflow" in run}
+
+    own = run_ids(agent_id)
+    return bool(own) and any(own & run_ids(other) or records[agent_id].get("parent_id") == other for other in named)
+
+
+def kill_hosts(root: Path) -> None:
+    """As after ``kill -9`` of every client."""
+    for file in root.glob("[!.]*/state.json"):
+        record = json.loads(file.read_bytes())
+        runs = [{**run, "host_process": GONE} for run in record.get("runs", ())]
+        file.write_text(json.dumps({**record, "runs": runs}), encoding="utf-8")
+
+
+def over_the_hours(root: Path) -> None:
+    if not root.exists():
+        return
+    for _ in range(2):
+        for minutes in (0, 20, 40, 150):
+            the_rule_holds(root, utc_now() + timedelta(minutes=minutes))
+        kill_hosts(root)
+
+
+@pytest.mark.parametrize("capture", LIVES)
+def test_what_is_resumable_after_a_real_life_goes_on_or_is_named(capture: Path, lives: Any) -> None:
+    life = lives()
+    life.live(life.lines(capture))
+
+    over_the_hours(life.root)
+
+
+@pytest.mark.parametrize(("host", "capture"), OTHERS, ids=OTHER_IDS)
+def test_what_is_resumable_after_a_life_in_another_host_goes_on_or_is_named(
+    host: str, capture: Path, fresh: Any
+) -> None:
+    assert host in HOSTS
+    life = fresh()
+    life.play(life.told(capture))
+
+    over_the_hours(life.root)
+
+
+def random_run(number: int, rolled: random.Random, now: datetime) -> Any:
+    moment = format_time(now - timedelta(minutes=rolled.randrange(45)))
+    run: Any = {"run": number, "host": rolled.choice(HOSTS), "host_session_id": rolled.choice("ab")}
+    run |= rolled.choice([{}, {"host_process": HERE}, {"host_process": GONE}])
+    run |= rolled.choice([{}, {"claimed_at": moment}, {"claimed_at": moment, "host_agent_id": "a1"}])
+    run |= rolled.choice([{}, {"started_at": moment}, {"started_at": moment}])
+    run |= rolled.choice([{}, {"transcript_path": "/nowhere/c/subagents/agent-a1.jsonl"}])
+    run |= rolled.choice([{}, {}, {"workflow": {"run_id": rolled.choice("xyz")}}])
+    if "workflow" in run and rolled.random() < 0.7:
+        run["workflow"] = {**run["workflow"], "key": "k"}
+    if rolled.random() < 0.8:
+        run |= {"ended_at": moment, "end": rolled.choice(ENDS)}
+    if run.get("end") == "killed" and rolled.random() < 0.8:
+        run["interruption"] = rolled.choice(INTERRUPTIONS)
+    return run
+
+
+def random_record(number: int, rolled: random.Random, now: datetime) -> Any:
+    changed: Any = {
+        "phase": rolled.choice(PHASES),
+        "resume_ready": rolled.random() < 0.9,
+        "error_count": rolled.choice([0, 0, 1, 2, 3]),
+        "last_updated": format_time(now - timedelta(minutes=rolled.choice([-9, 0, 1, 5, 20, 29, 31, 90]))),
+    }
+    if rolled.random() < 0.2:
+        changed["paused_until"] = format_time(now + timedelta(minutes=rolled.choice([-40, -5, 5, 90])))
+    if rolled.random() < 0.2:
+        changed["denial"] = {"message": "no", "timestamp": format_time(now)}
+    if rolled.random() < 0.5:
+        changed["parent_id"] = f"agent-{rolled.randrange(1000)}"
+    runs = [random_run(place + 1, rolled, now) for place in range(rolled.choice([0, 1, 1, 1, 2, 3]))]
+    return {**record_with(*runs, **changed), "agent_id": f"agent-{number}"}
+
+
+def test_what_is_resumable_of_a_thousand_random_sessions_goes_on_or_is_named(tmp_path: Path) -> None:
+    now, rolled = datetime.now(UTC), random.Random(25)  # the same thousand each time
+    for number in range(1000):
+        record = random_record(number, rolled, now)
+        folder = tmp_path / record["agent_id"]
+        folder.mkdir()
+        (folder / "state.json").write_bytes(encode(record))
+
+    assert the_rule_holds(tmp_path, now) == {*NOT_ITS_OWN_WORD, "limited"}

@@ -5,32 +5,43 @@ Owns that wording.
 
 from __future__ import annotations
 
+import shlex
+
 from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.phases import waits_for_approval
-from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, NONE, WORKFLOW
+from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, WORKFLOW
 
 from .words import WHY_STOPPED, Copyable, ago, local_time, remaining_time, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.usecases.revivals import Revival
 
-_WHY = {**WHY_STOPPED, schema.STOPPED_BY_USER: "STOPPED BY THE USER"}
+_WHY = {
+    **WHY_STOPPED,
+    schema.STOPPED_BY_USER: "STOPPED BY THE USER",
+    schema.RUN_RETURNED: "came back without saying that it was done",
+}
+"""What stopped it; of an agent that failed, its host says that."""
+_LONGEST_DETAIL = 200
 _HOW = {
     MESSAGE: "this wakes its agent, which knows all that it did:",
     WORKFLOW: "this runs the workflow again, without what it has finished:",
     DELEGATION: "its agent cannot be woken any more; this begins a new one, with a briefing:",
     LINE: "delegate to {agent} again, with this line in the prompt:",
-    NONE: "its files are gone: start the workflow again",
 }
 
 
-def revival_lines(found: Sequence[Revival], now: datetime, host_session: str | None = None) -> Iterator[str]:
-    """A block for each of ``found``, or a sentence if there are none; only ``host_session`` was searched, if given."""
+def revival_lines(
+    found: Sequence[Revival], left_out: Mapping[str, int], now: datetime, host_session: str | None = None
+) -> Iterator[str]:
+    """A block for each of ``found``, or a sentence if there are none; then how many of which state were left out.
+
+    Only ``host_session`` was searched, if given.
+    """
     if not found:
         yield from _nothing(host_session)
     for number, revival in enumerate(found):
@@ -39,33 +50,45 @@ def revival_lines(found: Sequence[Revival], now: datetime, host_session: str | N
         yield f"{revival['agent_id']}: {safe(revival['agent_name'], 40)}, {safe(revival['purpose'], 80)}"
         yield f"  {_why(revival, now)}"
         yield from _how(revival)
+    if left_out and host_session is None:
+        if found:
+            yield ""
+        command = ["gaia-sessions", "list", "--state", ",".join(left_out)]
+        yield Copyable(shlex.join(command), before=f"{_more(sum(left_out.values()))} not be resumed any more: ")
+
+
+def _more(number: int) -> str:
+    return "1 other stopped and may" if number == 1 else f"{number} others stopped and may"
 
 
 def _nothing(host_session: str | None) -> Iterator[str]:
     """That nothing was found, and where else to look."""
     if host_session is None:
-        yield "Nothing to revive: no session that was stopped from outside may be resumed"
+        yield "Nothing to revive: no session that stopped before it was done may be resumed"
         return
     named = safe(host_session, 80)
-    yield f"Nothing to revive: no session of conversation {named} that was stopped from outside may be resumed"
+    yield f"Nothing to revive: no session of conversation {named} that stopped before it was done may be resumed"
     yield "  those of all conversations: gaia-sessions revive"
 
 
 def _why(revival: Revival, now: datetime) -> str:
-    """``investigating, stopped by a usage limit 5 minutes ago, resumable for 25 min``."""
-    when = f" {ago(revival['stopped_at'], now)}" if "stopped_at" in revival else ""
-    parts = [revival["phase"], _WHY[revival["why"]] + when]
+    """``interrupted 5 minutes ago, resumable for 25 min: stopped by a usage limit``."""
+    text = revival["state"]
+    if "state_since" in revival:
+        text += f" {ago(revival['state_since'], now)}"
     if revival["until"] is not None:
-        parts.append(f"resumable for {remaining_time((parse_time(revival['until']) - now).total_seconds())}")
-    if waits_for_approval(revival["phase"]):
-        parts.append("to continue it is to approve it")
-    return ", ".join(parts)
+        text += f", resumable for {remaining_time((parse_time(revival['until']) - now).total_seconds())}"
+    cause = _WHY.get(revival["why"]) or safe(revival.get("detail", ""), _LONGEST_DETAIL)
+    return f"{text}: {cause}" if cause and cause != revival["state"] else text
 
 
 def _how(revival: Revival) -> Iterator[str]:
     """How to go on, and what to copy for it, alone on its line."""
     if "paused_until" in revival:
         yield f"  waits until the limit is reset: {local_time(revival['paused_until'])}"
+        return
+    if "problem" in revival:
+        yield f"  {revival['problem']}"
         return
     if revival["host_is_alive"] and revival["means"] in (MESSAGE, WORKFLOW):
         yield "  its client still runs: if the conversation is open there, type only the quoted text into it"

@@ -35,7 +35,7 @@ WHY_STOPPED = {
     schema.OVERLOADED: "stopped by an overload of its host's service",
     schema.CONNECTION_LOST: "stopped by a lost connection",
     schema.ENDED_WITH_HOST: "ended with its host",
-    schema.LOST: "crashed with its host",
+    schema.LOST: "its host is gone",
 }
 """How a run ended that was stopped from outside: by ``interruption``, or by ``end`` where it has none."""
 
