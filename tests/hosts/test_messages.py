@@ -11,8 +11,11 @@ import pytest
 
 from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
 from gaia_sessions.hosts import messages
+from gaia_sessions.session.clock import format_time, parse_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gaia_sessions.session.schema import Run
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/interrupt-live.jsonl"))
@@ -64,6 +67,33 @@ def test_text_calls_and_results_are_messages_in_their_order(capture: Path, tmp_p
         of_role("user", "[Request interrupted by user]"),
     ]
     assert times == sorted(times)
+
+
+def transcripts() -> Iterator[tuple[str, str, str]]:
+    """The transcripts of agents that clients left at the end of a capture: where, of which agent, the text."""
+    for path in sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl")):
+        for name, text in json.loads(path.read_text(encoding="utf-8").splitlines()[-1]).get("files", {}).items():
+            agent = Path(name).name.removeprefix("agent-").removesuffix(".jsonl")
+            if Path(name).name == f"agent-{agent}.jsonl":
+                yield f"{path.parent.name}/{path.stem}", agent, text
+
+
+def test_every_transcript_that_a_client_left_is_read_whole(tmp_path: Path) -> None:
+    read = []
+    for where, agent, text in transcripts():
+        found = [*messages({**run_with(tmp_path / "t.jsonl", f"{text}\n"), "host_agent_id": agent})]
+        assert [one for one in found if isinstance(one, SessionsError)] == [], where
+        spoken = [json.loads(line) for line in text.splitlines() if line]
+        assert {one["timestamp"] for one in found if isinstance(one, dict)} == {
+            format_time(parse_time(entry["timestamp"])) for entry in spoken if says_something(entry)
+        }, where
+        read.append(where)
+    assert len(read) > 30
+
+
+def says_something(entry: Any) -> bool:
+    content = entry.get("message", {}).get("content")
+    return isinstance(content, str) or any(block["type"] != "thinking" for block in content or ())
 
 
 def test_a_text_keeps_its_lines_and_a_time_has_the_form_of_records(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import plural
 
-from .words import local_time, safe, safe_lines
+from .words import Prose, local_time, safe, safe_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def message_lines(message: NewMessage) -> Iterator[str]:
     if "tokens" in message:
         facts.append(plural(message["tokens"], "token"))
     yield ", ".join(facts)
-    yield from (f"  {line}".rstrip() for line in safe_lines(message["content"]))
+    yield from (Prose(f"  {line}".rstrip(), 2) for line in safe_lines(message["content"]))
 
 
 def of_agent_notice(agent_id: str, paths: Sequence[str]) -> tuple[str, str]:
     """That the messages are those of a host, from these files, and a hint."""
     return (
-        f"{agent_id} has no messages of its own; these are from its host's {', '.join(paths)}",
+        f"{agent_id} has no messages of its own; these are what its host keeps in {', '.join(paths)}",
         f"`gaia-sessions report {agent_id}` prints the result alone",
     )
 
