@@ -234,7 +234,7 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_that_is_asked_is_cut(
         "agent-20260108-180530-abc12345",
         agent_name="terraform-architect",
         purpose="close the open ports " * 9,
-        last_error={"message": "API Error: 400 " + '{"type":"error"}' * 20, "timestamp": format_time(utc_now())},
+        last_error={"message": "API Error: 400 " + '{"type":"error"}' * 20, "timestamp": "2026-01-08T18:05:30Z"},
         error_count=1,
         metadata={"note": "long " * 60},
         todos=[{"description": "a thing to do " * 20, "status": "pending"}],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .words import duration, safe
+from .words import Prose, duration, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +44,12 @@ def todo_change_line(agent_id: str, todo: NumberedTodo) -> str:
     return f"{agent_id}: todo {todo['number']} {todo['status']}: {safe(todo['description'])}"
 
 
-def todo_lines(todos: Sequence[NumberedTodo]) -> list[str]:
+def todo_lines(todos: Sequence[NumberedTodo]) -> list[Prose]:
     """A line for each todo: number, status, description."""
     width = len(str(len(todos)))
     return [
-        f"{todo['number']:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}" for todo in todos
+        Prose(
+            f"{todo['number']:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}", width + 15
+        )
+        for todo in todos
     ]

@@ -129,7 +129,7 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
     """Where the work stands and why, what is asked, and what went wrong; all texts are whole."""
     record, decision = view.record, view.standing.decision
     yield "state", _state(view, now)
-    if why := _why_ended(state.latest_begun(record, view.standing.dead_runs), record):
+    if why := _why_ended(_latest_run(view), record):
         yield "why", why
     if asked := _asked(view):
         yield "question", asked
@@ -163,6 +163,12 @@ def _minute(moment: str, now: datetime) -> str:
     return f"{local_time(moment)[:16]}, {ago(moment, now)}"
 
 
+def _latest_run(view: View) -> Run | None:
+    """The run by which the session stands; if none began, the one that was to begin."""
+    runs = view.record.get("runs", [])
+    return state.latest_begun(view.record, view.standing.dead_runs) or (runs[-1] if runs else None)
+
+
 def _why_ended(run: Run | None, record: Record) -> str:
     """What stopped a run from outside, and what is known of its end but for what the session says of it anyway."""
     if run is None:
@@ -170,7 +176,7 @@ def _why_ended(run: Run | None, record: Record) -> str:
     how = run.get("interruption", run.get("end", ""))
     parts = [WHY_STOPPED.get(how) if how not in _TELLING else None, run.get("detail")]
     last_error = record["last_error"] or {"message": None}
-    return ": ".join(part for part in parts if part and part not in (MARKER_DETAIL, last_error["message"]))
+    return ": ".join(part for part in parts if part and part not in (MARKER_DETAIL, INTERRUPTED, last_error["message"]))
 
 
 def _asked(view: View) -> str:
@@ -195,7 +201,7 @@ def _run_lines(view: View, now: datetime) -> Iterator[Prose]:
     runs = record.get("runs", [])
     if not runs:
         return
-    latest = state.latest_begun(record, view.standing.dead_runs)
+    latest = _latest_run(view)
     heading, *rows = _aligned(_COLUMNS, [_row_of_run(run, view, now) for run in runs])
     yield Prose(heading)
     for run, row in zip(runs, rows, strict=True):

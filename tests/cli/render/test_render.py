@@ -492,6 +492,27 @@ def test_a_run_is_a_row_of_what_is_known(run: Any, row: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        ([{"end": "killed", "interruption": "interrupted", "detail": "interrupted"}], None),
+        ([{"end": "killed", "interruption": "usage_limit", "detail": "resets at 2"}], "by a usage limit: resets at 2"),
+        ([{"end": "failed", "detail": "API Error: 400"}], None),
+        ([{"end": "ended_with_host"}], "ended with its host"),
+        ([{"end": "lost", "detail": "no process 7, its host"}], "no process 7, its host"),
+        ([{"end": "denied", "detail": "denied by a rule"}], "denied by a rule"),
+        ([{"end": "ended_with_host"}, {"end": "denied", "detail": "denied by a rule"}], "ended with its host"),
+    ],
+)
+def test_why_the_work_stopped_is_said_once(runs: list[Any], why: str | None) -> None:
+    numbered = [{"run": number, **ENDED, **run} for number, run in enumerate(runs, 1)]
+    failed = {"message": "API Error: 400", "timestamp": MOMENT}
+    whole = record(phase="investigating", runs=numbered, last_error=failed)
+    lines = list(one_session.session_lines(viewed(whole, NOW), NOW))
+    said = [line for line in lines if line.startswith("why")]
+    assert [line.endswith(why or "") for line in said] == [True] * bool(why)
+
+
 @pytest.mark.parametrize("phase", ["completed", "failed", "abandoned"])
 def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phase: str) -> None:
     whole = record(phase=phase, runs=[{"run": 1, "claimed_at": MOMENT}])
@@ -640,3 +661,22 @@ def test_every_session_is_one_line_that_no_terminal_wraps(
 
     assert text.count("\n") == len(lines) + 1 == len(text.splitlines())
     assert [line for line in text.splitlines() if cell_len(line) > columns] == []
+
+
+@given(names, names, names, names, names, st.integers(40, 130))
+def test_no_line_about_a_session_is_wider_than_the_terminal_whatever_is_in_it(
+    agent: str, purpose: str, message: str, error: str, name: str, columns: int
+) -> None:
+    whole = record(
+        agent_name=agent,
+        purpose=purpose * 9,
+        metadata={name: message, f"{name}2": [error]},
+        last_error={"message": error * 9, "timestamp": MOMENT},
+        todos=[{"description": purpose * 9, "status": "in_progress"}],
+        tools={"counts": {name: 3}, "recent": []},
+        runs=[{"run": 1, "started_at": MOMENT, "detail": error, "last_message": message * 9}],
+    )
+    child: Any = summarized(record(agent_name=agent, purpose=purpose), NOW)
+    view = viewed(whole, NOW)._replace(parent=child, children=[child])
+    lines = "\n".join(wrap_line(line, columns) for line in one_session.session_lines(view, NOW, verbose=True))
+    assert [line for line in lines.split("\n") if cell_len(line) > columns] == []
