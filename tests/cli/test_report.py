@@ -65,7 +65,7 @@ def test_of_work_that_failed_stdout_has_the_error_and_then_what_the_agent_said_l
 
 def test_of_work_that_goes_on_stdout_has_nothing_and_stderr_says_how_it_ends(gaia: Gaia, put: Gaia) -> None:
     put("a", phase="executing", runs=[AT_WORK])
-    put("nobody")
+    put("nobody", phase="planning")
 
     told = {agent_id: gaia("report", agent_id).all for agent_id in ("a", "nobody")}
 
@@ -140,6 +140,7 @@ STATES = [
     ("paused", {"phase": "planning", "runs": [ended("stopped")]}),
     ("open: planning", {"phase": "planning"}),
     ("working", {"phase": "executing", "runs": [AT_WORK]}),
+    ("waiting", {"phase": "approval", "runs": [ended("stopped")]}),
 ]
 
 
@@ -156,6 +157,7 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
     assert json.loads(gaia("report", "a", "--json").out)["state"] == state.partition(":")[0]
     is_stopped = state in ("crashed", "interrupted", "error")
     assert ("`gaia-sessions revive` prints how it goes on, or why it does not" in told) == is_stopped
+    assert ("`gaia-sessions pending` shows what it asks, and how to answer" in told) == (state == "waiting")
     assert (told[-1] == "  [gaia-sessions: resume a]") == (state != "working")
 
 
@@ -166,9 +168,12 @@ def test_what_is_not_there_is_3_for_both(gaia: Gaia) -> None:
 def test_at_a_terminal_the_state_stands_above_the_answer(terminal: Gaia, put: Gaia) -> None:
     put("a", phase="failed", last_error={"message": "API Error: 400", "timestamp": WHEN}, error_count=1)
 
-    assert terminal("report", "a").out.decode().splitlines()[:2] == [
+    assert terminal("report", "a").out.decode().splitlines() == [
         "a: failed 1 minute ago; 0 seconds in all, 0 of 200,000 tokens",
+        "",
         "API Error: 400",
+        "",
+        "start new work: this session has ended",
     ]
 
 

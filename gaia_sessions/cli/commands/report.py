@@ -31,9 +31,13 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     if call.as_json:
         output.print_json(found)
         return CODES_OF_REPORTS[found["status"]]
-    output.print_to_stderr(session_reports.head_line(found, stands, utc_now()))
-    output.print_lines(session_reports.result_lines(found))
+    answer = session_reports.result_lines(found)
+    margin = [""] if answer and output.is_stdout_terminal() else []
+    beside = [*(session_reports.more_lines(found) if verbose else ()), *session_reports.next_lines(found, stands)]
+    for line in [session_reports.head_line(found, stands, utc_now()), *margin]:
+        output.print_to_stderr(line)
+    output.print_lines(answer)
     output.flush_result()
-    for line in [*(session_reports.more_lines(found) if verbose else ()), *session_reports.next_lines(found, stands)]:
+    for line in [*margin, *beside]:
         output.print_to_stderr(line)
     return CODES_OF_REPORTS[found["status"]]

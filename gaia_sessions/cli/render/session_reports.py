@@ -73,7 +73,9 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
             yield from not_started_notice(agent_id)
         else:
             yield f"`gaia-sessions wait {agent_id}` waits for its end"
-    if report.get("state") in _REVIVED and not is_final(report["phase"]):
+    if report.get("state") == state.WAITING:
+        yield "`gaia-sessions pending` shows what it asks, and how to answer"
+    if report.get("state") in _REVIVED:
         yield "`gaia-sessions revive` prints how it goes on, or why it does not"
     if stands.decision["should_resume"]:
         yield "give this line to your agent, and it goes on with the work:"
