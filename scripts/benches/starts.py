@@ -142,6 +142,7 @@ def commands(folder: str) -> Iterator[Finding]:
     agent_id = samples.create_paused(store, utc_now())
     for arguments, expected in (
         (("should-resume", agent_id), f"yes: {agent_id} is in approval"),
+        (("pending",), f"{samples.AGENT}: approval_workflow"),
         (("update", agent_id, "--phase", "planning", "-m", "finding=one"), f"{agent_id}: phase planning"),
         (("--help",), "Usage: gaia-sessions"),
     ):

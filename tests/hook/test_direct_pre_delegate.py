@@ -56,13 +56,14 @@ def test_the_documents_example_works_as_it_is_written(host: Host, waiting: str) 
     ]
 
 
-def test_a_denial_is_part_of_the_context(host: Host, waiting: str) -> None:
-    gaia_sessions.Sessions(str(host.root)).deny(waiting, "too dear")
+@pytest.mark.parametrize(("command", "key"), [("approve", "approval"), ("deny", "denial")])
+def test_an_answer_is_part_of_the_context(host: Host, waiting: str, command: str, key: str) -> None:
+    getattr(gaia_sessions.Sessions(str(host.root)), command)(waiting, "too dear")
 
     context = host.ask("pre_delegate", {"agent_id": waiting})["resume_metadata"]
 
-    assert context == {**context_of(host.record()), "denial": host.record()["denial"]}
-    assert context["denial"]["message"] == "too dear"
+    assert context == {**context_of(host.record()), key: host.record()[key]}
+    assert context[key]["message"] == "too dear"
 
 
 def test_a_session_written_as_in_the_documents_is_resumable(host: Host) -> None:

@@ -178,6 +178,27 @@ def test_an_approval_given_after_lunch_goes_into_the_briefing_and_the_work_is_ca
     assert "approval" not in host.record()
 
 
+@pytest.mark.parametrize(
+    ("command", "message", "told"),
+    [
+        ("approve", "in staging", "approval, approved: in staging, until"),
+        ("approve", None, "approval, approved, until"),
+        ("deny", "too dear", "approval, denied: too dear, until"),
+        ("deny", None, "approval, denied, until"),
+    ],
+)
+def test_a_conversation_that_begins_is_told_of_the_answer_beside_the_paused_work(
+    host: Host, command: str, message: str | None, told: str
+) -> None:
+    agent_id = paused(host)
+    getattr(gaia_sessions.Sessions(str(host.root)), command)(agent_id, message)
+
+    offered = host.hear(host.event_payload("SessionStart", session_id="another conversation", source="startup"))
+
+    [line] = [line for line in offered["additionalContext"].split("\n") if agent_id in line]
+    assert f"({told} " in line
+
+
 @pytest.mark.parametrize("first", ["approve", "deny"])
 def test_a_resumed_agent_was_told_one_answer_and_no_other_is_taken_after_that(host: Host, first: str) -> None:
     agent_id, sessions = paused(host), gaia_sessions.Sessions(str(host.root))
