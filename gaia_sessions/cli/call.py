@@ -16,7 +16,6 @@ from gaia_sessions.session.ids import is_agent_id, is_generated_id
 
 from . import output
 from .group import Group, show_help_without_command
-from .option_values import SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _ROOT = click.option(
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, and errors, as JSON.")
 _LOCK_TIMEOUT = click.option(
-    "--lock-timeout", type=SECONDS, help="How long to wait for a locked session.  [default: 10]"
+    "--lock-timeout", metavar="SECONDS", help="How long to wait for a locked session.  [default: 10]"
 )
 ID = click.argument("agent_id", metavar="ID")
 """For every command about one session; the command then asks ``Call.session_id`` which session that is."""
@@ -47,7 +46,7 @@ class Call:
 
     __slots__ = ("_flags", "_sessions", "as_json", "root")
 
-    def __init__(self, root: str | None, lock_timeout: float | None, *, as_json: bool) -> None:
+    def __init__(self, root: str | None, lock_timeout: str | None, *, as_json: bool) -> None:
         self.root = root
         self._flags = {} if lock_timeout is None else {"lock_timeout": lock_timeout}
         self.as_json = as_json
@@ -159,10 +158,10 @@ def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
     """``function`` as click calls it, with the options that all commands have in common."""
 
     @wraps(function)
-    def run(root: str | None, lock_timeout: float | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001  # read from ctx
+    def run(root: str | None, lock_timeout: str | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001  # read from ctx
         call = Call(
             _innermost_option("root", str),
-            _innermost_option("lock_timeout", float),
+            _innermost_option("lock_timeout", str),
             as_json=_innermost_option("as_json", bool) or False,
         )
         try:

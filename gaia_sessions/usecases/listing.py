@@ -174,7 +174,7 @@ class Filter:
             and self.agent_name in (None, found["agent_name"])
             and (not self.phases or found["phase"] in self.phases)
             and self.parent_id in (None, found.get("parent_id"))
-            and any(self.grep in found[key].casefold() for key in ("purpose", "agent_name"))
+            and (not self.grep or any(self.grep in found[key].casefold() for key in ("purpose", "agent_name")))
             and (self.created_since is None or parse_time(found["created_at"]) >= self.created_since)
         )
 

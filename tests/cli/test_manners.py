@@ -280,9 +280,11 @@ def test_a_wait_that_means_nothing_is_a_usage_error(gaia: Gaia, put: Gaia, secon
     assert gaia(f"--lock-timeout={seconds}", "update", "a").code == 2
 
 
-def test_no_wait_at_all_means_something(gaia: Gaia, put: Gaia) -> None:
+@pytest.mark.parametrize("wait", ["0", "500ms", "0.5 seconds", "2m"])
+def test_no_wait_at_all_means_something_and_a_wait_may_have_its_unit(gaia: Gaia, put: Gaia, wait: str) -> None:
     put("a")
-    assert gaia("update", "a", "--lock-timeout", "0").code == 0
+    assert gaia("update", "a", "--lock-timeout", wait).code == 0
+    assert gaia("--lock-timeout", wait, "update", "a").code == 0
 
 
 # What a start costs

@@ -232,6 +232,12 @@ def test_cleanup_takes_a_length_of_time_with_its_unit(gaia: Gaia, typed: str, ho
     assert gaia("cleanup", "--hours", typed, "--json").json["hours"] == hours
 
 
+@pytest.mark.parametrize(("typed", "code"), [("50ms", 124), ("0.05", 124), ("0 minutes", 124), ("5x", 2), ("-1s", 2)])
+def test_wait_takes_a_length_of_time_with_its_unit(gaia: Gaia, put: Gaia, typed: str, code: int) -> None:
+    put("a")
+    assert gaia("wait", "a", f"--timeout={typed}").code == code
+
+
 @pytest.mark.parametrize("typed", ["-1", "nan", "inf", "-2h"])
 def test_cleanup_refuses_a_length_of_time_that_is_none(gaia: Gaia, put: Gaia, typed: str) -> None:
     put("a")
