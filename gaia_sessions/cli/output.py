@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TextIO
 
-    from rich.console import RenderableType
-
     from gaia_sessions.errors import SessionsError
 
 _NO_LIMIT = sys.maxsize
@@ -137,13 +135,11 @@ def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure,
     return kind.exit_code
 
 
-def draw(renderable: RenderableType) -> None:
-    """Draws the result on a terminal."""
+def draw(table: Callable[[TextIO, int], str]) -> None:
+    """Draws the result on a terminal; ``table`` makes it for the terminal and the number of its columns."""
     import shutil
 
-    from .render.tables import render
-
-    text = render(renderable, sys.stdout, shutil.get_terminal_size())
+    text = table(sys.stdout, shutil.get_terminal_size().columns)
     _write(lambda: sys.stdout.write(text))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import click
 
@@ -100,6 +101,6 @@ def print_sessions(call: Call, sessions: Sessions, found: Sequence[TreeLine]) ->
     elif output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
-        output.draw(tables.session_table(found, utc_now(), sessions.ids()))
+        output.draw(partial(tables.session_table, found, utc_now(), sessions.ids()))
     else:
         output.print_lines(plain.list_lines(found, utc_now()))

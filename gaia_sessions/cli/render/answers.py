@@ -11,7 +11,7 @@ from gaia_sessions.hosts.marker import without_marker
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
 
-from .plain import NO_PURPOSE, update_line
+from .plain import agent_and_purpose, update_line
 from .words import Copyable, Prose, ago, resume_text, safe, safe_lines
 
 TYPE_CHECKING = False
@@ -45,8 +45,7 @@ def pending_lines(found: Sequence[Pending], now: datetime, root: str | None) -> 
     for number, one in enumerate(found):
         if number:
             yield ""
-        purpose = [one["purpose"]] if one["purpose"] != NO_PURPOSE else []
-        yield Prose(": ".join(safe(text) for text in [one["agent_name"], *purpose]), 2)
+        yield Prose(agent_and_purpose(one["agent_name"], one["purpose"]), 2)
         yield from _permission(one, now) if "tool" in one else _question(one, now, where)
 
 

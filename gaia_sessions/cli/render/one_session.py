@@ -26,9 +26,9 @@ from gaia_sessions.session.schema import (
 from gaia_sessions.session.todos import numbered_todos
 from gaia_sessions.usecases.pending import question_of
 
-from . import plain
 from .budgets import budget_text, todo_lines
 from .decisions import failed_sentences
+from .plain import agent_and_purpose, state_cell
 from .words import (
     WHY_STOPPED,
     Prose,
@@ -84,7 +84,7 @@ _HAVE_SECTIONS = frozenset(["metadata", "history", "runs", "todos"])
 def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterator[str]:
     """One session; with ``verbose`` also the moves of its phase, and every key of its record and its runs."""
     record = view.record
-    yield Prose(_work(record["agent_name"], record["purpose"]), 2)
+    yield Prose(agent_and_purpose(record["agent_name"], record["purpose"], _LONGEST), 2)
     sections = [
         _fact_lines(_state_and_reasons(view, now)),
         _last_message_lines(view),
@@ -101,11 +101,6 @@ def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterat
         if lines:
             yield ""
             yield from lines
-
-
-def _work(agent_name: str, purpose: str) -> str:
-    """The agent, and what it is for if that was said."""
-    return safe(agent_name) if purpose == plain.NO_PURPOSE else f"{safe(agent_name)}: {safe(purpose, _LONGEST)}"
 
 
 def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose]:
@@ -256,9 +251,7 @@ def _relative(line: Line) -> tuple[str, str, str]:
     agent_id = safe(line["agent_id"])  # of a parent it is what the record says, which may be any text
     if "problem" in line:
         return agent_id, line["status"], ""
-    word = line.get("state", line["status"])
-    text = state_text(word, line["phase"], line.get("liveness"), cancelled=line.get("cancelled", False))
-    return agent_id, text, _work(line["agent_name"], line["purpose"])
+    return agent_id, state_cell(line), agent_and_purpose(line["agent_name"], line["purpose"], _LONGEST)
 
 
 def _metadata(record: Record, *, verbose: bool) -> Iterator[Fact]:

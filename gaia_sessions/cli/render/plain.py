@@ -97,21 +97,17 @@ def columns(line: Line, now: datetime) -> list[str]:
         return ["-", line["status"], "-", safe(line["problem"])]
     resume = resume_text(line["resume"], line["phase"], now) if left_text(line["resume"], now) else ""
     return [
-        agent_and_purpose(line),
+        agent_and_purpose(line["agent_name"], line["purpose"]),
         state_cell(line),
         ago(line.get("last_activity", line["last_updated"]), now),
         ", ".join(filter(None, [resume, *tree_notes(line)])),
     ]
 
 
-def agent_and_purpose(line: Summary) -> str:
+def agent_and_purpose(agent_name: str, purpose: str, longest: int = 200) -> str:
     """The agent and, if one was given, the purpose, which distinguishes agents of one kind."""
-    return ": ".join(filter(None, [safe(line["agent_name"], 40), purpose(line)]))
-
-
-def purpose(line: Summary, longest: int = 200) -> str:
-    """The purpose; empty if none was given."""
-    return "" if line["purpose"] == NO_PURPOSE else safe(line["purpose"], longest)
+    name = safe(agent_name)
+    return name if purpose == NO_PURPOSE else f"{name}: {safe(purpose, longest)}"
 
 
 def state_cell(line: Summary) -> str:

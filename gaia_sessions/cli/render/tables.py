@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.segment import Segment
+from rich.segment import Segment, Segments
 from rich.style import Style
 
 from . import plain
@@ -18,10 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from os import terminal_size
     from typing import TextIO
-
-    from rich.console import ConsoleOptions, RenderableType
 
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.tree import TreeLine
@@ -55,33 +52,38 @@ _DEEPEST_LEVEL = 8
 """Whoever is further down is not indented further: the columns would be lost."""
 
 
-class _SessionTable:
-    """The list of sessions at any width: a line of headings and a line for each session."""
+def session_table(
+    lines: Sequence[TreeLine], now: datetime, others: Iterable[str], terminal: TextIO, columns: int
+) -> str:
+    """A line of headings and one for each session, none wider than ``columns``, in colours if the terminal has them.
 
-    def __init__(self, lines: Sequence[TreeLine], now: datetime, others: Iterable[str]) -> None:
-        self._lines = lines
-        self._now = now
-        self._ids = [safe(name) for name in shorten_ids([line["agent_id"] for _, line in lines], others)]
+    others: further ids, of which a short id may not be a part.
+    """
+    short = [safe(name) for name in shorten_ids([line["agent_id"] for _, line in lines], others)]
+    console = Console(file=terminal, width=columns)
+    with console.capture() as captured:
+        console.print(Segments(_segments(lines, short, now, columns)))
+    return captured.get()
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        room = options.max_width
-        rows = [_cells(line, self._now, room) for _, line in self._lines]
-        longest = {name: _longest(name, [row.get(name, "") for row in rows]) for name in COLUMNS}
-        for step in _STEPS:
-            ids = [
-                " " * (step * min(level, _DEEPEST_LEVEL)) + cut_middle(name, max(_LEAST_ID, room // 4))
-                for (level, _), name in zip(self._lines, self._ids, strict=True)
-            ]
-            longest["id"] = _longest("id", ids)
-            widths = fit_columns(longest, room)
-            if widths["id"] == longest["id"]:
-                break
-        heading = (" " * _GAP).join(cut(name, width) for name, width in widths.items())
-        yield Segment(heading.rstrip() + "\n", Style.parse("dim"))
-        for agent_id, row in zip(ids, rows, strict=True):
-            start = cut_id(agent_id, widths["id"]) + " " * _GAP
-            yield from _problem_row(start, row, room) if "problem" in row else _row(start, row, widths)
-            yield Segment.line()
+
+def _segments(lines: Sequence[TreeLine], short_ids: Sequence[str], now: datetime, room: int) -> Iterator[Segment]:
+    rows = [_cells(line, now, room) for _, line in lines]
+    longest = {name: _longest(name, [row.get(name, "") for row in rows]) for name in COLUMNS}
+    for step in _STEPS:
+        ids = [
+            " " * (step * min(level, _DEEPEST_LEVEL)) + cut_middle(name, max(_LEAST_ID, room // 4))
+            for (level, _), name in zip(lines, short_ids, strict=True)
+        ]
+        longest["id"] = _longest("id", ids)
+        widths = fit_columns(longest, room)
+        if widths["id"] == longest["id"]:
+            break
+    heading = (" " * _GAP).join(cut(name, width) for name, width in widths.items())
+    yield Segment(heading.rstrip() + "\n", Style.parse("dim"))
+    for agent_id, row in zip(ids, rows, strict=True):
+        start = cut_id(agent_id, widths["id"]) + " " * _GAP
+        yield from _problem_row(start, row, room) if "problem" in row else _row(start, row, widths)
+        yield Segment.line()
 
 
 def _longest(heading: str, cells: Sequence[str]) -> int:
@@ -112,22 +114,18 @@ def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
     return {name: widths[name] for name in COLUMNS if widths[name]}
 
 
-def session_table(lines: Sequence[TreeLine], now: datetime, others: Iterable[str] = ()) -> RenderableType:
-    """The sessions, one line each, none wider than the terminal; each is indented by its level if there is room."""
-    return _SessionTable(lines, now, others)
-
-
 def _cells(line: Line, now: datetime, room: int) -> dict[str, str]:
     """The cells of a session but its id; for one that cannot be read, only the problem."""
     if "problem" in line:
         _, _, problem = safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")
         return {"status": line["status"], "problem": problem}
-    notes = ", ".join(plain.tree_notes(line))
+    notes = [f"({note})" for note in plain.tree_notes(line)]
+    purpose = "-" if line["purpose"] == plain.NO_PURPOSE else safe(line["purpose"], room)
     cells = {
         "state": plain.state_cell(line),
         "left": left_text(line["resume"], now),
         "agent": safe(line["agent_name"], room),
-        "purpose": " ".join(filter(None, [notes and f"({notes})", plain.purpose(line, room) or "-"])),
+        "purpose": " ".join([*notes, purpose]),
         "seen": seen_text(line.get("last_activity", line["last_updated"]), now),
     }
     return cells if line.get("selected", True) else {**cells, "style": "dim"}
@@ -172,12 +170,3 @@ def cut_middle(agent_id: str, room: int) -> str:
         return agent_id
     end = (room - 1) // 2
     return agent_id[: room - 1 - end] + "…" + agent_id[len(agent_id) - end :]
-
-
-def render(renderable: RenderableType, terminal: TextIO, size: terminal_size) -> str:
-    """``renderable`` as text for a terminal of that size, in colours if it has them and ``NO_COLOR`` is not set."""
-    width, height = size
-    console = Console(file=terminal, highlight=False, emoji=False, markup=False, width=width, height=height)
-    with console.capture() as captured:
-        console.print(renderable)
-    return captured.get()

@@ -129,15 +129,6 @@ def short_span(seconds: float) -> str:
     return f"{max(0, round(seconds / size))}{unit[0]}"
 
 
-def liveness_text(liveness: Liveness, now: datetime) -> str:
-    """``working``, ``waiting 3 min for Bash``, ``quiet for 12 min``."""
-    if "since" not in liveness:
-        return liveness["state"]
-    span = remaining_time((now - parse_time(liveness["since"])).total_seconds())
-    tool = liveness.get("for")
-    return f"{liveness['state']} for {span}" if tool is None else f"{liveness['state']} {span} for {safe(tool, 30)}"
-
-
 _NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "disabled"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import time
 from datetime import UTC, datetime, timedelta, timezone
@@ -623,14 +622,15 @@ def test_an_id_is_indented_as_far_as_all_of_it_fits() -> None:
 # Tables
 
 
-def drawn(renderable: Any, columns: int) -> list[str]:
-    size = os.terminal_size((columns, 24))
-    return [line.rstrip() for line in tables.render(renderable, io.StringIO(), size).splitlines()]
+def drawn(lines: Any, columns: int) -> list[str]:
+    text = tables.session_table(lines, NOW, (), io.StringIO(), columns)
+    assert text.endswith("\n")
+    return text.splitlines()
 
 
 def test_a_table_says_what_the_plain_list_says() -> None:
     line = summarized(record(phase="approval", resume_ready=True, error_count=1, purpose="plan"), NOW)
-    heading, row = drawn(tables.session_table([(0, line)], NOW), 120)
+    heading, row = drawn([(0, line)], 120)
     assert heading.split() == ["id", "state", "left", "agent", "purpose", "seen"]
     assert row.split() == ["agent-1", "waiting", "30m", "Explore", "plan", "now"]
     assert list(plain.list_lines([(0, line)], NOW)) == [
@@ -657,10 +657,9 @@ def test_every_session_is_one_line_that_no_terminal_wraps(
     lines.append({"agent_id": rows[0][1], "status": "gone", "problem": "", "selected": False})
     tree = list(zip([*levels, *[0] * len(lines)], lines, strict=False))
 
-    text = tables.render(tables.session_table(tree, NOW), io.StringIO(), os.terminal_size((columns, 24)))
-
-    assert text.count("\n") == len(lines) + 1 == len(text.splitlines())
-    assert [line for line in text.splitlines() if cell_len(line) > columns] == []
+    shown = drawn(tree, columns)
+    assert len(shown) == len(lines) + 1
+    assert [line for line in shown if cell_len(line) > columns] == []
 
 
 @given(names, names, names, names, names, st.integers(40, 130))
