@@ -1,4 +1,4 @@
-"""Sessions as tables for a terminal. The one module to import rich; loaded only when stdout is a terminal.
+"""Sessions as tables, drawn with rich; loaded only when stdout is a terminal.
 
 Owns who gives way to the purpose, which is always there.
 """
