@@ -662,7 +662,11 @@ def test_every_session_is_one_line_that_no_terminal_wraps(
     assert [line for line in shown if cell_len(line) > columns] == []
 
 
-@given(names, names, names, names, names, st.integers(40, 130))
+stored = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)
+"""What a record can have."""
+
+
+@given(stored, stored, stored, stored, stored, st.integers(40, 130))
 def test_no_line_about_a_session_is_wider_than_the_terminal_whatever_is_in_it(
     agent: str, purpose: str, message: str, error: str, name: str, columns: int
 ) -> None:
