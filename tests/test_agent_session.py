@@ -207,6 +207,8 @@ def test_their_sample_is_listed() -> None:
             "error_count": 0,
             "resume": {"should_resume": False, "reason": "expired", "until": None},
             "running": False,
+            "state": "waiting",
+            "state_since": "2026-01-08T18:10:15Z",
         }
     ]
 
