@@ -73,21 +73,25 @@ def pending(folder: str) -> Iterator[Finding]:
 
 
 def listing_with_waiting(folder: str) -> Iterator[Finding]:
-    """A list while the starts of some agents wait in the inbox, compared with one while nothing waits."""
-    (many, of_what), (none, _) = (_list_with(os.path.join(folder, str(waiting)), waiting) for waiting in (_WAITING, 0))
+    """A list while starts of agents wait in the inbox, compared with one without; and a long list with a short one."""
+    (many, of_what), (none, _), (empty, _) = (
+        _list_with(os.path.join(folder, f"{listed}-{waiting}"), listed, waiting)
+        for listed, waiting in ((_LISTED, _WAITING), (_LISTED, 0), (_WAITING, 0))
+    )
     yield Finding(f"list of {_LISTED}, {_WAITING} waiting: {of_what} of none waiting", many / none, 1.5)
+    yield Finding(f"list of {_LISTED}: {of_what} of {_WAITING}", none / empty, 4.0)
 
 
-def _list_with(folder: str, waiting: int) -> tuple[float, str]:
+def _list_with(folder: str, listed: int, waiting: int) -> tuple[float, str]:
     project, store = samples.project(folder)
     now = utc_now()
-    for _ in range(_LISTED - _WAITING):
+    for _ in range(listed - _WAITING):
         samples.create_paused(store, now)
     for number in range(_WAITING):
         samples.create_delegated(store, now, f"conversation-{number}")
         if number < waiting:
             store.defer(_start_in(f"conversation-{number}", now), now)
-    started = [_LISTED, waiting]
+    started = [listed, waiting]
 
     def check(printed: bytes) -> None:
         if [printed.count(b"\n"), printed.count(b"  working  ")] != started:
