@@ -291,6 +291,27 @@ def test_work_paused_for_approval_goes_on_with_its_context(client: Client, scena
     assert "| > The plan of alpha has three steps." in first
 
 
+@pytest.mark.parametrize(("command", "word"), [("approve", "approved"), ("deny", "denied")])
+def test_what_a_person_answers_between_two_clients_is_told_to_the_agent_that_goes_on(
+    client: Client, command: str, word: str
+) -> None:
+    first_life = {"main": ONE_PAUSE["main"][:2], "subs": {"alpha": [{"text": PAUSES.format("alpha")}]}}  # type: ignore[index]
+    client.live("own", script(client.host.folder, first_life))
+    sessions = gaia_sessions.Sessions(str(client.host.root))
+    [asked] = sessions.pending()
+    assert (asked["question"], asked["last_message"]) == ("may I apply alpha?", PAUSES.format("alpha"))
+
+    getattr(sessions, command)(asked["agent_id"], "only in staging")
+
+    client.run = client.host.folder / "second run"
+    goes_on = [{"tools": [delegation("beta", f"Go on.\n{asked['resume_line']}")]}, {"text": "All done."}]
+    client.live("own", script(client.host.folder, {"main": goes_on, "subs": {"beta": [{"text": "Applied."}]}}))
+    assert (sessions.pending(), client.host.record()["phase"]) == ([], "completed")
+    briefing = client.requests("sub:beta")[0]
+    assert f"What it asked an approval for was {word}" in briefing
+    assert f"| {word}: only in staging" in briefing
+
+
 def turns(*steps: dict[str, Any]) -> list[dict[str, Any]]:
     """What the main agent says: one delegation after the other, then the end of its turn."""
     return [*({"tools": [step]} for step in steps), {"text": "All done."}]
