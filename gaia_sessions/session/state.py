@@ -134,6 +134,13 @@ def _since_phase(case: _Case) -> str:
     return moves[-1]["timestamp"] if moves else case.record["created_at"]
 
 
+def _since_question(case: _Case) -> str:
+    """When the work came to ask, or its agent stopped to ask once more: after a denial the phase stays."""
+    asked, run = _since_phase(case), case.run
+    stopped = run.get("ended_at", asked) if run is not None and run.get("end") == schema.STOPPED else asked
+    return max(asked, stopped, key=parse_time)
+
+
 def _since_cancellation(case: _Case) -> str | None:
     return case.decision["cancellation"].get("at")
 
@@ -178,7 +185,7 @@ RULES: tuple[Rule, ...] = (
     (LIMITED, lambda case: "paused_until" in case.decision, _since_end, "the work waits until a limit is reset"),
     (DENIED, _is_answered_by("denial"), _since_answer("denial"), "what it asked for was denied"),
     (APPROVED, _is_answered_by("approval"), _since_answer("approval"), "what it asked for was approved"),
-    (WAITING, _asks, _since_phase, "the work waits for the answer to a question"),
+    (WAITING, _asks, _since_question, "the work waits for the answer to a question"),
     (ERROR, _has_run_with(schema.RUN_FAILED), _since_end, "its agent stopped with an error"),
     (CRASHED, _has_crashed, _since_end, "its agent is gone, and reported no end"),
     (INTERRUPTED, _was_interrupted, _since_end, "its agent was stopped from outside"),

@@ -104,7 +104,7 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
         f"""\
 terraform-architect: approval_workflow
 
-state      waiting, since {minute(moved)}, 20 minutes ago
+state      waiting, since {minute(failed)}, 5 minutes ago
 error      the last of 2, 5 minutes ago: no such
            host
 resumable  for 25 min

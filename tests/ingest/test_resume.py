@@ -148,6 +148,8 @@ def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host:
     host.hear(host.ending("a2", "A cheaper plan.\n[gaia-sessions: approval] and this?"))
 
     assert (host.record()["phase"], host.record().get("denial")) == ("approval", None)
+    [asked] = gaia_sessions.Sessions(str(host.root)).pending()
+    assert (asked["question"], asked["state_since"]) == ("and this?", host.record()["runs"][1]["ended_at"])
     assert briefed(resume(host, agent_id, "toolu_3"))[1] == GOES_ON
     host.knows("a3", "toolu_3")
     host.hear(host.starting("a3"))

@@ -89,8 +89,25 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "denied": (state(ended("stopped"), phase="approval", denial=DENIAL), ("denied", LATER)),
     "approved": (state(ended("stopped"), phase="approval", approval=DENIAL), ("approved", LATER)),
     "asked": (
+        state(ended("stopped"), phase="approval", history=[moved("planning", "approval", LATER)]),
+        ("waiting", LATER),
+    ),
+    "asked once more": (
         state(ended("stopped"), phase="approval", history=[moved("planning", "approval")]),
+        ("waiting", LATER),
+    ),
+    "asked, then stopped without a word": (
+        state(
+            {**STARTED, "end": "stopped"},
+            dead=frozenset([1]),
+            phase="approval",
+            history=[moved("planning", "approval")],
+        ),
         ("waiting", WHEN),
+    ),
+    "asked by command after the stop": (
+        state({**ended("stopped"), "ended_at": WHEN}, phase="approval", history=[moved("planning", "approval", LATER)]),
+        ("waiting", LATER),
     ),
     "asked, then failed": (
         state(ended("failed"), phase="approval", history=[moved("planning", "approval")]),
