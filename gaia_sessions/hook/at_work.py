@@ -10,7 +10,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.liveness import STATES, WAITING, WORKING
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.visible import visible_line
-from gaia_sessions.usecases.resume import decide, liveness_of
+from gaia_sessions.usecases.resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ def at_work_message(
 
 
 def _liveness(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Liveness | None:
-    if has_newer_schema(record):
-        return None
-    return liveness_of(record, decide(find_cancellation, record["agent_id"], record, now, limits), now, limits)
+    return None if has_newer_schema(record) else standing(find_cancellation, record, now, limits).alive
 
 
 def _line(record: Record, alive: Liveness, now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The texts that agents get: the briefing, how to resume a paused session, the command to report with.
+"""The texts that agents get: the briefing, how to resume a session, the command to report with.
 
 Owns their wording and their limits. What comes from an earlier run is untrusted data: it is fenced, named as data,
 stripped of what nobody sees and cut, and no line of it can look like the fence. The report command is worded here for
@@ -22,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
 
-    Paused = tuple[Record, str]
-    """A session that may be resumed, and until when, as the policy says."""
+    Resumable = tuple[Record, str, str]
+    """A session that may be resumed, its state, and until when, as the policy says."""
 
 LONGEST_BRIEFING = 6000
 LONGEST_NOTE = 1000
@@ -44,7 +44,7 @@ _WHY_NOT_RESUMED = {
     "too_many_errors": "it failed too often",
 }
 
-_RESUMED_HEADING = "You go on with work that an earlier run began and that paused."
+_RESUMED_HEADING = "You go on with work that an earlier run began and did not finish."
 _NOTICES = {
     "approved": " What it asked an approval for was approved, see below: carry it out.",
     "denied": " What it asked an approval for was denied, see below: do not do that; find another way, or end.",
@@ -60,10 +60,11 @@ def briefing(record: Record, reason: str | None) -> str:
     return "\n".join([heading, _data_heading(), *facts, *last_message, END_OF_DATA])
 
 
-def resume_message(record: Record, until: str) -> str:
-    """How, and until when, a paused session can be resumed."""
+def resume_message(found: Resumable) -> str:
+    """How, and until when, a session can be resumed."""
+    record, state, until = found
     return (
-        f"The sub-agent's work is paused ({record['phase']}). To go on with it, delegate to "
+        f"The sub-agent's work is not finished ({state}, phase {record['phase']}). To go on with it, delegate to "
         f"{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
         f"{resume_line(record['agent_id'])}\nThis is possible until {_in_minutes(until)}."
     )
@@ -79,15 +80,15 @@ def waiting_message(record: Record) -> str:
     )
 
 
-def mentioned_message(found: list[Paused]) -> str:
-    """The delegation named these paused sessions and resumed none of them; how to resume them."""
+def mentioned_message(found: list[Resumable]) -> str:
+    """The delegation named these sessions and resumed none of them; how to resume them."""
     heading = (
-        "This delegation named paused work but did not resume it: new work was begun instead. To resume work in the "
-        "phase approval is to approve it. To go on with paused work, delegate to the agent type named below its line. "
-        f"Put that line {_LINE_PLACEMENT}"
+        "This delegation named work that is not finished but did not resume it: new work was begun instead. To resume "
+        "work in the phase approval is to approve it. To go on with one, delegate to the agent type named below its "
+        f"line. Put that line {_LINE_PLACEMENT}"
     )
     return "\n".join(
-        [heading, *(f"{resume_line(record['agent_id'])}\n{_session_summary(record, until)}" for record, until in found)]
+        [heading, *(f"{resume_line(paused[0]['agent_id'])}\n{_session_summary(*paused)}" for paused in found)]
     )
 
 
@@ -97,8 +98,8 @@ def missing_message(agent_ids: list[str]) -> str:
     return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing: new work was begun."
 
 
-def paused_message(found: list[Paused], wake_advice: str | None = None) -> str:
-    """The paused sessions in at most ``MOST_LINES`` lines, the latest first; empty if there are none.
+def paused_message(found: list[Resumable], wake_advice: str | None = None) -> str:
+    """The sessions that may be resumed in at most ``MOST_LINES`` lines, the latest first; empty if there are none.
 
     wake_advice: how the host wakes an agent by its ID; then the lines have those IDs.
     """
@@ -106,9 +107,9 @@ def paused_message(found: list[Paused], wake_advice: str | None = None) -> str:
         return ""
     room = MOST_LINES - 1
     shown = found if len(found) <= room else found[: room - 1]
-    can_wake = wake_advice is not None and any(_agent_of(record) for record, _ in shown)
+    can_wake = wake_advice is not None and any(_agent_of(record) for record, *_ in shown)
     heading = (
-        f"Paused sub-agents. To go on with one, {f'{wake_advice}; or ' if can_wake else ''}"
+        f"Sub-agents whose work is not finished. To go on with one, {f'{wake_advice}; or ' if can_wake else ''}"
         f"delegate to the agent type named after its [...]. Put that [...] {_LINE_PLACEMENT}"
     )
     lines = [heading, *(_paused_line(*paused) + (_agent_of(paused[0]) if can_wake else "") for paused in shown)]
@@ -117,8 +118,8 @@ def paused_message(found: list[Paused], wake_advice: str | None = None) -> str:
     return "\n".join(lines)
 
 
-def _paused_line(record: Record, until: str) -> str:
-    return f"{resume_line(record['agent_id'])} {_session_summary(record, until)}"
+def _paused_line(record: Record, state: str, until: str) -> str:
+    return f"{resume_line(record['agent_id'])} {_session_summary(record, state, until)}"
 
 
 def _agent_of(record: Record) -> str:
@@ -127,10 +128,10 @@ def _agent_of(record: Record) -> str:
     return f", agent {visible_line(agents[0], 60)}" if agents else ""
 
 
-def _session_summary(record: Record, until: str) -> str:
+def _session_summary(record: Record, state: str, until: str) -> str:
     what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
-    answer = "".join(f", {text}" for text in _answer(record, 80))
-    return f"{what} ({record['phase']}{answer}, until {_in_minutes(until)})"
+    stands = ", ".join(_answer(record, 80)) or state
+    return f"{what} ({stands}, phase {record['phase']}, until {_in_minutes(until)})"
 
 
 def _answer(record: Record, longest: int) -> list[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.usecases.resume import FindCancellation
 
-    from .messages import Paused
+    from .messages import Resumable
 
 _CONTINUING_SOURCES = ("resume", "compact")
 _FORK = "fork"
@@ -31,32 +31,29 @@ _FORK = "fork"
 def paused_sessions_message(
     store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
-    """The paused sessions that a conversation is to know of; None if there are none.
+    """The sessions that a conversation may go on with; None if there are none.
 
     wake_advice: how its host wakes agents of a conversation that continues, where it does.
     """
     from gaia_sessions.store.above import Above
 
     find, found = Above(store).cancellation, _sessions_of(store, event, config, now, is_late)
-    paused = [
-        (record, until)
-        for record in found
-        if (until := resumable_until(find, record, now, config.limits)) and _is_relevant(record, event)
-    ]
+    relevant = (record for record in found if _is_relevant(record, event))
+    paused = [one for record in relevant if (one := resumable(find, record, now, config.limits))]
     return _offer(paused, wake_advice) if paused else None
 
 
 def session_start_message(
     store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
-    """What a conversation that starts is to know of paused sessions, and of agents at work; None for nothing."""
+    """What a conversation that starts is to know of sessions to go on with, and of agents at work; None for nothing."""
     from gaia_sessions.store.above import Above
 
     find, paused, at_work = Above(store).cancellation, [], []
     for record in _sessions_of(store, event, config, now, is_late):
-        until = resumable_until(find, record, now, config.limits)
-        if until and _is_relevant(record, event):
-            paused.append((record, until))
+        found = resumable(find, record, now, config.limits)
+        if found and _is_relevant(record, event):
+            paused.append(found)
         elif any(not has_ended(run) and "host_process" in run for run in record.get("runs", ())):
             at_work.append(record)
     messages = [_offer(paused, wake_advice)] if paused else []
@@ -67,7 +64,7 @@ def session_start_message(
     return "\n\n".join(messages) or None
 
 
-def _offer(paused: list[Paused], wake_advice: str | None) -> str:
+def _offer(paused: list[Resumable], wake_advice: str | None) -> str:
     from .messages import paused_message
 
     paused.sort(key=lambda found: (found[0]["last_updated"], found[0]["agent_id"]), reverse=True)
@@ -99,21 +96,23 @@ def _is_relevant(record: Record, event: Event) -> bool:
     return source != _FORK or not any(run.get("end") == ENDED_WITH_HOST for run in runs[-1:])
 
 
-def resumable_until(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> str | None:
-    """Until when ``record`` may be resumed, if a reply may say how to go on with it."""
+def resumable(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Resumable | None:
+    """``record``, its state, and until when it may be resumed; None if no reply may say how to go on with it."""
     from gaia_sessions.session.phases import is_resumable
     from gaia_sessions.session.record import has_newer_schema
 
     if has_newer_schema(record) or not is_resumable(record["phase"]):
         return None
-    from gaia_sessions.usecases.resume import decide
+    from gaia_sessions.usecases.resume import standing
 
     if any("workflow" in run or run.get("interruption") == STOPPED_BY_USER for run in record.get("runs", ())[-1:]):
         return None  # the host resumes a whole workflow; and what the user stopped is offered to nobody
     undenied = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
     if any(host_outlives_conversation(run, _is_alive) for run in undenied[-1:]):
         return None
-    return decide(find_cancellation, record["agent_id"], record, now, limits)["until"]
+    found = standing(find_cancellation, record, now, limits)
+    until = found.decision["until"]
+    return (record, found.state["state"], until) if until else None
 
 
 def _is_alive(process: HostProcess) -> bool:

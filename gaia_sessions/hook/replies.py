@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
     from gaia_sessions.usecases.resume import FindCancellation
 
+    from .messages import Resumable
+
     Reply = dict[str, object]
 
 _MENTION_KEYS = ("tool_use_id", "host_agent_id")
@@ -136,17 +138,17 @@ def _return_reply(context: ReplyContext) -> Reply | None:
         from .messages import waiting_message
 
         messages.append(waiting_message(record))
-    until = _resumable_until(record, context)
-    if until:
+    found = _resumable(record, context)
+    if found:
         from .messages import resume_message
 
-        messages.append(resume_message(record, until))
+        messages.append(resume_message(found))
     if any("mentioned" in run for run in record.get("runs", ())):
         messages += _mentioned_messages(record, context)
     return {"additionalContext": "\n\n".join(messages)} if messages else None
 
 
-def _resumable_until(record: Record, context: ReplyContext) -> str | None:
+def _resumable(record: Record, context: ReplyContext) -> Resumable | None:
     from . import offers
 
     find: FindCancellation
@@ -158,7 +160,7 @@ def _resumable_until(record: Record, context: ReplyContext) -> str | None:
         from gaia_sessions.store.above import Above
 
         find = Above(context.store).cancellation
-    return offers.resumable_until(find, record, context.now, context.config.limits)
+    return offers.resumable(find, record, context.now, context.config.limits)
 
 
 def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
@@ -166,7 +168,7 @@ def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
     from .messages import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(context.store, record, context.event)
-    paused = [(found, until) for found in records if (until := _resumable_until(found, context))]
+    paused = list(filter(None, (_resumable(found, context) for found in records)))
     if paused:
         yield mentioned_message(paused)
     if missing_ids:

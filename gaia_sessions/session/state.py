@@ -6,7 +6,7 @@ and the runs of hosts that are gone are arguments.
 
 from __future__ import annotations
 
-from . import liveness, phases, schema
+from . import phases, schema
 from .clock import parse_time
 from .policy import claimed_runs, is_running
 from .runs import has_ended, may_be_at_work, run_by_number
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Literal, NotRequired, TypedDict
 
+    from .liveness import Liveness
     from .policy import Decision
     from .schema import Record, Run
 
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
         state_since: NotRequired[str]
 
 
-WAITING = liveness.WAITING
-WORKING = liveness.WORKING
-QUIET = liveness.QUIET
+WAITING = "waiting"
+WORKING = "working"
+QUIET = "quiet"
 STARTING = "starting"
 CANCELLED = "cancelled"
 LIMITED = "limited"
@@ -58,7 +59,7 @@ class _Case:
         self,
         record: Record,
         decision: Decision,
-        alive: liveness.Liveness | None,
+        alive: Liveness | None,
         dead_runs: Collection[int],
     ) -> None:
         self.record = record
@@ -79,9 +80,7 @@ def _has_begun(run: Run, dead_runs: Collection[int]) -> bool:
     return may_be_at_work(run) or run["run"] in dead_runs
 
 
-def state_of(
-    record: Record, decision: Decision, alive: liveness.Liveness | None, dead_runs: Collection[int] = ()
-) -> State:
+def state_of(record: Record, decision: Decision, alive: Liveness | None, dead_runs: Collection[int] = ()) -> State:
     """How the session of ``record`` stands by the policy's ``decision`` on it.
 
     alive: what is known of the agent at work; None if there is none, or nothing but times in the future. dead_runs: the

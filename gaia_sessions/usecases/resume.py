@@ -110,8 +110,10 @@ def decide_on_known(record: Record, cancellation: Cancellation | None, now: date
 
 def liveness_of(record: Record, decision: Decision, now: datetime, limits: Limits) -> Liveness | None:
     """What is known of the agent at work on ``record``; None if there is none by the ``decision`` about it."""
-    from gaia_sessions.session.liveness import liveness  # a hook that only decides does not need it
-
     numbers = policy.live_runs(decision)
     run = run_by_number(record, numbers[-1]) if numbers else None
-    return liveness(record, run, now, limits.quiet, written_at(run.get("transcript_path"))) if run else None
+    if run is None:
+        return None
+    from gaia_sessions.session.liveness import liveness  # most sessions have no agent at work
+
+    return liveness(record, run, now, limits.quiet, written_at(run.get("transcript_path")))

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 UNKNOWN = "agent-20260108-180530-00000000"
 INSTEAD = (
-    "This delegation named paused work but did not resume it: new work was begun instead. To resume work in the phase "
-    "approval is to approve it. To go on with paused work, delegate to the agent type named below its line. Put that "
-    "line in the prompt, once, on its own line, not quoted and not in a code block:"
+    "This delegation named work that is not finished but did not resume it: new work was begun instead. To resume work "
+    "in the phase approval is to approve it. To go on with one, delegate to the agent type named below its line. Put "
+    "that line in the prompt, once, on its own line, not quoted and not in a code block:"
 )
 PAUSED = (
-    "Paused sub-agents. To go on with one, delegate to the agent type named after its [...]. Put that [...] in the "
-    "prompt, once, on its own line, not quoted and not in a code block:"
+    "Sub-agents whose work is not finished. To go on with one, delegate to the agent type named after its [...]. Put "
+    "that [...] in the prompt, once, on its own line, not quoted and not in a code block:"
 )
 
 
@@ -103,7 +103,7 @@ def until(answer: Any) -> str:
     return str(rest.partition(")")[0]) if rest else "\0"
 
 
-OFFER = f"{INSTEAD}\n[gaia-sessions: resume ID]\nExplore: Count quokkas (approval, until TIME)"
+OFFER = f"{INSTEAD}\n[gaia-sessions: resume ID]\nExplore: Count quokkas (waiting, phase approval, until TIME)"
 
 
 @pytest.mark.parametrize("quote", QUOTE)
@@ -154,7 +154,7 @@ def test_lines_for_two_sessions_resume_neither_and_the_report_offers_both(host: 
 
     text = told(host)
     assert {agent_id: host.records()[agent_id] for agent_id in before} == before
-    lines = "\n[gaia-sessions: resume ID]\nExplore: Count quokkas (approval, until TIME)"
+    lines = "\n[gaia-sessions: resume ID]\nExplore: Count quokkas (waiting, phase approval, until TIME)"
     assert text == INSTEAD + lines * 2
 
 
@@ -253,7 +253,7 @@ def test_who_asked_for_what_does_not_exist_is_told_so_and_what_there_is(host: Ho
     assert fresh["runs"][0]["mentioned"] == ["My.work_1"]
     assert told(host) == (
         "This delegation named a session that does not exist: My.work_1. It resumed nothing: new work was begun.\n\n"
-        f"{PAUSED}\n[gaia-sessions: resume ID] Explore: Count quokkas (approval, until TIME)"
+        f"{PAUSED}\n[gaia-sessions: resume ID] Explore: Count quokkas (waiting, phase approval, until TIME)"
     )
 
 

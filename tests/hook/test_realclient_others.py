@@ -209,7 +209,7 @@ def test_work_paused_for_approval_is_resumed_in_another_conversation(
     assert (record["phase"], [run["end"] for run in record["runs"]]) == ("completed", ["stopped", "stopped"])
     then = client.requests("single")
     assert (f"[gaia-sessions: briefing {record['agent_id']}]" in then) == briefed
-    assert ("Paused sub-agents." in then) == listed
+    assert ("Sub-agents whose work is not finished." in then) == listed
 
 
 DENY = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "refused"}

@@ -116,7 +116,11 @@ def test_nobody_waits_for_a_person_whose_host_is_gone(host: Host) -> None:
         hear(host, asking(host), *UNTRACKED)
     reply = host.run("every_event", host.event_payload("SessionStart", session_id="other", source="startup"))
     told = reply.answer["hookSpecificOutput"]["additionalContext"]
-    assert (told.startswith("Paused sub-agents."), "at work" in told, liveness(host)) == (True, False, None)
+    assert (told.startswith("Sub-agents whose work is not finished."), "at work" in told, liveness(host)) == (
+        True,
+        False,
+        None,
+    )
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=[f"{path.parent.name[-3:]}-{path.stem}" for path in CAPTURES])
