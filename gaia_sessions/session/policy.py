@@ -235,7 +235,7 @@ def claimed_runs(decision: Decision) -> list[int]:
 
 
 def _runs_found(decision: Decision, name: str) -> list[int]:
-    found = next(check["actual"] for check in decision["checks"] if check["name"] == name)
+    found = decision["checks"][_PLACES[name]]["actual"]
     return found if isinstance(found, list) else []
 
 
@@ -309,6 +309,9 @@ _CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
     (_EXPIRED_REASON, "idle_seconds", _check_idle),
     ("too_many_errors", "error_count", _check_errors),
 )
+
+_PLACES = {name: place for place, (_, name, _) in enumerate(_CHECKS, 2)}
+"""Where the result of each check stands in a decision: behind the two that ask for the record itself."""
 
 ADVICE = {
     RESUMABLE_REASON: "resume it with its metadata and history as context",
