@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -243,6 +244,19 @@ def test_the_question_of_an_agent_of_ones_own_is_in_its_transcript(session: str,
     sessions.update(session, "approval")
     [one] = sessions.pending()
     assert (one["question"], one["last_message"]) == ("may I?", f"Two are open.\n{MARKER} may I?")
+
+
+def test_where_the_record_keeps_no_words_the_file_of_the_host_has_the_question(
+    gaia: Gaia, ask: Gaia, tmp_path: Path
+) -> None:
+    said = f"Two are open.\n{MARKER} may I?"
+    transcript = tmp_path / "agent-a1.jsonl"
+    line = {"type": "assistant", "agentId": "a1", "timestamp": before(minutes=12), "message": {"content": said}}
+    transcript.write_text(json.dumps(line) + "\n")
+    [run] = ask("a", None)["runs"]
+    ask("a", None, runs=[{**run, "detail": MARKER_DETAIL, "transcript_path": str(transcript)}])
+    [one] = gaia("pending", "--json").json
+    assert (one["question"], one["last_message"]) == ("may I?", said)
 
 
 def test_if_no_words_are_kept_that_is_said(gaia: Gaia, ask: Gaia) -> None:
