@@ -1,10 +1,10 @@
 """How Claude Code goes on with what was stopped: the command that a person types, by what is still on disk.
 
-Owns those words, as real clients obeyed them (2.1.330 and 2.1.197, also after SIGKILL and for nested agents): a client
-that resumes the conversation wakes an agent by its ID with SendMessage, also one that it had started in the foreground,
-and runs a workflow again with ``resumeFromRunId``, which asks for no finished work a second time. 2.1.197 finds a
-conversation only from its own folder, and the project's hooks are read from there. Loaded only when a person asks.
-Everything in the files is untrusted.
+Owns those words, as real clients obeyed them (2.1.330 and 2.1.197, also after SIGKILL, after an error of the API or at
+a limit of turns, and for nested agents): a client that resumes the conversation wakes an agent by its ID with
+SendMessage, also one that it had started in the foreground, and runs a workflow again with ``resumeFromRunId``, which
+asks for no finished work a second time. 2.1.197 finds a conversation only from its own folder, and the project's hooks
+are read from there. Loaded only when a person asks. Everything in the files is untrusted.
 
     {projects}/{folder}/{conversation}.jsonl                        {"cwd"} in most lines
     {projects}/{folder}/{conversation}/subagents/agent-{id}.jsonl   the transcript of an agent
