@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 import traceback
@@ -45,6 +46,7 @@ from gaia_sessions.errors import (
     UnknownOutcome,
     UnknownPhase,
     UnknownState,
+    UnknownWord,
     UsageError,
     conflicts,
     exit_codes,
@@ -60,6 +62,14 @@ if TYPE_CHECKING:
 # One of each kind: the error, its code, its exit code, its message, its hint, its own data.
 EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
     (UsageError("not so", "but so"), "usage", 2, "not so", "but so", {}),
+    (
+        UnknownWord("sleeping", ["planning", "approval"]),
+        "unknown_word",
+        2,
+        "unknown word 'sleeping'",
+        "the words are planning, approval",
+        {"word": "sleeping", "known": ("planning", "approval")},
+    ),
     (
         UnknownPhase("sleeping", ["planning", "approval"]),
         "unknown_phase",
@@ -424,11 +434,10 @@ def test_there_is_an_example_above_of_every_error_but_the_root() -> None:
 def test_the_drawn_tree_is_the_tree() -> None:
     _, _, drawing = str(errors.__doc__).partition("SessionsError\n")
     drawn: list[tuple[str, str]] = []
-    main_branch = "SessionsError"
-    for line in filter(None, map(str.strip, drawing.splitlines())):
-        name, is_main = line.lstrip("│├└─ ").split()[0], line[0] in "├└"
-        drawn.append((name, "SessionsError" if is_main else main_branch))
-        main_branch = name if is_main else main_branch
+    above = ["SessionsError"]
+    for branch, name in re.findall(r"^ {4}([│├└ ]*)── (\w+)", drawing, re.MULTILINE):
+        above[len(branch) // 4 + 1 :] = [name]
+        drawn.append((name, above[-2]))
     assert sorted(drawn) == sorted((kind.__name__, kind.__base__.__name__) for kind in KINDS if kind.__base__ in KINDS)
 
 

@@ -11,15 +11,7 @@ import sys
 import click
 
 from gaia_sessions import __version__
-from gaia_sessions.errors import (
-    SessionsError,
-    StoreFailure,
-    UnknownHost,
-    UnknownOutcome,
-    UnknownPhase,
-    UnknownState,
-    well_formed,
-)
+from gaia_sessions.errors import SessionsError, StoreFailure, UnknownWord, well_formed
 from gaia_sessions.errors.exit_codes import EXIT_BUG, EXIT_CODES, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.system import state_folder, streams
 
@@ -91,7 +83,7 @@ def _as_sessions_error(error: Exception, argv: list[str], name: str) -> Sessions
         from .mistakes import explain
 
         return explain(error, argv)
-    if isinstance(error, UnknownPhase | UnknownState | UnknownOutcome | UnknownHost):
+    if isinstance(error, UnknownWord):
         from .mistakes import correct
 
         correct(error, argv, name)

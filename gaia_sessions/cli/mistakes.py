@@ -14,7 +14,7 @@ from gaia_sessions.errors import SessionsError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.errors import UnknownHost, UnknownOutcome, UnknownPhase, UnknownState
+    from gaia_sessions.errors import UnknownWord
 
 PROGRAM = "gaia-sessions"
 _LONGEST_LINE = 144
@@ -134,11 +134,11 @@ def explain(error: click.UsageError, argv: list[str]) -> UsageError:
     return UsageError(error.format_message(), f"see {ctx.command_path} --help")
 
 
-def correct(error: UnknownPhase | UnknownState | UnknownOutcome | UnknownHost, argv: list[str], program: str) -> None:
+def correct(error: UnknownWord, argv: list[str], program: str) -> None:
     """Replaces the hint of ``error`` by the line with the right word, if it is one of another option or misspelt."""
     typed = str(error.word)
     word = WORDS.get(typed.casefold(), typed.casefold())
-    options = [("", error.known), *getattr(error, "other_options", {}).items()]
+    options = [("", error.known), *error.other_options.items()]
     for cutoff in (1, _CUTOFF):  # the very word in any place before a similar one
         for option, known in options:
             for meant in get_close_matches(word, known, 1, cutoff):

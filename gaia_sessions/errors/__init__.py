@@ -5,10 +5,11 @@ branches are in ``main_branches``; the others are loaded when they are first nam
 
     SessionsError
     ├── UsageError              the request itself is wrong
-    │   ├── UnknownPhase
-    │   ├── UnknownState
-    │   ├── UnknownOutcome
-    │   ├── UnknownHost
+    │   ├── UnknownWord
+    │   │   ├── UnknownPhase
+    │   │   ├── UnknownState
+    │   │   ├── UnknownOutcome
+    │   │   └── UnknownHost
     │   ├── BadArgument
     │   ├── NoSuchFolder
     │   ├── AmbiguousId
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from .usage import UnknownOutcome as UnknownOutcome
     from .usage import UnknownPhase as UnknownPhase
     from .usage import UnknownState as UnknownState
+    from .usage import UnknownWord as UnknownWord
     from .usage import UsageError as UsageError
 else:
 

@@ -36,44 +36,38 @@ class BadSetting(UsageError):
         super().__init__(text if origin in problem.split() else f"{origin}: {text}", hint)
 
 
-class UnknownPhase(UsageError):
-    code = "unknown_phase"
+class UnknownWord(UsageError):
+    """A word that is none of ``known``."""
+
+    code = "unknown_word"
+    kind = "word"
     other_options: Mapping[str, Sequence[str]] = {}
     """The words of other options that may have been meant, by option."""
 
     def __init__(self, word: object, known: Iterable[str]) -> None:
         self.word = word
         self.known = tuple(known)
-        super().__init__(f"unknown phase {shorten(repr(word))}", "the phases are " + ", ".join(self.known))
+        super().__init__(f"unknown {self.kind} {shorten(repr(word))}", f"the {self.kind}s are {', '.join(self.known)}")
 
 
-class UnknownState(UsageError):
+class UnknownPhase(UnknownWord):
+    code = "unknown_phase"
+    kind = "phase"
+
+
+class UnknownState(UnknownWord):
     code = "unknown_state"
-    other_options: Mapping[str, Sequence[str]] = {}
-    """As in ``UnknownPhase``."""
-
-    def __init__(self, word: object, known: Iterable[str]) -> None:
-        self.word = word
-        self.known = tuple(known)
-        super().__init__(f"unknown state {shorten(repr(word))}", "the states are " + ", ".join(self.known))
+    kind = "state"
 
 
-class UnknownOutcome(UsageError):
+class UnknownOutcome(UnknownWord):
     code = "unknown_outcome"
-
-    def __init__(self, word: object, known: Iterable[str]) -> None:
-        self.word = word
-        self.known = tuple(known)
-        super().__init__(f"unknown outcome {shorten(repr(word))}", "the outcomes are " + ", ".join(self.known))
+    kind = "outcome"
 
 
-class UnknownHost(UsageError):
+class UnknownHost(UnknownWord):
     code = "unknown_host"
-
-    def __init__(self, word: object, known: Iterable[str]) -> None:
-        self.word = word
-        self.known = tuple(known)
-        super().__init__(f"unknown host {shorten(repr(word))}", "the hosts are " + ", ".join(self.known))
+    kind = "host"
 
 
 class BadArgument(UsageError):
