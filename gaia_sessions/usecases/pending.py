@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.hosts.marker import read_marker, read_why, without_marker
+from gaia_sessions.hosts.marker import read_why, without_marker
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import waits_for_approval
@@ -76,8 +76,10 @@ def question_of(record: Record) -> Question:
     spoke = [run for run in record.get("runs", ()) if "last_message" in run]
     run: Run = spoke[-1] if spoke else {}
     message = run.get("last_message", "")
-    if run.get("detail") != MARKER_DETAIL:
-        return Question("", message, message)
+    return _question_of(message) if run.get("detail") == MARKER_DETAIL else Question("", message, message)
+
+
+def _question_of(message: str) -> Question:
     return Question(read_why(message), without_marker(message), message)
 
 
@@ -135,10 +137,7 @@ def _question_in(sessions: Reader, record: Record) -> Question:
     from .reporting import latest_messages
 
     said = [message["content"] for message in latest_messages(sessions, record) if message["role"] == "assistant"]
-    message = said[-1] if said else ""
-    if read_marker(message)[0] is None:
-        return Question("", message, message)
-    return Question(read_why(message), without_marker(message), message)
+    return _question_of(said[-1] if said else "")
 
 
 def _expired_at(decision: Decision, now: datetime, limits: Limits) -> str:
