@@ -104,7 +104,7 @@ def test_what_else_is_known_is_said_if_asked_for(gaia: Gaia) -> None:
         "assistant:",
         "  # Done",
         "",
-        "  \tall",
+        "      all",
     ]
 
 
@@ -181,7 +181,7 @@ def test_wait_prints_each_answer_with_its_lines(gaia: Gaia, put: Gaia) -> None:
     put("a", phase="completed", runs=[ended("stopped", last_message="# Plan\n\n\tone\n")])
     put("b", phase="failed", last_error={"message": "no\nway", "timestamp": WHEN}, error_count=1)
 
-    assert gaia("wait", "a", "b").all == (11, "a: completed\n  # Plan\n\n  \tone\nb: failed\n  no\n  way\n", "")
+    assert gaia("wait", "a", "b").all == (11, "a: completed\n  # Plan\n\n      one\nb: failed\n  no\n  way\n", "")
 
 
 def test_wait_says_at_once_who_does_not_exist_and_whom_nobody_runs(put: Gaia, root: str) -> None:

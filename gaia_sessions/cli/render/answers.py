@@ -12,7 +12,7 @@ from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
 
 from .plain import agent_and_purpose, update_line
-from .words import Copyable, Prose, ago, resume_text, safe, safe_lines
+from .words import Copyable, Prose, ago, prose, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,19 +63,14 @@ def _question(one: Pending, now: datetime, where: str) -> Iterator[str]:
     said = without_marker(message)
     if "question" in one:
         yield f"  asked {ago(one['state_since'], now)}:"
-        yield from _text(one["question"])
+        yield from prose(one["question"], _INDENT)
     else:
         unknown = "" if message else "; its words were not kept"
         yield f"  stopped {ago(one['state_since'], now)} for an approval{unknown}"
     if said:
         yield "  it said:" if len(message) < MAX_MESSAGE_LENGTH else "  it said at the end:"
-        yield from _text(said)
+        yield from prose(said, _INDENT)
     yield from _ways(one, now, where)
-
-
-def _text(text: str) -> Iterator[str]:
-    for line in safe_lines(text):
-        yield Prose(" " * _INDENT + line, _INDENT) if line else ""
 
 
 def _ways(one: Pending, now: datetime, where: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import plural
 
-from .words import Prose, local_time, safe, safe_lines
+from .words import local_time, prose, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def message_lines(message: NewMessage) -> Iterator[str]:
     if "tokens" in message:
         facts.append(plural(message["tokens"], "token"))
     yield ", ".join(facts)
-    yield from (Prose(f"  {line}".rstrip(), 2) for line in safe_lines(message["content"]))
+    yield from prose(message["content"], 2)
 
 
 def of_agent_notice(agent_id: str, paths: Sequence[str]) -> tuple[str, str]:

@@ -36,10 +36,12 @@ from .words import (
     cancellation_text,
     local_time,
     precise_duration,
-    remaining_time,
+    prose,
+    rounded,
     safe,
     safe_lines,
     state_text,
+    time_left,
 )
 
 TYPE_CHECKING = False
@@ -135,7 +137,7 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
     if "cancellation" in decision:
         yield "cancelled", cancellation_text(decision["cancellation"], now)
     elif decision["until"] is not None:
-        yield "resumable", f"for {remaining_time((parse_time(decision['until']) - now).total_seconds())}"
+        yield "resumable", f"for {time_left(decision['until'], now)}"
     elif not (is_final(record["phase"]) or is_running(decision) or decision["reason"] == "claimed"):
         yield "resumable", f"no: {'; '.join(failed_sentences(decision, 'it'))}"
     if answered := answer_of(record):
@@ -202,7 +204,7 @@ def _run_lines(view: View, now: datetime) -> Iterator[Prose]:
     for run, row in zip(runs, rows, strict=True):
         yield Prose(row, 5)
         if run is not latest:
-            yield from (Prose(f"     {line}", 5) for line in safe_lines(_why_ended(run, record)))
+            yield from prose(_why_ended(run, record), 5)
 
 
 def _row_of_run(run: Run, view: View, now: datetime) -> tuple[str, ...]:
@@ -213,7 +215,7 @@ def _row_of_run(run: Run, view: View, now: datetime) -> tuple[str, ...]:
         f"{run['run']:>3}",
         _end_of(run, view),
         local_time(began)[:16] if began else "",
-        remaining_time(took) if took is not None else "",
+        "{} {}".format(*rounded(took)) if took is not None else "",
         f"{tokens:>9,}" if tokens else "",
     )
 

@@ -6,7 +6,7 @@ Owns that wording.
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
-from gaia_sessions.session.policy import is_running, resume_summary
+from gaia_sessions.session.policy import is_running
 from gaia_sessions.session.record import answer_of
 
 from .words import ago, left_text, local_time, resume_text, safe, state_text
@@ -35,7 +35,7 @@ def update_line(record: Record, decision: Decision, now: datetime) -> str:
     facts = [f"phase {record['phase']}", f"revision {record['revision']}"]
     if record["error_count"]:
         facts.append(plural(record["error_count"], "error"))
-    facts += filter(None, [decision_text(record, decision, now)])
+    facts += filter(None, [resume_text(decision, record["phase"], now, running=is_running(decision))])
     answer = answer_of(record)
     if answer:
         facts.append(answer[0])
@@ -68,11 +68,6 @@ def unchanged_line(record: Record, texts: dict[str, str | None]) -> str:
 def show_hint(record: Record) -> str:
     """Which command prints what is stored."""
     return f"`gaia-sessions show {record['agent_id']}` shows what is stored"
-
-
-def decision_text(record: Record, decision: Decision, now: datetime) -> str:
-    """The policy's decision in a few words; empty for a final session."""
-    return resume_text(resume_summary(decision), record["phase"], now, running=is_running(decision))
 
 
 def list_lines(lines: Iterable[TreeLine], now: datetime) -> Iterator[str]:

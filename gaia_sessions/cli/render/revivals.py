@@ -8,10 +8,9 @@ from __future__ import annotations
 import shlex
 
 from gaia_sessions.session import schema
-from gaia_sessions.session.clock import parse_time
 from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, WORKFLOW
 
-from .words import WHY_STOPPED, Copyable, ago, local_time, remaining_time, safe
+from .words import WHY_STOPPED, Copyable, ago, local_time, safe, time_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def _why(revival: Revival, now: datetime) -> str:
     if "state_since" in revival:
         text += f" {ago(revival['state_since'], now)}"
     if revival["until"] is not None:
-        text += f", resumable for {remaining_time((parse_time(revival['until']) - now).total_seconds())}"
+        text += f", resumable for {time_left(revival['until'], now)}"
     cause = _WHY.get(revival["why"]) or safe(revival.get("detail", ""), _LONGEST_DETAIL)
     return f"{text}: {cause}" if cause and cause != revival["state"] else text
 

@@ -12,7 +12,7 @@ from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.visible import visible
 
-from .words import Copyable, Prose, ago, duration, safe, state_text
+from .words import Copyable, Prose, ago, duration, prose, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def more_lines(report: Report) -> Iterator[str]:
         yield f"todo {place}: {todo['status']}: {safe(todo['description'])}"
     for message in report["recent_messages"]:
         yield f"{message['role']} {safe(message['tool_name'])}:" if message["tool_name"] else f"{message['role']}:"
-        yield from _lines(message["content"], indent=2)
+        yield from prose(message["content"], 2)
 
 
 def next_lines(report: Report, stands: Standing) -> Iterator[str]:
@@ -99,14 +99,13 @@ def wait_lines(reports_: Iterable[Report | NoReport]) -> Iterator[str]:
             yield f"{safe(report['agent_id'])}: not found"
         else:
             yield f"{report['agent_id']}: {_state(report)}"
-            yield from _lines(report["result"] or report["error"] or "", indent=2)
+            yield from prose(report["result"] or report["error"] or "", 2)
 
 
 def _state(report: Report, alive: Liveness | None = None, *, cancelled: bool = False) -> str:
     return state_text(report.get("state", report["status"]), report["phase"], alive, cancelled=cancelled)
 
 
-def _lines(text: str, indent: int = 0) -> list[str]:
-    """What is visible of the lines of ``text``, whole."""
-    lines = visible(text).removesuffix("\n").split("\n") if text else []
-    return [Prose(" " * indent + line if line else "", indent) for line in lines]
+def _lines(text: str) -> list[str]:
+    """What is visible of the lines of ``text``, whole, with their tabs and the blanks at their ends."""
+    return [Prose(line) for line in visible(text).removesuffix("\n").split("\n")] if text else []

@@ -5,7 +5,7 @@ Owns who gives way to the purpose, which is always there.
 
 from __future__ import annotations
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import set_cell_size
 from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
@@ -13,6 +13,7 @@ from rich.style import Style
 from . import plain
 from .short_ids import shorten_ids
 from .words import left_text, safe, seen_text
+from .wrapped import cells as cell_len
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _segments(lines: Sequence[TreeLine], short_ids: Sequence[str], now: datetime
 
 def _longest(heading: str, cells: Sequence[str]) -> int:
     """The cells that a column takes; 0 if there is nothing in it."""
-    longest = max(map(_cell_len, cells))
+    longest = max(map(cell_len, cells))
     return max(longest, len(heading)) if longest else 0
 
 
@@ -146,13 +147,9 @@ def _problem_row(start: str, cells: Mapping[str, str], room: int) -> Iterator[Se
     yield Segment(cut(f": {cells['problem']}", max(0, room - len(start + status))).rstrip())
 
 
-def _cell_len(text: str) -> int:
-    return len(text) if text.isascii() else cell_len(text)
-
-
 def cut(text: str, room: int) -> str:
     """``text`` in exactly ``room`` cells, with an ellipsis if it does not fit."""
-    if (length := _cell_len(text)) <= room:
+    if (length := cell_len(text)) <= room:
         return text + " " * (room - length)
     return set_cell_size(text, room - 1) + "…" if room else ""
 

@@ -15,6 +15,7 @@ from gaia_sessions.session.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
     from typing import Self
 
@@ -80,20 +81,45 @@ def safe_lines(text: str) -> list[str]:
     return [visible(line.expandtabs(4)).rstrip() for line in text.splitlines()]
 
 
+def prose(text: str, indent: int) -> list[Prose]:
+    """The ``safe_lines`` of ``text``, indented."""
+    return [Prose(" " * indent + line if line else "", indent) for line in safe_lines(text)]
+
+
+def _largest_unit(seconds: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """The largest of ``units`` that fits into ``seconds``, or the smallest one, and its name."""
+    return next((unit for unit in units if seconds >= unit[0]), units[-1])
+
+
 def duration(seconds: float) -> str:
     """``3 minutes``: in the largest unit that fits, rounded down."""
-    size, noun = next(((size, noun) for size, noun in _UNITS if seconds >= size), _UNITS[-1])
+    size, noun = _largest_unit(seconds, _UNITS)
     return plural(int(seconds / size), noun)
+
+
+def rounded(seconds: float) -> tuple[int, str]:
+    """``12`` and ``min``, rounded to the nearest, so that the whole limit is shown right after an activity."""
+    size, unit = _largest_unit(seconds, _SHORT_UNITS)
+    return max(0, round(seconds / size)), unit
+
+
+def time_left(until: str, now: datetime) -> str:
+    """``12 min``, until then."""
+    return "{} {}".format(*rounded(_seconds_to(until, now)))
+
+
+def _seconds_to(text: str, now: datetime) -> float:
+    return (parse_time(text) - now).total_seconds()
 
 
 def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bool = False) -> str:
     """Whether a session in ``phase`` may be resumed: ``resumable for 12 min``, or why not; empty for a final one."""
     if resume["until"] is not None:
-        return f"resumable for {remaining_time((parse_time(resume['until']) - now).total_seconds())}"
+        return f"resumable for {time_left(resume['until'], now)}"
     if is_final(phase):
         return ""
     if "paused_until" in resume and not running:
-        return f"waits for a limit, {remaining_time((parse_time(resume['paused_until']) - now).total_seconds())}"
+        return f"waits for a limit, {time_left(resume['paused_until'], now)}"
     return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
 
 
@@ -109,38 +135,25 @@ def state_text(state: str, phase: str, liveness: Liveness | None = None, *, canc
 
 def left_text(resume: ResumeSummary, now: datetime) -> str:
     """How long the session may be resumed, ``28m``; or ``14:00``, when its limit is reset; or why it may not be."""
-    if resume["until"] is not None:
-        return short_span((parse_time(resume["until"]) - now).total_seconds())
-    if resume["reason"] == "waiting_for_limit" and "paused_until" in resume:
-        reset = parse_time(resume["paused_until"])
-        if (reset - now).total_seconds() >= _SECONDS_OF_A_DAY:
-            return short_span((reset - now).total_seconds())
-        return reset.astimezone().strftime("%H:%M")
-    return _NOT_LEFT.get(resume["reason"], "")
+    until = resume["until"]
+    if until is None and resume["reason"] == "waiting_for_limit":
+        until = resume["paused_until"]
+        if _seconds_to(until, now) < _SECONDS_OF_A_DAY:
+            return parse_time(until).astimezone().strftime("%H:%M")
+    if until is None:
+        return _NOT_LEFT.get(resume["reason"], "")
+    number, unit = rounded(_seconds_to(until, now))
+    return f"{number}{unit[0]}"
 
 
 _NOT_LEFT = {"expired": "exp.", "too_many_errors": "errors", "not_ready": "off", "clock_skew": "clock"}
 _SECONDS_OF_A_DAY = 86400.0
-
-
-def short_span(seconds: float) -> str:
-    """``28m``: the shortest form of a length of time, in the largest unit that fits, rounded to the nearest."""
-    size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if seconds >= size), _SHORT_UNITS[-1])
-    return f"{max(0, round(seconds / size))}{unit[0]}"
-
-
 _NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "disabled"}
-
-
-def remaining_time(seconds: float) -> str:
-    """``12 min``, rounded to the nearest, so that the whole limit is shown right after an activity."""
-    size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if seconds >= size), _SHORT_UNITS[-1])
-    return f"{max(0, round(seconds / size))} {unit}"
 
 
 def precise_duration(seconds: float) -> str:
     """``1 hour 35 minutes``: in the largest unit that fits and the next one, rounded down."""
-    size, noun = next(((size, noun) for size, noun in _UNITS if seconds >= size), _UNITS[-1])
+    size, noun = _largest_unit(seconds, _UNITS)
     rest = seconds % size
     smaller = next((plural(int(rest / less), one) for less, one in _UNITS if less < size), "")
     text = plural(int(seconds / size), noun)
@@ -173,7 +186,7 @@ def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
 def seen_text(text: str, now: datetime) -> str:
     """``now``, ``18m``, ``3h``, ``5d``: how long ago that is, rounded down; ``in 2h`` for the future."""
     seconds = (now - parse_time(text)).total_seconds()
-    size, unit = next(((size, unit) for size, unit in _SHORT_UNITS if abs(seconds) >= size), _SHORT_UNITS[-1])
+    size, unit = _largest_unit(abs(seconds), _SHORT_UNITS)
     if unit == "s":
         return "now"
     return f"{'in ' if seconds < 0 else ''}{int(abs(seconds) / size)}{unit[0]}"
