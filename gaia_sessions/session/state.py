@@ -203,8 +203,11 @@ RULES: tuple[Rule, ...] = (
 STATES = tuple(dict.fromkeys(word for word, *_ in RULES))
 """The words, each once."""
 
-FAILED = (phases.FAILED, ERROR, CRASHED)
+WENT_WRONG = (phases.FAILED, ERROR, CRASHED)
 """The states of work that went wrong."""
+
+BROKEN_OFF = (ERROR, CRASHED, INTERRUPTED, CUT_SHORT)
+"""The states of work that stopped before it was done, and not by its own word."""
 
 _OF_FINAL = (*phases.OUTCOMES, CANCELLED)
 

@@ -51,7 +51,7 @@ def standing(find_cancellation: FindCancellation, record: Record, now: datetime,
 
     cancellation, evidence = find_cancellation(record), evidence_of(record)
     decision = policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence)
-    alive = liveness_of(record, decision, now, limits)
+    alive = _liveness_of(record, decision, now, limits)
     return Standing(decision, alive, state_of(record, decision, alive, evidence["dead_runs"]), evidence["dead_runs"])
 
 
@@ -108,7 +108,7 @@ def decide_on_known(record: Record, cancellation: Cancellation | None, now: date
     return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
 
 
-def liveness_of(record: Record, decision: Decision, now: datetime, limits: Limits) -> Liveness | None:
+def _liveness_of(record: Record, decision: Decision, now: datetime, limits: Limits) -> Liveness | None:
     """What is known of the agent at work on ``record``; None if there is none by the ``decision`` about it."""
     numbers = policy.live_runs(decision)
     run = run_by_number(record, numbers[-1]) if numbers else None

@@ -1,6 +1,6 @@
 """Which sessions may go on again that stopped before their work was done, in which order, and how.
 
-Owns which they are: those whose state says so and that the policy lets resume, or only until a limit is reset not yet.
+Owns which they are: those whose state says so and that the policy lets resume, or will once a limit is reset.
 What rests by its own word or waits for an answer is not among them.
 """
 
@@ -16,7 +16,7 @@ from gaia_sessions.session.policy import claimed_runs, live_runs
 from gaia_sessions.session.record import has_newer_schema, parent_id_of
 from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
 from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
-from gaia_sessions.session.state import CRASHED, CUT_SHORT, ERROR, INTERRUPTED, LIMITED, latest_begun
+from gaia_sessions.session.state import BROKEN_OFF, LIMITED, latest_begun
 from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
 
@@ -73,9 +73,6 @@ if TYPE_CHECKING:
 MESSAGE, WORKFLOW, DELEGATION, LINE, NONE = MEANS = ("message", "workflow", "delegation", "resume_line", "none")
 """The ways to go on, the cheapest first."""
 
-STOPPED = (ERROR, CRASHED, INTERRUPTED, CUT_SHORT)
-"""The states of work that stopped before it was done, and not by its own word."""
-
 _CLIENT_RUNS = "its client still runs, and its agent may go on there; if not, end that client, and ask again"
 _WORKFLOW_RUNS = "its workflow still runs; once that is over, ask again"
 _FILES_ARE_GONE = "its files are gone: start the workflow again"
@@ -102,7 +99,7 @@ def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -
     for record, run, stands in _stopped(sessions, above, rule, host_session_id):
         if _may_go_on(stands):
             found.append((_revival(record, run, stands, rule), record, run))
-        elif stands.state["state"] in STOPPED:
+        elif stands.state["state"] in BROKEN_OFF:
             left_out[stands.state["state"]] += 1
     found.sort(key=_order)
     shown = _once_for_each_workflow(_without_agents_of_shown_workflows(found))
@@ -117,7 +114,7 @@ def _stopped(
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
         stands = standing(above.cancellation, record, rule.now, rule.limits)
-        run = latest_begun(record, stands.dead_runs) if stands.state["state"] in (*STOPPED, LIMITED) else None
+        run = latest_begun(record, stands.dead_runs) if stands.state["state"] in (*BROKEN_OFF, LIMITED) else None
         if run and host_session_id in (None, conversation_of(run), run.get("host_session_id")):
             yield record, run, stands
 

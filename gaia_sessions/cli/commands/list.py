@@ -13,7 +13,7 @@ from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import SessionNotFound, UnknownPhase, UnknownState
 from gaia_sessions.session.phases import PHASES
-from gaia_sessions.session.state import FAILED, STATES, WAITING
+from gaia_sessions.session.state import STATES, WAITING, WENT_WRONG
 from gaia_sessions.system import utc_now
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
 @click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
 @click.option("--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states.")
-@click.option("--failed", is_flag=True, help=f"Short for --state {','.join(FAILED)}.")
+@click.option("--failed", is_flag=True, help=f"Short for --state {','.join(WENT_WRONG)}.")
 @click.option("--waiting", is_flag=True, help=f"Short for --state {WAITING}: those that wait for a person.")
 @click.option("--phase", "phases", metavar="PHASE[,PHASE]", multiple=True, help="Only sessions in one of these phases.")
 @click.option("--parent", "parent_id", metavar="ID", help="Only the sessions right below this one.")
@@ -68,7 +68,7 @@ def command(  # the other options are the arguments of Sessions.list
     sessions = call.sessions()
     if parent_id is not None:
         parent_id = wanted["parent_id"] = call.session_id(parent_id)
-    wanted["states"] = [*_split(states), *(FAILED if failed else ()), *([WAITING] if waiting else ())]
+    wanted["states"] = [*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ())]
     wanted["phases"] = _split(phases)
     try:
         found = sessions.tree(**wanted) if as_tree else [(0, line) for line in sessions.list(**wanted)]

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
     from gaia_sessions.usecases.resume import Standing
 
-_REVIVED = (state.LIMITED, state.ERROR, state.CRASHED, state.INTERRUPTED, state.CUT_SHORT)
-"""The states of work that did not rest by its own word."""
-
 
 def head_line(report: Report, stands: Standing, now: datetime) -> str:
     """How the work stands and since when, how long it took and what it used."""
@@ -75,7 +72,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
             yield f"`gaia-sessions wait {agent_id}` waits for its end"
     if report.get("state") == state.WAITING:
         yield "`gaia-sessions pending` shows what it asks, and how to answer"
-    if report.get("state") in _REVIVED:
+    if report.get("state") in (state.LIMITED, *state.BROKEN_OFF):
         yield "`gaia-sessions revive` prints how it goes on, or why it does not"
     if stands.decision["should_resume"]:
         yield "give this line to your agent, and it goes on with the work:"
