@@ -87,9 +87,7 @@ def mentioned_message(found: list[Resumable]) -> str:
         "work in the phase approval is to approve it. To go on with one, delegate to the agent type named below its "
         f"line. Put that line {_LINE_PLACEMENT}"
     )
-    return "\n".join(
-        [heading, *(f"{resume_line(paused[0]['agent_id'])}\n{_session_summary(*paused)}" for paused in found)]
-    )
+    return "\n".join([heading, *(_offered(one, "\n") for one in found)])
 
 
 def missing_message(agent_ids: list[str]) -> str:
@@ -98,13 +96,11 @@ def missing_message(agent_ids: list[str]) -> str:
     return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing: new work was begun."
 
 
-def paused_message(found: list[Resumable], wake_advice: str | None = None) -> str:
-    """The sessions that may be resumed in at most ``MOST_LINES`` lines, the latest first; empty if there are none.
+def offer_message(found: list[Resumable], wake_advice: str | None) -> str:
+    """The sessions that may be resumed, the latest first, in at most ``MOST_LINES`` lines.
 
     wake_advice: how the host wakes an agent by its ID; then the lines have those IDs.
     """
-    if not found:
-        return ""
     room = MOST_LINES - 1
     shown = found if len(found) <= room else found[: room - 1]
     can_wake = wake_advice is not None and any(_agent_of(record) for record, *_ in shown)
@@ -112,14 +108,10 @@ def paused_message(found: list[Resumable], wake_advice: str | None = None) -> st
         f"Sub-agents whose work is not finished. To go on with one, {f'{wake_advice}; or ' if can_wake else ''}"
         f"delegate to the agent type named after its [...]. Put that [...] {_LINE_PLACEMENT}"
     )
-    lines = [heading, *(_paused_line(*paused) + (_agent_of(paused[0]) if can_wake else "") for paused in shown)]
+    lines = [heading, *(_offered(one, " ") + (_agent_of(one[0]) if can_wake else "") for one in shown)]
     if len(shown) < len(found):
         lines.append(f"and {len(found) - len(shown)} more: gaia-sessions list --active-only")
     return "\n".join(lines)
-
-
-def _paused_line(record: Record, state: str, until: str) -> str:
-    return f"{resume_line(record['agent_id'])} {_session_summary(record, state, until)}"
 
 
 def _agent_of(record: Record) -> str:
@@ -128,10 +120,13 @@ def _agent_of(record: Record) -> str:
     return f", agent {visible_line(agents[0], 60)}" if agents else ""
 
 
-def _session_summary(record: Record, state: str, until: str) -> str:
+def _offered(found: Resumable, gap: str) -> str:
+    """The line that resumes a session and, after the ``gap``, what it is and how it stands."""
+    record, state, until = found
     what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
     stands = ", ".join(_answer(record, 80)) or state
-    return f"{what} ({stands}, phase {record['phase']}, until {_in_minutes(until)})"
+    how = resume_line(record["agent_id"]) + gap
+    return f"{how}{what} ({stands}, phase {record['phase']}, until {_in_minutes(until)})"
 
 
 def _answer(record: Record, longest: int) -> list[str]:

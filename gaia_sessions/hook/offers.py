@@ -28,7 +28,7 @@ _CONTINUING_SOURCES = ("resume", "compact")
 _FORK = "fork"
 
 
-def paused_sessions_message(
+def unfinished_message(
     store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
     """The sessions that a conversation may go on with; None if there are none.
@@ -39,8 +39,8 @@ def paused_sessions_message(
 
     find, found = Above(store).cancellation, _sessions_of(store, event, config, now, is_late)
     relevant = (record for record in found if _is_relevant(record, event))
-    paused = [one for record in relevant if (one := resumable(find, record, now, config.limits))]
-    return _offer(paused, wake_advice) if paused else None
+    offered = [one for record in relevant if (one := resumable(find, record, now, config.limits))]
+    return _offer(offered, wake_advice) if offered else None
 
 
 def session_start_message(
@@ -49,14 +49,14 @@ def session_start_message(
     """What a conversation that starts is to know of sessions to go on with, and of agents at work; None for nothing."""
     from gaia_sessions.store.above import Above
 
-    find, paused, at_work = Above(store).cancellation, [], []
+    find, offered, at_work = Above(store).cancellation, [], []
     for record in _sessions_of(store, event, config, now, is_late):
         found = resumable(find, record, now, config.limits)
         if found and _is_relevant(record, event):
-            paused.append(found)
+            offered.append(found)
         elif any(not has_ended(run) and "host_process" in run for run in record.get("runs", ())):
             at_work.append(record)
-    messages = [_offer(paused, wake_advice)] if paused else []
+    messages = [_offer(offered, wake_advice)] if offered else []
     if at_work:
         from .at_work import at_work_message
 
@@ -64,11 +64,11 @@ def session_start_message(
     return "\n\n".join(messages) or None
 
 
-def _offer(paused: list[Resumable], wake_advice: str | None) -> str:
-    from .messages import paused_message
+def _offer(offered: list[Resumable], wake_advice: str | None) -> str:
+    from .messages import offer_message
 
-    paused.sort(key=lambda found: (found[0]["last_updated"], found[0]["agent_id"]), reverse=True)
-    return paused_message(paused, wake_advice)
+    offered.sort(key=lambda found: (found[0]["last_updated"], found[0]["agent_id"]), reverse=True)
+    return offer_message(offered, wake_advice)
 
 
 def _sessions_of(

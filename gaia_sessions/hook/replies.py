@@ -168,12 +168,12 @@ def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
     from .messages import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(context.store, record, context.event)
-    paused = list(filter(None, (_resumable(found, context) for found in records)))
-    if paused:
-        yield mentioned_message(paused)
+    named = list(filter(None, (_resumable(found, context) for found in records)))
+    if named:
+        yield mentioned_message(named)
     if missing_ids:
         yield missing_message(missing_ids)
-        other_sessions = _paused_sessions_message(context)
+        other_sessions = _unfinished_message(context)
         if other_sessions:
             yield other_sessions
 
@@ -204,10 +204,10 @@ def _mentioned_ids(record: Record, event: Event) -> list[str]:
     return []
 
 
-def _paused_sessions_message(context: ReplyContext) -> str | None:
-    from .offers import paused_sessions_message
+def _unfinished_message(context: ReplyContext) -> str | None:
+    from .offers import unfinished_message
 
-    return paused_sessions_message(
+    return unfinished_message(
         context.store, context.event, context.config, context.now, context.is_late, _wake_advice(context)
     )
 
