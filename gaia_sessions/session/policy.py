@@ -149,7 +149,14 @@ def decide(
     }
     if active > updated:
         decision["last_activity"] = format_time(active)
-    return _with_hindrances(decision, case)
+    if cancellation is not None:
+        decision["cancellation"] = cancellation
+    for key in ("approval", "denial"):
+        if key in record:
+            decision[key] = record[key]
+    if is_waiting_for_limit(record, now):
+        decision["paused_until"] = record["paused_until"]
+    return decision
 
 
 def decide_without_record(agent_id: str, problem: str | None) -> Decision:
@@ -165,16 +172,6 @@ def decide_without_record(agent_id: str, problem: str | None) -> Decision:
         "checks": [result for _, result in _check_results(None, problem)],
         "advice": ADVICE[reason],
     }
-
-
-def _with_hindrances(decision: Decision, case: ResumeCase) -> Decision:
-    record, now = case.record, case.now
-    if case.cancellation is not None:
-        decision = {**decision, "cancellation": case.cancellation}
-    if answered := answer_of(record):
-        word, answer = answered
-        decision = {**decision, "approval": answer} if word == "approved" else {**decision, "denial": answer}
-    return {**decision, "paused_until": record["paused_until"]} if is_waiting_for_limit(record, now) else decision
 
 
 def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:

@@ -245,15 +245,13 @@ def summarize(record: Record, found: Standing) -> Summary:
         line["cancelled"] = True
     if "denial" in record:
         line["denied"] = True
-    if "parent_id" in record:
-        line["parent_id"] = record["parent_id"]
-    if "usage" in record:
-        line["usage"] = record["usage"]
+    for key in ("parent_id", "usage"):
+        if key in record:
+            line[key] = record[key]
     for run in record.get("runs", [])[-1:]:
-        if "model" in run:
-            line["model"] = run["model"]
-        if "worktree" in run:
-            line["worktree"] = run["worktree"]
+        for of_run in ("model", "worktree"):
+            if of_run in run:
+                line[of_run] = run[of_run]
     return line
 
 
