@@ -6,7 +6,7 @@ use these rules. Pure: ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, NothingToAnswer
+from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 
 from . import updates
@@ -136,7 +136,7 @@ def check_metadata(metadata: object) -> dict[str, Json]:
     """Returns a copy of ``metadata`` as JSON; raises ``InvalidInput`` if it is not a JSON object."""
     copy = strict.normalize_value(metadata, "metadata")
     if not isinstance(copy, dict):
-        raise InvalidInput(f"must be an object, not {strict.json_type_of(copy)}", "metadata")
+        raise errors.InvalidInput(f"must be an object, not {strict.json_type_of(copy)}", "metadata")
     return copy
 
 
@@ -174,11 +174,11 @@ def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozen
     updates.check_open(record)
     for run in record.get("runs", ()):
         if run["run"] not in dead_runs and is_live(run):
-            raise NothingToAnswer(record["agent_id"], "its agent is at work")
+            raise errors.NothingToAnswer(record["agent_id"], "its agent is at work")
         if run["run"] not in dead_runs and is_claimed(run, now):
-            raise NothingToAnswer(record["agent_id"], "somebody is about to resume it")
+            raise errors.NothingToAnswer(record["agent_id"], "somebody is about to resume it")
     if not waits_for_approval(record["phase"]):
-        raise NothingToAnswer(record["agent_id"], f"it is {record['phase']}")
+        raise errors.NothingToAnswer(record["agent_id"], f"it is {record['phase']}")
     return updates.with_activity(answer.rule(record, answer.message, now), now)
 
 
