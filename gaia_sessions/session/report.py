@@ -89,20 +89,22 @@ class Findings:
     """What a report needs beside the record.
 
     messages: the latest in full, the oldest first. cancellation: why the session is cancelled; None if it is not.
-    dead_runs: the numbers of runs whose host is proved to be gone.
+    dead_runs: the numbers of runs whose host is proved to be gone. why_failed: what the agent said of its failure.
     """
 
-    __slots__ = ("cancellation", "dead_runs", "messages")
+    __slots__ = ("cancellation", "dead_runs", "messages", "why_failed")
 
     def __init__(
         self,
         messages: Sequence[RecentMessage] = (),
         cancellation: Cancellation | None = None,
         dead_runs: Collection[int] = (),
+        why_failed: str = "",
     ) -> None:
         self.messages = messages
         self.cancellation = cancellation
         self.dead_runs = dead_runs
+        self.why_failed = why_failed
 
 
 def report(record: Record, findings: Findings, now: datetime, defaults: DefaultBudgets) -> Report:
@@ -186,6 +188,8 @@ def _error_of(record: Record, findings: Findings, status: Status) -> str:
     run = _latest_run(record) or {}
     if run.get("run") in findings.dead_runs:
         return HOST_GONE
+    if findings.why_failed:
+        return findings.why_failed
     if is_failure(record["phase"]) and record["last_error"]:
         return record["last_error"]["message"]
     return run.get("detail") or record.get("summary") or run.get("end") or record["phase"]

@@ -9,8 +9,11 @@ from __future__ import annotations
 from itertools import islice
 
 from gaia_sessions import hosts
+from gaia_sessions.hosts.marker import read_why
+from gaia_sessions.session.phases import is_failure
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, report
+from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.transcript import committed_bytes
 
 from .resume import standing
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.report import RecentMessage, Report
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader
@@ -42,7 +45,7 @@ def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, conf
     check_readable(record)
     messages = latest_messages(sessions, record)
     found = standing(above.cancellation, record, now, config.limits)
-    findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs)
+    findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
     return {**report(record, findings, now, config.budgets), **found.state}, found
 
 
@@ -54,6 +57,14 @@ def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
     runs = record.get("runs", [])
     latest = [message for run in runs[-1:] for message in readable(hosts.messages(run, _END_OF_FILE))]
     return [_as_recent(message) for message in latest[-RECENT_MESSAGES:]]
+
+
+def why_failed(record: Record) -> str:
+    """The words behind the marker by which the agent of the latest run said that the work failed; empty without one."""
+    runs = record.get("runs", [])
+    run: Run = runs[-1] if runs else {}
+    is_stated = run.get("detail") == MARKER_DETAIL and run.get("reported") == record["phase"]
+    return read_why(run.get("last_message", "")) if is_stated and is_failure(record["phase"]) else ""
 
 
 def _as_recent(message: NewMessage) -> RecentMessage:

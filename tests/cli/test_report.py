@@ -12,6 +12,7 @@ import pytest
 
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.report import UNFINISHED_NOTE
+from gaia_sessions.session.schema import MARKER_DETAIL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +62,18 @@ def test_of_work_that_failed_stdout_has_the_error_and_then_what_the_agent_said_l
         "a: failed 1 minute ago; 0 seconds in all, 0 of 64,000 tokens\nstart new work: this session has ended\n",
     )
     assert (gaia("report", "bare").code, gaia("report", "bare").out) == (11, b"API Error: 400\n  bad\n")
+
+
+def test_the_error_of_work_that_its_agent_gave_up_is_what_the_agent_said_of_it(gaia: Gaia, put: Gaia) -> None:
+    gone = "No quorum.\n[gaia-sessions: failed] two nodes are gone"
+    earlier = {"message": "API Error: 400", "timestamp": WHEN}
+    run = ended("stopped", detail=MARKER_DETAIL, reported="failed", last_message=gone)
+    put("a", phase="failed", last_error=earlier, error_count=1, runs=[run])
+    by_hand = {**run, "reported": "approval", "last_message": "[gaia-sessions: approval] may I?"}
+    put("b", phase="failed", last_error=earlier, error_count=1, runs=[by_hand])
+
+    assert gaia("report", "a").out.decode() == f"two nodes are gone\n\n{UNFINISHED_NOTE}\n\n{gone}\n"
+    assert gaia("wait", "a", "b").out.decode() == "a: failed\n  two nodes are gone\nb: failed\n  API Error: 400\n"
 
 
 def test_of_work_that_goes_on_stdout_has_nothing_and_stderr_says_how_it_ends(gaia: Gaia, put: Gaia) -> None:
