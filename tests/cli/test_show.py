@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import gaia_sessions
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import utc_now
+from gaia_sessions.system.processes import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,6 +222,24 @@ def test_what_is_asked_comes_before_what_was_said(gaia: Gaia, put: Gaia, changed
     text = gaia("show", "a").out.decode()
     assert shown in text
     assert ("question" in text) == ("question" in shown)
+
+
+def test_of_work_that_stopped_it_says_why(gaia: Gaia, put: Gaia) -> None:
+    run = {"run": 1, "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:08:30Z", "end": "stopped"}
+    gone = {"reported": "failed", "last_message": "No quorum.\n[gaia-sessions: failed] two nodes are gone"}
+    put("gave-up", phase="failed", runs=[{**run, "detail": "said so in its last line", **gone}])
+    put("crashed", phase="investigating", runs=[{**run, "end": "lost", "detail": "no process 4711"}])
+    here = describe(os.getpid())
+    waiting: Any = {"run": 1, "host": "claude-code", "started_at": run["started_at"], "host_process": here}
+    put("asks", phase="investigating", runs=[{**waiting, "waiting": {"since": run["started_at"], "for": "Bash"}}])
+
+    shown = {agent_id: gaia("show", agent_id).out.decode() for agent_id in ("gave-up", "crashed", "asks")}
+    told = {agent_id: facts_of(text) for agent_id, text in shown.items()}
+
+    assert told["gave-up"]["why"] == "two nodes are gone"
+    assert section(shown["gave-up"], "last message") == ["  No quorum."]
+    assert told["crashed"]["why"] == "its host is gone: no process 4711"
+    assert told["asks"]["question"] == f"may it use Bash? Answer it in claude-code, process {os.getpid()}"
 
 
 QUESTION = "May I?\tAnd if so, " + "once or twice, or what is \u8ac7\u8a71, then? " * 60 + "x" * 300 + "\x1b[31m end?"

@@ -12,7 +12,7 @@ from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
 
 from .plain import agent_and_purpose, update_line
-from .words import Copyable, Prose, ago, prose, resume_text, safe
+from .words import Copyable, Prose, ago, client_text, prose, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,10 +50,8 @@ def pending_lines(found: Sequence[Pending], now: datetime, root: str | None) -> 
 
 
 def _permission(one: Pending, now: datetime) -> Iterator[str]:
-    process = one.get("host_process", {}).get("pid")
-    client = safe(one.get("host", "its client")) + (f", process {process}" if process else "")
     yield f"  asked {ago(one['state_since'], now)} for the permission to use {safe(one.get('tool'), 80)}"
-    yield f"  answer it in {client}"
+    yield f"  answer it in {client_text(one)}"
     yield f"  {one['agent_id']}"
 
 

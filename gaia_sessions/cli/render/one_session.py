@@ -25,6 +25,7 @@ from gaia_sessions.session.schema import (
 )
 from gaia_sessions.session.todos import numbered_todos
 from gaia_sessions.usecases.pending import question_of
+from gaia_sessions.usecases.reporting import why_failed
 
 from .budgets import budget_text, todo_lines
 from .decisions import failed_sentences
@@ -34,6 +35,7 @@ from .words import (
     Prose,
     ago,
     cancellation_text,
+    client_text,
     local_time,
     precise_duration,
     prose,
@@ -126,10 +128,13 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
     """Where the work stands and why, what is asked, and what went wrong; all texts are whole."""
     record, decision = view.record, view.standing.decision
     yield "state", _state(view, now)
-    if why := _why_ended(_latest_run(view), record):
+    if why := _why(view):
         yield "why", why
     if asked := _asked(view):
         yield "question", asked
+    if view.standing.alive is not None and "for" in view.standing.alive:
+        tool = safe(view.standing.alive["for"], 80)
+        yield "question", f"may it use {tool}? Answer it in {client_text(_latest_run(view) or {})}"
     if record["last_error"]:
         last = record["last_error"]
         which = f"the last of {record['error_count']}, " if record["error_count"] > 1 else ""
@@ -166,6 +171,13 @@ def _latest_run(view: View) -> Run | None:
     return state.latest_begun(view.record, view.standing.dead_runs) or (runs[-1] if runs else None)
 
 
+def _why(view: View) -> str:
+    """Why the work stopped, but for what is said of it anyway."""
+    why = why_failed(view.record) or _why_ended(_latest_run(view), view.record)
+    crashed = WHY_STOPPED[LOST] if view.standing.state.get("state") == state.CRASHED else ""
+    return ": ".join(filter(None, [crashed, why]))
+
+
 def _why_ended(run: Run | None, record: Record) -> str:
     """What stopped a run from outside, and what is known of its end but for what the session says of it anyway."""
     if run is None:
@@ -183,9 +195,9 @@ def _asked(view: View) -> str:
 
 
 def _last_message_lines(view: View) -> Iterator[Prose]:
-    """What an agent said last, without the line that is shown as its question."""
+    """What an agent said last, without the line that is shown as its question, or as why it failed."""
     question = question_of(view.record)
-    message = question.before if _asked(view) else question.message
+    message = question.before if _asked(view) or why_failed(view.record) else question.message
     yield from _list_lines("last message", safe_lines(message.strip("\n")))
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import ResumeSummary
+    from gaia_sessions.session.schema import Run
+    from gaia_sessions.usecases.pending import Pending
 
 _SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -173,6 +175,12 @@ def ago(text: str, now: datetime) -> str:
     if seconds < 0:
         return f"in {duration(-seconds)}"
     return "just now" if seconds < 1 else f"{duration(seconds)} ago"
+
+
+def client_text(run: Run | Pending) -> str:
+    """``claude-code, process 4711``: where a question of its agent is answered."""
+    process = run.get("host_process", {}).get("pid")
+    return safe(run.get("host", "its client")) + (f", process {process}" if process else "")
 
 
 def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
