@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 WHEN = format_time(datetime.now(UTC))
+LONG_AGO, AGO = (format_time(datetime.now(UTC) - timedelta(hours=hours, minutes=9)) for hours in (4, 3))
 AT_WORK: dict[str, Any] = {"run": 1, "host": "codex", "started_at": WHEN}
 ANSWER = (
     "# Plan\n\n1. *one*\n\n```sh\n\techo  'two   blanks'   \n```\n\n| a | b |\n|---|---|\n"
@@ -172,6 +173,25 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
     assert ("`gaia-sessions revive` prints how it goes on, or why it does not" in told) == is_stopped
     assert ("`gaia-sessions pending` shows what it asks, and how to answer" in told) == (state == "waiting")
     assert (told[-1] == "  [gaia-sessions: resume a]") == (state != "working")
+
+
+@pytest.mark.parametrize(
+    ("told", "keys"),
+    [
+        ("crashed 3 hours ago", {"phase": "investigating", "runs": [ended("lost", ended_at=AGO)]}),
+        ("waiting for 3 hours", {"phase": "approval", "runs": [ended("stopped", ended_at=AGO)]}),
+        ("paused for 3 hours", {"phase": "planning", "runs": [ended("stopped", ended_at=AGO)]}),
+        ("quiet for 3 hours; 4 hours in all", {"phase": "executing", "runs": [{**AT_WORK, "started_at": AGO}]}),
+    ],
+)
+def test_how_long_work_took_is_said_only_while_somebody_works_or_when_it_is_over(
+    gaia: Gaia, put: Gaia, told: str, keys: dict[str, Any]
+) -> None:
+    put("a", created_at=LONG_AGO, last_updated=AGO, **keys)
+
+    [head] = [line for line in gaia("report", "a").err.decode().splitlines() if line.startswith("a: ")]
+
+    assert head == f"a: {told}{', ' if 'in all' in told else '; '}0 of 64,000 tokens"
 
 
 def test_what_is_not_there_is_3_for_both(gaia: Gaia) -> None:

@@ -24,17 +24,20 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
     from gaia_sessions.usecases.resume import Standing
 
+_LASTING = (state.WAITING, state.STARTING, state.LIMITED, state.PAUSED, state.NEW, state.BY_HAND)
+"""The states that are no event: what has them stands so for a while."""
+
 
 def head_line(report: Report, stands: Standing, now: datetime) -> str:
-    """How the work stands and since when, how long it took and what it used."""
+    """How the work stands and since when, and what it used; unless it rests, for which that says nothing, its time."""
     text = _state(report, stands.alive, cancelled="cancellation" in stands.decision)
     since = report.get("state_since")
-    if since and stands.alive:
+    if since and (stands.alive or report.get("state") in _LASTING):
         text += f" for {duration(max(0, (now - parse_time(since)).total_seconds()))}"
     elif since:
         text += f" {ago(since, now)}"
-    took, used = duration(report["elapsed_secs"]), f"{report['tokens']:,} of {report['max_tokens']:,} tokens"
-    return f"{report['agent_id']}: {text}; {took} in all, {used}"
+    took = f"{duration(report['elapsed_secs'])} in all, " if stands.alive or is_final(report["phase"]) else ""
+    return f"{report['agent_id']}: {text}; {took}{report['tokens']:,} of {report['max_tokens']:,} tokens"
 
 
 def result_lines(report: Report) -> list[str]:
