@@ -347,7 +347,7 @@ def test_a_cancelled_child_takes_no_place_unless_its_agent_works(gaia: Gaia, put
 
 def test_a_session_may_be_named_in_short_and_which_one_it_is_is_said(gaia: Gaia) -> None:
     gaia("create", "--id", "agent-20260108-180530-abc12345")
-    code, out, err = gaia("cancel", "abc12345").all
+    code, out, err = gaia("cancel", "530-abc12345").all
     assert (code, out.split(":")[0]) == (0, "agent-20260108-180530-abc12345")
-    assert "using session 'agent-20260108-180530-abc12345' for 'abc12345'" in err
+    assert "using session 'agent-20260108-180530-abc12345' for '530-abc12345'" in err
     assert gaia("cancelled", "abc12345").code == 10

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 WHOLE = "agent-20260108-180530-abc12345"
+AS_LISTED = "abc12345"
+"""What ``list`` shows of it, which is taken without a word."""
 OTHER = "agent-20260107-120000-0f0f0f0f"
 LISTS = "`gaia-sessions list` shows the existing sessions"
 
@@ -72,13 +74,14 @@ def test_every_command_that_takes_an_id_is_in_these_tests() -> None:
 
 
 @pytest.mark.usefixtures("two")
-@pytest.mark.parametrize("typed", ["2345", "abc12345", "530-abc12345", "agent-20260108", WHOLE[:-1], "latest"])
+@pytest.mark.parametrize("typed", ["2345", AS_LISTED, "530-abc12345", "agent-20260108", WHOLE[:-1], "latest"])
 @pytest.mark.parametrize("command", READING)
 def test_a_command_that_reads_takes_a_part_of_an_id_for_the_whole(gaia: Gaia, command: str, typed: str) -> None:
     whole, part = run(gaia, command, WHOLE), run(gaia, command, typed)
 
     assert (part.code, part.out) == (whole.code, whole.out)
-    assert part.err.decode() == (note(typed) if command in ANONYMOUS else whole.err.decode())
+    is_told = command in ANONYMOUS and typed != AS_LISTED
+    assert part.err.decode() == (note(typed) if is_told else whole.err.decode())
 
 
 @pytest.mark.usefixtures("two")
@@ -95,6 +98,14 @@ def test_a_command_that_writes_does_so_too_and_says_on_stderr_which_session_it_t
     assert (ended.code, ended.err.decode()) == (0, note(typed))
     assert ended.out.decode().startswith(f"{WHOLE}: phase {phase}, revision 2")
     assert (state(WHOLE)["phase"], state(OTHER)) == (phase, before)
+
+
+@pytest.mark.usefixtures("two")
+@each_writing
+def test_nobody_is_warned_who_types_what_the_list_shows(gaia: Gaia, state: Gaia, command: str) -> None:
+    ended = run(gaia, command, AS_LISTED)
+
+    assert (ended.code, ended.err, state(WHOLE)["revision"]) == (0, b"", 2)
 
 
 @pytest.mark.usefixtures("two")
