@@ -19,7 +19,7 @@ COMMANDS = {
     "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
     "list": "List sessions, the most recently active first.",
     "tree": "Show sessions below their parents.",
-    "revive": "Print the commands that continue what was stopped.",
+    "revive": "Print the commands that continue what stopped.",
     "pending": "Show who waits for a person, and for what.",
     "approve": "Approve what a session in phase approval is waiting for.",
     "deny": "Deny what a session in phase approval is waiting for.",
