@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
 
     from . import TimeLimits
@@ -143,7 +144,7 @@ def _decide(agent_id: str | None, context: DirectContext) -> Answer:
         "should_resume": True,
         "reason": decision["reason"],
         "agent_id": agent_id,
-        "resume_metadata": _resume_metadata(record),
+        "resume_metadata": _resume_metadata(record, decision),
     }
 
 
@@ -151,15 +152,14 @@ def _refusal(agent_id: str | None, reason: str) -> Answer:
     return {"should_resume": False, "reason": reason, "agent_id": agent_id}
 
 
-def _resume_metadata(record: Record) -> Answer:
-    answers: Answer = {"approval": record.get("approval"), "denial": record.get("denial")}
+def _resume_metadata(record: Record, decision: Decision) -> Answer:
     return {
         "previous_phase": record["phase"],
         "created_at": record["created_at"],
         "last_updated": record["last_updated"],
         "history": record["history"],
         "session_metadata": record["metadata"],
-        **{key: answer for key, answer in answers.items() if answer},
+        **{key: decision[key] for key in ("approval", "denial") if key in decision},
     }
 
 

@@ -11,7 +11,7 @@ from gaia_sessions.jsonio import strict
 
 from .clock import format_time
 from .ids import MAX_ID_LENGTH
-from .phases import INITIALIZING, is_final
+from .phases import INITIALIZING, is_final, waits_for_approval
 from .schema import DEFAULTS, check_record
 
 TYPE_CHECKING = False
@@ -120,8 +120,12 @@ def is_open(record: Record) -> bool:
 
 
 def answer_of(record: Record) -> tuple[str, Answer] | None:
-    """``approved`` or ``denied``, and what was said with it; None if nobody has answered what the work waits for."""
-    for word, answer in (("approved", record.get("approval")), ("denied", record.get("denial"))):
-        if answer:
-            return word, answer
+    """``approved`` or ``denied``, and what was said with it; None if nobody has answered what the work waits for.
+
+    Of a record that somebody wrote by hand, a denial counts first, and none where the work waits for no answer.
+    """
+    if waits_for_approval(record["phase"]):
+        for word, answer in (("denied", record.get("denial")), ("approved", record.get("approval"))):
+            if answer:
+                return word, answer
     return None

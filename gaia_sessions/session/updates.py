@@ -10,7 +10,7 @@ from gaia_sessions import errors
 
 from .clock import format_time, is_ahead, parse_time, seconds_between
 from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after
-from .record import SCHEMA, answer_of, has_newer_schema
+from .record import SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def with_denial(record: Record, message: str, now: datetime) -> Record:
 
 def without_answer(record: Record) -> Record:
     """Without an approval or a denial: the work has moved on, or asks again, or gets another answer."""
-    return record if answer_of(record) is None else _without_keys(record, "approval", "denial")
+    return record if _ANSWERS.isdisjoint(record) else _without_keys(record, *_ANSWERS)
 
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
@@ -168,6 +168,7 @@ def without_end(record: Record) -> Record:
     return _without_keys(record, *_END_KEYS)
 
 
+_ANSWERS = frozenset(["approval", "denial"])
 _END_KEYS = ("finalized_at", "duration_seconds", "summary")
 
 

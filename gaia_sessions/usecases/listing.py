@@ -243,7 +243,7 @@ def summarize(record: Record, found: Standing) -> Summary:
         line["last_activity"] = decision["last_activity"]
     if "cancellation" in decision:
         line["cancelled"] = True
-    if "denial" in record:
+    if "denial" in decision:
         line["denied"] = True
     for key in ("parent_id", "usage"):
         if key in record:

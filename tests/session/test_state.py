@@ -14,6 +14,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.liveness import liveness
 from gaia_sessions.session.phases import PHASES, is_final
 from gaia_sessions.session.policy import decide, live_runs
+from gaia_sessions.session.record import answer_of
 from gaia_sessions.session.schema import ENDS, INTERRUPTIONS
 from tests.records import LIMITS, START, WHEN, moved, record_with
 
@@ -151,6 +152,19 @@ def test_quiet_is_since_the_last_sign_of_life() -> None:
 
 def test_every_state_is_one_that_a_session_here_has() -> None:
     assert {word for _, (word, _) in CASES.values()} | {"quiet"} == set(states.STATES)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("keys", [("approval",), ("denial",), ("approval", "denial")], ids=" ".join)
+def test_an_answer_is_told_only_where_the_state_says_so_and_only_one(phase: str, keys: tuple[str, ...]) -> None:
+    left: Any = dict.fromkeys(keys, DENIAL)  # whoever writes a record by hand may leave any of them anywhere
+    record = record_with(phase=phase, **left)
+
+    word, _ = state(phase=phase, **left)
+    answers = {states.APPROVED: "approved", states.DENIED: "denied"}
+    told = answer_of(record)
+    assert (told[0] if told else None) == answers.get(word)
+    assert (word in answers) == (phase == "approval")
 
 
 END = st.sampled_from([None, *ENDS])
