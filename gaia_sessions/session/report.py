@@ -13,7 +13,7 @@ from uuid import UUID
 from .budget import usage_of
 from .phases import is_failure, is_final, is_success
 from .runs import has_ended
-from .schema import RUN_RETURNED, STOPPED
+from .schema import DENIED, RUN_RETURNED, STOPPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,7 +166,9 @@ def task_id_of(record: Record, run: Run) -> str:
 
 
 def _latest_run(record: Record) -> Run | None:
-    return next(reversed(record.get("runs", [])), None)
+    """The latest run, or the latest of those before that was not denied: a denied one says nothing of the work."""
+    runs = record.get("runs", [])
+    return next((run for run in reversed(runs) if run.get("end") != DENIED), runs[-1] if runs else None)
 
 
 def _result_of(record: Record, findings: Findings) -> str | None:
