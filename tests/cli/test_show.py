@@ -163,6 +163,17 @@ def test_what_only_programs_need_is_shown_if_it_is_asked_for(gaia: Gaia, put: Ga
     )
 
 
+def test_the_name_of_a_key_that_somebody_wrote_by_hand_steers_no_terminal(gaia: Gaia, put: Gaia) -> None:
+    key = "\x1b]0;mine\x07\x1b[2Jbold\u202e\nkey" + "y" * 300
+    put("a", runs=[{"run": 1, key: {key: key}}], metadata={key: [key]}, **{key: key})
+
+    out = gaia("show", "a", "--verbose").out.decode()
+
+    assert not {"\x1b", "\x07", "\u202e"} & {*out}
+    assert out.count("  ]0;mine  [2Jbold key".replace("  [", " [")) == 3
+    assert key not in out
+
+
 def test_without_an_id_it_is_the_latest(gaia: Gaia, put: Gaia) -> None:
     assert gaia("show").code == 3
     put("old", idle=timedelta(hours=2))

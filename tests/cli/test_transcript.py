@@ -158,6 +158,7 @@ def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gai
     put("codex", runs=[{**run, "host": "codex"}])
     put("other", runs=[{**run, "host_agent_id": "a2"}])
     put("bare")
+    put("evil", runs=[{**run, "transcript_path": f"{tmp_path}/\x1b]0;mine\x07\u202e.jsonl"}, {**run, "run": 2}])
 
     ended = gaia("transcript", "some")
     assert (ended.code, b"  Done.\n" in ended.out) == (0, True)
@@ -173,6 +174,7 @@ def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gai
         code, out, err = gaia("transcript", agent_id).all
         assert (code, out, f"skipped: {tmp_path}/t.jsonl: {problem}" in err) == (0, "No messages\n", True)
     assert gaia("transcript", "bare").all == (0, "No messages\n", "")
+    assert f"skipped: {tmp_path}/ ]0;mine .jsonl: cannot read" in gaia("transcript", "evil").all[2]
 
 
 @pytest.mark.parametrize("words", [(), ("--recent", "9999999"), ("--since", "2026-01-01", "--json")])

@@ -13,6 +13,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import messages
+from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput, MessagesKeptAside, SessionsError, TooLarge, UsageError
 from gaia_sessions.session.transcript import LINE_LIMIT
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import NewMessage
 
 _STDIN = "-"
+_LONGEST_PROBLEM = 2000
 
 
 @declare(
@@ -85,7 +87,7 @@ def _readable(found: Iterator[NewMessage | SessionsError]) -> Iterator[NewMessag
     """The messages that can be read; for each other one, a line on stderr."""
     for message in found:
         if isinstance(message, SessionsError):
-            output.print_to_stderr(f"skipped: {message}")
+            output.print_to_stderr(f"skipped: {safe(message, _LONGEST_PROBLEM)}")
         else:
             yield message
 

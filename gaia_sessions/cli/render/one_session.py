@@ -323,7 +323,7 @@ def _keys_of_programs(record: Record) -> Iterator[Iterator[Prose]]:
 
 
 def _texts(keys: Record | Run, left_out: frozenset[str], said: str = "") -> Iterator[Fact]:
-    texts = ((key, _value_text(value)) for key, value in keys.items() if key not in left_out)
+    texts = ((safe(key, 40), _value_text(value)) for key, value in keys.items() if key not in left_out)
     return ((key, text) for key, text in texts if text != said)
 
 
