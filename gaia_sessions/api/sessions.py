@@ -180,18 +180,18 @@ class Sessions:
         the ``note``. It takes the place of an earlier approval or denial. Raises ``NothingToAnswer``, ``SessionFinal``,
         ``Cancelled``, ``RevisionChanged``, ``InvalidInput``.
         """
-        from gaia_sessions.session import requests, updates
+        from gaia_sessions.session.requests import Answer
 
-        return self.answered(agent_id, requests.Answer(updates.with_approval, note, if_revision)).record
+        return self.answered(agent_id, Answer("approval", note, if_revision)).record
 
     def deny(self, agent_id: str, reason: str | None = None, *, if_revision: int | None = None) -> Record:
         """Denies what a session in ``approval`` waits for; everything else is as with ``approve``.
 
         Whoever resumes the work is told to find another way.
         """
-        from gaia_sessions.session import requests, updates
+        from gaia_sessions.session.requests import Answer
 
-        return self.answered(agent_id, requests.Answer(updates.with_denial, reason, if_revision)).record
+        return self.answered(agent_id, Answer("denial", reason, if_revision)).record
 
     def finalize(self, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
         """Ends a session as ``completed``, ``failed`` or ``abandoned`` and returns the record.

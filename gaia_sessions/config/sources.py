@@ -193,19 +193,11 @@ def _nonnegative(value: object, unit: str | None = None) -> float:
     return number
 
 
-def _seconds(value: object) -> float:
-    return _nonnegative(value, "s")
-
-
 def _positive(value: object, unit: str | None = None) -> float:
     number = _nonnegative(value, unit)
     if not number:
         raise ValueError
     return number
-
-
-def _minutes(value: object) -> float:
-    return _positive(value, "m")
 
 
 def _count(value: object) -> int:
@@ -243,8 +235,8 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
-    "Minutes": (_minutes, "a number of minutes above 0, or a text like 2h"),
-    "Seconds": (_seconds, "a number of seconds from 0, or a text like 500ms"),
+    "Minutes": (lambda value: _positive(value, "m"), "a number of minutes above 0, or a text like 2h"),
+    "Seconds": (lambda value: _nonnegative(value, "s"), "a number of seconds from 0, or a text like 500ms"),
     "Count": (_count, "a whole number above 0"),
     "Switch": (_boolean, "true or false"),
     "Names": (_names, "a list of agent types"),

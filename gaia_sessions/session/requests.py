@@ -20,13 +20,12 @@ from .runs import is_claimed, is_live, with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
 
     from .ids import RandomBytes
-    from .schema import Record
+    from .schema import AnswerKey, Record
 
 
 class NewSession:
@@ -100,14 +99,12 @@ class Update:
 
 
 class Answer:
-    """What somebody answers to what the work waits for: the rule that says yes or no, and what is said with it."""
+    """What somebody answers to what the work waits for: the key that the record gets, and what is said with it."""
 
-    __slots__ = ("if_revision", "message", "rule")
+    __slots__ = ("if_revision", "key", "message")
 
-    def __init__(
-        self, rule: Callable[[Record, str, datetime], Record], message: str | None, if_revision: int | None
-    ) -> None:
-        self.rule = rule
+    def __init__(self, key: AnswerKey, message: str | None, if_revision: int | None) -> None:
+        self.key = key
         self.message = _checked_text(message, "message") or ""
         self.if_revision = _checked_number(if_revision, "if_revision", least=0)
 
@@ -179,7 +176,7 @@ def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozen
             raise errors.NothingToAnswer(record["agent_id"], "somebody is about to resume it")
     if not waits_for_approval(record["phase"]):
         raise errors.NothingToAnswer(record["agent_id"], f"it is {record['phase']}")
-    return updates.with_activity(answer.rule(record, answer.message, now), now)
+    return updates.with_activity(updates.with_answer(record, answer.key, answer.message, now), now)
 
 
 def with_ending(record: Record, ending: Ending, now: datetime) -> Record:

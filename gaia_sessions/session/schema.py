@@ -27,8 +27,11 @@ from .phases import PHASES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal
+
     from . import shapes
 
+    AnswerKey = Literal["approval", "denial"]
     Answer = shapes.Answer
     Compaction = shapes.Compaction
     HostProcess = shapes.HostProcess

@@ -14,11 +14,11 @@ from .runs import has_ended, may_be_at_work, run_by_number
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from typing import Literal, NotRequired, TypedDict
+    from typing import NotRequired, TypedDict
 
     from .liveness import Liveness
     from .policy import Decision
-    from .schema import Record, Run
+    from .schema import AnswerKey, Record, Run
 
     Rule = tuple[str, Callable[["_Case"], bool], Callable[["_Case"], str | None], str]
     """The word, whether it holds, since when, and what it says to a person."""
@@ -163,11 +163,11 @@ def _since_end(case: _Case) -> str:
     return ended_at or case.decision.get("last_activity", case.record["last_updated"])
 
 
-def _is_answered_by(key: Literal["approval", "denial"]) -> Callable[[_Case], bool]:
+def _is_answered_by(key: AnswerKey) -> Callable[[_Case], bool]:
     return lambda case: _asks(case) and key in case.record
 
 
-def _since_answer(key: Literal["approval", "denial"]) -> Callable[[_Case], str]:
+def _since_answer(key: AnswerKey) -> Callable[[_Case], str]:
     return lambda case: case.record[key]["timestamp"]
 
 

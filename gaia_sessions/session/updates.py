@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .schema import Move, Record
+    from .schema import AnswerKey, Move, Record
 
 MAX_HISTORY = 200
 
@@ -119,14 +119,11 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
     }
 
 
-def with_approval(record: Record, message: str, now: datetime) -> Record:
-    """With the approval of what the work waits for, which moves no phase: the work is still to be resumed."""
-    return {**without_answer(record), "approval": {"message": message, "timestamp": format_time(now)}}
-
-
-def with_denial(record: Record, message: str, now: datetime) -> Record:
-    """With the denial of what the work waits for; it may still be resumed, to continue differently."""
-    return {**without_answer(record), "denial": {"message": message, "timestamp": format_time(now)}}
+def with_answer(record: Record, key: AnswerKey, message: str, now: datetime) -> Record:
+    """With the answer to what the work waits for in place of an earlier one; the phase stays until it is resumed."""
+    answered: Record = {**without_answer(record)}
+    answered[key] = {"message": message, "timestamp": format_time(now)}
+    return answered
 
 
 def without_answer(record: Record) -> Record:

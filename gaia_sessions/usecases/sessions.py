@@ -130,8 +130,7 @@ def _answer_entry(record: Record, given: Answer, now: datetime) -> Entry:
     """The journal entry of an answer, which the record itself loses with the next move."""
     runs = record.get("runs", [])
     run: Run | None = {"run": runs[-1]["run"]} if runs else None
-    kind = "denial" if "denial" in record else "approval"
-    return event_entry(format_time(now), kind, run, record, record["revision"] + 1, {"message": given.message})
+    return event_entry(format_time(now), given.key, run, record, record["revision"] + 1, {"message": given.message})
 
 
 def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Written:

@@ -24,8 +24,7 @@ from gaia_sessions.session.updates import (
     check_revision,
     check_writable,
     with_activity,
-    with_approval,
-    with_denial,
+    with_answer,
     with_error,
     with_metadata,
     with_next_revision,
@@ -39,7 +38,7 @@ from tests.records import moved, unchanged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import AnswerKey, Record
 
     Change = Callable[[Record, datetime], Record]
 
@@ -377,31 +376,31 @@ def test_whatever_is_done_to_a_record_it_can_be_written_and_read_back(steps: lis
         assert record["resume_ready"] is False or record["phase"] in RESUMABLE
 
 
-ANSWERS = {"approval": with_approval, "denial": with_denial}
-answers = pytest.mark.parametrize("key", ANSWERS)
+KEYS: list[AnswerKey] = ["approval", "denial"]
+answers = pytest.mark.parametrize("key", KEYS)
 
 
 @answers
-def test_an_answer_keeps_the_work_where_it_waits_and_replaces_the_other(key: str) -> None:
+def test_an_answer_keeps_the_work_where_it_waits_and_replaces_the_other(key: AnswerKey) -> None:
     record = record_in("approval", resume_ready=True)
-    for rule in ANSWERS.values():
-        told = rule(record, "before", START)
-        answered = unchanged(lambda record: ANSWERS[key](record, "too dear", LATER), told)
+    for earlier in KEYS:
+        told = with_answer(record, earlier, "before", START)
+        answered = unchanged(lambda record: with_answer(record, key, "too dear", LATER), told)
         assert answered == {**record, key: {"message": "too dear", "timestamp": WHEN}}
 
 
 @answers
 @pytest.mark.parametrize("phase", [phase for phase in MOVES["approval"] if phase != "approval"])
-def test_an_answer_is_over_with_the_next_move(phase: str, key: str) -> None:
-    record = ANSWERS[key](record_in("approval"), "too dear", START)
+def test_an_answer_is_over_with_the_next_move(phase: str, key: AnswerKey) -> None:
+    record = with_answer(record_in("approval"), key, "too dear", START)
     assert unchanged(lambda record: with_phase(record, phase, LATER), record) == with_phase(
         record_in("approval"), phase, LATER
     )
 
 
 @answers
-def test_an_answer_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again(key: str) -> None:
-    record = ANSWERS[key](record_in("approval"), "too dear", START)
+def test_an_answer_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again(key: AnswerKey) -> None:
+    record = with_answer(record_in("approval"), key, "too dear", START)
     assert with_phase(record, "approval", LATER) is record
     assert unchanged(without_answer, record) == record_in("approval")
     plain = record_in("approval")

@@ -9,7 +9,6 @@ import click
 from gaia_sessions.cli.call import ID, IF_REVISION, declare
 from gaia_sessions.cli.render import answers
 from gaia_sessions.session.requests import Answer
-from gaia_sessions.session.updates import with_approval
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -24,7 +23,7 @@ def command(call: Call, agent_id: str, *, note: str | None, if_revision: int | N
 
     It may be resumed from then on, also if it has waited for too long. Nothing is resumed: the answer says how.
     """
-    print_answered(call, agent_id, Answer(with_approval, note, if_revision))
+    print_answered(call, agent_id, Answer("approval", note, if_revision))
 
 
 def print_answered(call: Call, agent_id: str, answer: Answer) -> None:
