@@ -1,7 +1,8 @@
 """The report on a session: how the work stands or ended, with what there is of a result, in one shape for every end.
 
 Owns that shape and its status. What an agent left behind is reported whatever its end was. While the session is open,
-its latest run decides: work that rests was stopped by its own agent, which is a success. Pure: ``now`` is an argument.
+its latest run that began decides: work that rests was stopped by its own agent, which is a success. Pure: ``now`` is
+an argument.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from uuid import UUID
 
 from .budget import usage_of
 from .phases import is_failure, is_final, is_success
-from .runs import has_ended
-from .schema import DENIED, RUN_RETURNED, STOPPED
+from .runs import has_ended, is_claimed, is_live
+from .schema import RUN_RETURNED, STOPPED
+from .state import run_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,14 +111,14 @@ class Findings:
 
 def report(record: Record, findings: Findings, now: datetime, defaults: DefaultBudgets) -> Report:
     """The report on the session of ``record``."""
-    status, run, used = status_of(record, findings), _latest_run(record), usage_of(record, now, defaults)
+    status, used = _status_of(record, findings, now), usage_of(record, now, defaults)
     is_unfinished = status not in (SUCCESS, RUNNING)
     error = _error_of(record, findings, status) if is_unfinished else None
     return {
         "schema": SCHEMA,
         "status": status,
         "agent_id": record["agent_id"],
-        "task_id": task_id_of(record, run) if run else None,
+        "task_id": next((task_id_of(record, run) for run in record.get("runs", [])[-1:]), None),
         "phase": record["phase"],
         "result": _result_of(record, findings) if status == SUCCESS else None,
         "partial": _said_last(record, findings, error) if status != SUCCESS else None,
@@ -136,7 +138,7 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
     }
 
 
-def status_of(record: Record, findings: Findings) -> Status:
+def _status_of(record: Record, findings: Findings, now: datetime) -> Status:
     """How the work stands or ended. An outcome stays what it was if the session is cancelled afterwards."""
     if is_success(record["phase"]):
         return SUCCESS
@@ -144,16 +146,12 @@ def status_of(record: Record, findings: Findings) -> Status:
         return CANCELLED
     if is_final(record["phase"]):
         return ERROR
-    if not _has_latest_run_ended(record, findings):
+    run, gone = run_of(record, findings.dead_runs), findings.dead_runs
+    if run is None or not (has_ended(run) or run["run"] in gone):
         return RUNNING
-    run = _latest_run(record)
-    return SUCCESS if run and run.get("end") in (STOPPED, RUN_RETURNED) else ERROR
-
-
-def _has_latest_run_ended(record: Record, findings: Findings) -> bool:
-    """Whether there is a run, and the latest has ended or is of a host that is gone."""
-    run = _latest_run(record)
-    return run is not None and (has_ended(run) or run["run"] in findings.dead_runs)
+    if any(one["run"] not in gone and (is_live(one) or is_claimed(one, now)) for one in record["runs"]):
+        return RUNNING
+    return SUCCESS if run.get("end") in (STOPPED, RUN_RETURNED) else ERROR
 
 
 def task_id_of(record: Record, run: Run) -> str:
@@ -165,12 +163,6 @@ def task_id_of(record: Record, run: Run) -> str:
     return f"sub-{UUID(bytes=sha256(name.encode()).digest()[:16], version=4)}"
 
 
-def _latest_run(record: Record) -> Run | None:
-    """The latest run, or the latest of those before that was not denied: a denied one says nothing of the work."""
-    runs = record.get("runs", [])
-    return next((run for run in reversed(runs) if run.get("end") != DENIED), runs[-1] if runs else None)
-
-
 def _result_of(record: Record, findings: Findings) -> str | None:
     """What was stated as the summary, else what the agent said last."""
     return record.get("summary") or _said_last(record, findings)
@@ -180,14 +172,14 @@ def _said_last(record: Record, findings: Findings, error: str | None = None) -> 
     """What the agent said last, other than the ``error`` that its host words as its last message."""
     said = (message for message in reversed(findings.messages) if message["role"] == _ASSISTANT)
     answers = [message["content"] for message in said if message["tool_name"] is None]
-    answers.append((_latest_run(record) or {}).get("last_message", ""))
+    answers.append((run_of(record, findings.dead_runs) or {}).get("last_message", ""))
     return next((answer for answer in answers if answer and answer != error), None)
 
 
 def _error_of(record: Record, findings: Findings, status: Status) -> str:
     if status == CANCELLED:
         return (findings.cancellation or {}).get("reason", "cancelled")
-    run = _latest_run(record) or {}
+    run: Run = run_of(record, findings.dead_runs) or {}
     if run.get("run") in findings.dead_runs:
         return HOST_GONE
     if findings.why_failed:

@@ -74,6 +74,11 @@ def latest_begun(record: Record, dead_runs: Collection[int]) -> Run | None:
     return next((run for run in reversed(record.get("runs", [])) if _has_begun(run, dead_runs)), None)
 
 
+def run_of(record: Record, dead_runs: Collection[int]) -> Run | None:
+    """The run by which the session stands; if none began, the latest that was to begin."""
+    return latest_begun(record, dead_runs) or next(reversed(record.get("runs", [])), None)
+
+
 def _has_begun(run: Run, dead_runs: Collection[int]) -> bool:
     if has_ended(run):
         return run.get("end") != schema.DENIED

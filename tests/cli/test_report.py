@@ -88,7 +88,7 @@ def test_of_work_that_goes_on_stdout_has_nothing_and_stderr_says_how_it_ends(gai
     assert told["nobody"][2].splitlines()[1:] == [
         "no agent was started for nobody: it ends when somebody ends it",
         "whoever does the work says `gaia-sessions finalize nobody completed`",
-        "give this line to your agent, and it goes on with the work:",
+        "give this to your agent, and it goes on:",
         "  [gaia-sessions: resume nobody]",
     ]
 
@@ -99,7 +99,7 @@ def test_work_that_rests_is_a_success_and_is_told_how_it_goes_on(gaia: Gaia, put
     code, out, err = gaia("report", "a").all
 
     assert (code, out) == (0, "May I?\n[gaia-sessions: approval] apply\n")
-    assert err.endswith("give this line to your agent, and it goes on with the work:\n  [gaia-sessions: resume a]\n")
+    assert err.endswith("give this to your agent, and it goes on:\n  [gaia-sessions: resume a]\n")
 
 
 def test_what_else_is_known_is_said_if_asked_for(gaia: Gaia) -> None:

@@ -12,7 +12,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import well_formed
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session import report as reports
-from gaia_sessions.session.report import Findings, Report, report, status_of
+from gaia_sessions.session.report import Findings, Report, report
 from gaia_sessions.session.schema import ENDS, INTERRUPTED
 from tests.records import START, WHEN, record_with
 
@@ -110,6 +110,10 @@ STATUSES = [
     (record_with(AT_WORK), "running"),
     (record_with({**AT_WORK, "end": "stopped"}), "running"),
     (record_with(STOPPED, AT_WORK | {"run": 2}), "running"),
+    (record_with(STOPPED, {"run": 2, "claimed_at": WHEN}), "running"),
+    (record_with(STOPPED, {"run": 2, "claimed_at": "2026-01-08T17:00:00.000000Z"}), "success"),
+    (record_with(STOPPED, {"run": 2, "claimed_at": WHEN, "ended_at": WHEN, "end": "denied"}), "success"),
+    (record_with(ended("failed"), {"run": 2, "claimed_at": WHEN, "ended_at": WHEN, "end": "denied"}), "error"),
     (record_with(STOPPED, phase="approval"), "success"),
     (record_with(ended("returned"), phase="executing"), "success"),
     (record_with(ended("killed", interruption=INTERRUPTED)), "error"),
@@ -124,8 +128,8 @@ STATUSES = [
 
 
 @pytest.mark.parametrize(("record", "status"), STATUSES)
-def test_the_latest_run_decides_until_the_session_is_final(record: Record, status: str) -> None:
-    assert status_of(record, Findings()) == status
+def test_the_latest_run_that_began_decides_until_the_session_is_final(record: Record, status: str) -> None:
+    assert reported(record)["status"] == status
 
 
 CANCELLED = [
@@ -140,7 +144,7 @@ CANCELLED = [
 
 @pytest.mark.parametrize(("record", "status"), CANCELLED)
 def test_l21_a_cancelled_session_is_reported_so_unless_it_had_an_outcome_before(record: Record, status: str) -> None:
-    assert status_of(record, Findings(cancellation={})) == status
+    assert reported(record, cancellation={})["status"] == status
 
 
 def test_l17_a_cancelled_session_still_has_its_todos_and_messages() -> None:
@@ -162,6 +166,7 @@ RESULTS = [
     (record_with(STOPPED, phase="completed", summary="Stated."), [said("Said.")], "Stated."),
     (record_with(STOPPED, phase="completed"), [said("Said."), said("{}", tool="Bash")], "Said."),
     (record_with(STOPPED, phase="completed"), [said("Go on.", "user")], "42."),
+    (record_with(STOPPED, {"run": 2, "claimed_at": WHEN, "ended_at": WHEN, "end": "denied"}), [], "42."),
     (record_with(phase="completed"), [], None),
 ]
 

@@ -134,7 +134,10 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         yield "question", asked
     if view.standing.alive is not None and "for" in view.standing.alive:
         tool = safe(view.standing.alive["for"], 80)
-        yield "question", f"may it use {tool}? Answer it in {client_text(_latest_run(view) or {})}"
+        yield (
+            "question",
+            f"may it use {tool}? Answer it in {client_text(_latest_run(view) or {})}",
+        )
     if record["last_error"]:
         last = record["last_error"]
         which = f"the last of {record['error_count']}, " if record["error_count"] > 1 else ""
@@ -166,9 +169,7 @@ def _minute(moment: str, now: datetime) -> str:
 
 
 def _latest_run(view: View) -> Run | None:
-    """The run by which the session stands; if none began, the one that was to begin."""
-    runs = view.record.get("runs", [])
-    return state.latest_begun(view.record, view.standing.dead_runs) or (runs[-1] if runs else None)
+    return state.run_of(view.record, view.standing.dead_runs)
 
 
 def _why(view: View) -> str:

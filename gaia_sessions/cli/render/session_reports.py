@@ -78,7 +78,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
     if report.get("state") in (state.LIMITED, *state.BROKEN_OFF):
         yield "`gaia-sessions revive` prints how it goes on, or why it does not"
     if stands.decision["should_resume"]:
-        yield "give this line to your agent, and it goes on with the work:"
+        yield "give this to your agent, and it goes on:"
         yield Copyable(resume_line(agent_id), before="  ")
     elif report["status"] != reports.RUNNING:
         yield safe(stands.decision["advice"])
