@@ -151,9 +151,8 @@ def decide(
         decision["last_activity"] = format_time(active)
     if cancellation is not None:
         decision["cancellation"] = cancellation
-    for key in ("approval", "denial"):
-        if key in record:
-            decision[key] = record[key]
+    if answered := answer_of(record):
+        decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
         decision["paused_until"] = record["paused_until"]
     return decision

@@ -165,6 +165,9 @@ def test_an_answer_is_told_only_where_the_state_says_so_and_only_one(phase: str,
     told = answer_of(record)
     assert (told[0] if told else None) == answers.get(word)
     assert (word in answers) == (phase == "approval")
+    decision = decide("agent-1", record, NOW, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)
+    decided = [key for key in ("approval", "denial") if key in decision]
+    assert decided == {states.APPROVED: ["approval"], states.DENIED: ["denial"]}.get(word, [])
 
 
 END = st.sampled_from([None, *ENDS])
