@@ -100,7 +100,8 @@ OPTIONS = {
     "--id": ("agent_id",),
     **dict.fromkeys(["--name", "--agent-name", "--agent-type", "--type"], ("--agent",)),
     **dict.fromkeys(["--description", "--task"], ("--purpose",)),
-    **dict.fromkeys(["--message", "--result"], ("--summary",)),
+    **dict.fromkeys(["--message", "--result"], ("--summary", "--note")),
+    "-m": ("--note",),
     "--data": ("--metadata",),
     "--open": ("--active-only",),
     **dict.fromkeys(["--max", "--count", "--last"], ("--limit", "--recent")),
@@ -130,7 +131,7 @@ def explain(error: click.UsageError, argv: list[str]) -> UsageError:
         return UsageError(error.message, _option_hint(error, ctx))
     is_argument = isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument)
     if is_argument or type(error) is click.UsageError:  # one is missing, or there is one too many
-        return UsageError(error.format_message(), _form_hint(ctx))
+        return UsageError(error.format_message(), _state_hint(ctx, argv) or _form_hint(ctx))
     return UsageError(error.format_message(), f"see {ctx.command_path} --help")
 
 
@@ -223,6 +224,15 @@ def _option_hint(error: click.NoSuchOption, ctx: click.Context) -> str:
     if isinstance(ctx.command, click.Group):
         return f"options of a command go after its name: see {ctx.command_path} --help"
     return _did_you_mean(error.possibilities) or f"{ctx.command_path} --help lists the options"
+
+
+def _state_hint(ctx: click.Context, argv: list[str]) -> str | None:
+    """For a last word that is a state and no argument of the command, the option that takes one."""
+    from gaia_sessions.session.state import STATES
+
+    typed, takes = argv[-1].casefold(), {name for param in ctx.command.params for name in param.opts}
+    word = WORDS.get(typed, typed)
+    return f"did you mean --state {word}?" if "--state" in takes and word in STATES and "--state" not in argv else None
 
 
 def _did_you_mean(possibilities: list[str] | None) -> str | None:

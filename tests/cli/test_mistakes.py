@@ -124,6 +124,11 @@ WRONG = [
     ("todo done a", "Missing argument 'N'.", "the form is gaia-sessions todo done [OPTIONS] ID N"),
     ("update a approval", "Got unexpected extra argument (approval)", "the form is gaia-sessions update [OPTIONS] ID"),
     ("list a1 a2", "Got unexpected extra arguments (a1 a2)", "the form is gaia-sessions list [OPTIONS]"),
+    ("list failed", "Got unexpected extra argument (failed)", "did you mean --state failed?"),
+    ("list -q Dead", "Got unexpected extra argument (Dead)", "did you mean --state crashed?"),
+    ("list --state failed error", "Got unexpected extra argument (error)", "the form is gaia-sessions list [OPTIONS]"),
+    ("approve a -m ok", "No such option '-m'.", "did you mean --note?"),
+    ("approve a --message ok", "No such option '--message'.", "did you mean --note?"),
     ("finalize a b failed", "Got unexpected extra argument (failed)", FINALIZE),
 ]
 
