@@ -124,7 +124,7 @@ todos
 run  end        began             took
   4  cut short  {minute(begun)}  1 h
      no stop came
-  5  stopped    {minute(moved)}  15 min
+  5  ended      {minute(moved)}  15 min
 
 metadata
   task_id    T001

@@ -22,6 +22,7 @@ from gaia_sessions.session.schema import (
     MARKER_DETAIL,
     RUN_FAILED,
     RUN_RETURNED,
+    STOPPED,
 )
 from gaia_sessions.session.todos import numbered_todos
 from gaia_sessions.usecases.pending import question_of
@@ -67,6 +68,7 @@ _SHORTEST_NAMES = 9
 _ENDS = {
     RUN_FAILED: state.ERROR,
     RUN_RETURNED: state.CUT_SHORT,
+    STOPPED: "ended",
     ENDED_WITH_HOST: state.INTERRUPTED,
     LOST: state.CRASHED,
     DENIED: "not started",
