@@ -29,15 +29,16 @@ _LASTING = (state.WAITING, state.STARTING, state.LIMITED, state.PAUSED, state.NE
 
 
 def head_line(report: Report, stands: Standing, now: datetime) -> str:
-    """How the work stands and since when, and what it used; unless it rests, for which that says nothing, its time."""
+    """How the work stands and since when, what it used, if that was counted; unless it rests, its time."""
     text = _state(report, stands.alive, cancelled="cancellation" in stands.decision)
     since = report.get("state_since")
     if since and (stands.alive or report.get("state") in _LASTING):
         text += f" for {duration(max(0, (now - parse_time(since)).total_seconds()))}"
     elif since:
         text += f" {ago(since, now)}"
-    took = f"{duration(report['elapsed_secs'])} in all, " if stands.alive or is_final(report["phase"]) else ""
-    return f"{report['agent_id']}: {text}; {took}{report['tokens']:,} of {report['max_tokens']:,} tokens"
+    figures = [f"{duration(report['elapsed_secs'])} in all"] if stands.alive or is_final(report["phase"]) else []
+    figures += [f"{report['tokens']:,} of {report['max_tokens']:,} tokens"] if report["tokens"] else []
+    return f"{report['agent_id']}: {'; '.join(filter(None, [text, ', '.join(figures)]))}"
 
 
 def result_lines(report: Report) -> list[str]:
