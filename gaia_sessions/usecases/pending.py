@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict, final
 
-    from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
+    from gaia_sessions.session.policy import Limits, ResumeSummary
     from gaia_sessions.session.schema import HostProcess, Record, Run
     from gaia_sessions.store.port import Reader
 
@@ -122,7 +122,8 @@ def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, 
         if question.message:
             one["last_message"] = question.message
     if decision["reason"] == "expired":
-        one["expired_at"] = _expired_at(decision, now, limits)
+        idle = timedelta(seconds=decision["idle_seconds"] or 0)
+        one["expired_at"] = format_time(now - idle + limits.idle)
     for run in record.get("runs", ())[-1:]:
         for key in ("host", "host_session_id", "host_agent_id", "host_process"):
             if key in run:
@@ -138,8 +139,3 @@ def _question_in(sessions: Reader, record: Record) -> Question:
 
     said = [message["content"] for message in latest_messages(sessions, record) if message["role"] == "assistant"]
     return _question_of(said[-1] if said else "")
-
-
-def _expired_at(decision: Decision, now: datetime, limits: Limits) -> str:
-    idle = timedelta(seconds=decision["idle_seconds"] or 0)
-    return format_time(now - idle + limits.idle)

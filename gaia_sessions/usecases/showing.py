@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
         state: NotRequired[str]
         state_since: NotRequired[str]
-
         resume: NotRequired[ResumeSummary]
         cancellation: NotRequired[Cancellation]
         liveness: NotRequired[Liveness]

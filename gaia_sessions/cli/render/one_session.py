@@ -135,11 +135,8 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
     if asked := _asked(view):
         yield "question", asked
     if view.standing.alive is not None and "for" in view.standing.alive:
-        tool = safe(view.standing.alive["for"], 80)
-        yield (
-            "question",
-            f"may it use {tool}? Answer it in {client_text(_latest_run(view) or {})}",
-        )
+        tool, client = safe(view.standing.alive["for"], 80), client_text(_latest_run(view) or {})
+        yield "question", f"may it use {tool}? Answer it in {client}"
     if record["last_error"]:
         last = record["last_error"]
         which = f"the last of {record['error_count']}, " if record["error_count"] > 1 else ""
