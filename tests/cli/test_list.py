@@ -488,6 +488,29 @@ def in_every_state(put: Gaia, spoil: Gaia, gaia: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("in_every_state")
+def test_every_command_says_the_state_that_the_list_says(gaia: Gaia) -> None:
+    def said(found: Any) -> Any:
+        return found["state"], found.get("state_since")
+
+    listed = {line["agent_id"]: said(line) for line in gaia("list", "--json").json if "state" in line}
+    assert {state for state, _ in listed.values()} == set(STATES)
+
+    for command in ("tree", "pending", "revive"):
+        several = {line["agent_id"]: said(line) for line in gaia(command, "--json").json if "state" in line}
+        assert several.items() <= listed.items()
+        assert len(several) > 1
+    for agent_id, (state, since) in listed.items():
+        for words in (["show"], ["should-resume"], ["report"], ["wait", "--timeout", "0"]):
+            answer = json.loads(gaia(*words, agent_id, "--json").out)
+            assert said(answer[0] if words[0] == "wait" else answer) == (state, since)
+        [shown] = [line for line in gaia("show", agent_id).out.decode().splitlines() if line.startswith("state ")]
+        assert re.match(rf"state +{state}\b", shown)
+        for words in (["report"], ["wait", "--timeout", "0"]):
+            ended = gaia(*words, agent_id)
+            assert f"{agent_id}: {state}" in (ended.out + ended.err).decode()
+
+
+@pytest.mark.usefixtures("in_every_state")
 def test_on_a_terminal_of_80_columns_each_state_is_seen_with_its_purpose(terminal: Gaia) -> None:
     shown = terminal("list", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
     assert shown == [
