@@ -12,7 +12,7 @@ from gaia_sessions.errors import TooDeep, TooManyChildren
 
 from .clock import is_within, parse_time
 from .record import is_open
-from .runs import is_claimed, is_live
+from .runs import has_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def is_at_work(record: Record, now: datetime, *, dead_runs: frozenset[int]) -> b
     """
     if not is_open(record):
         return False
-    runs = record.get("runs", ())
-    if not runs:
+    if not record.get("runs"):
         return is_within(TOUCHED_WITHIN, parse_time(record["last_updated"]), now)
-    return any((is_live(run) or is_claimed(run, now)) and run["run"] not in dead_runs for run in runs)
+    return has_agent(record, now, dead_runs)

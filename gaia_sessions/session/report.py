@@ -13,7 +13,7 @@ from uuid import UUID
 
 from .budget import usage_of
 from .phases import is_failure, is_final, is_success
-from .runs import has_ended, is_claimed, is_live
+from .runs import has_agent, has_ended
 from .schema import RUN_RETURNED, STOPPED
 from .state import run_of
 
@@ -147,9 +147,7 @@ def _status_of(record: Record, findings: Findings, now: datetime) -> Status:
     if is_final(record["phase"]):
         return ERROR
     run, gone = run_of(record, findings.dead_runs), findings.dead_runs
-    if run is None or not (has_ended(run) or run["run"] in gone):
-        return RUNNING
-    if any(one["run"] not in gone and (is_live(one) or is_claimed(one, now)) for one in record["runs"]):
+    if run is None or not (has_ended(run) or run["run"] in gone) or has_agent(record, now, gone):
         return RUNNING
     return SUCCESS if run.get("end") in (STOPPED, RUN_RETURNED) else ERROR
 

@@ -14,7 +14,7 @@ from .updates import with_activity, with_phase, without_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from datetime import datetime
 
     from .schema import HostProcess, Record, Run
@@ -100,6 +100,12 @@ def is_claimed(run: Run, now: datetime) -> bool:
     if has_ended(run) or is_live(run) or "claimed_at" not in run:
         return False
     return is_within(CLAIM_LIFETIME, parse_time(run["claimed_at"]), now)
+
+
+def has_agent(record: Record, now: datetime, dead_runs: Collection[int]) -> bool:
+    """Whether an agent is at work on the session, or about to be; the runs of these numbers count as ended."""
+    runs = (run for run in record.get("runs", ()) if run["run"] not in dead_runs)
+    return any(is_live(run) or is_claimed(run, now) for run in runs)
 
 
 def with_claimed_run(record: Record, keys: Run, now: datetime) -> Record:

@@ -53,20 +53,13 @@ BY_HAND = "open"
 class _Case:
     """What the rules look at."""
 
-    __slots__ = ("alive", "dead_runs", "decision", "record", "run")
+    __slots__ = ("alive", "decision", "record", "run")
 
-    def __init__(
-        self,
-        record: Record,
-        decision: Decision,
-        alive: Liveness | None,
-        dead_runs: Collection[int],
-    ) -> None:
+    def __init__(self, record: Record, decision: Decision, alive: Liveness | None, run: Run | None) -> None:
         self.record = record
         self.decision = decision
         self.alive = alive
-        self.dead_runs = dead_runs
-        self.run = latest_begun(record, dead_runs)
+        self.run = run
 
 
 def latest_begun(record: Record, dead_runs: Collection[int]) -> Run | None:
@@ -91,7 +84,7 @@ def state_of(record: Record, decision: Decision, alive: Liveness | None, dead_ru
     alive: what is known of the agent at work; None if there is none, or nothing but times in the future. dead_runs: the
     numbers of runs without an end whose host is proved to be gone.
     """
-    case = _Case(record, decision, alive, dead_runs)
+    case = _Case(record, decision, alive, latest_begun(record, dead_runs))
     word, since = next((word, since) for word, holds, since, _ in RULES if holds(case))
     found: State = {"state": word}
     moment = since(case)

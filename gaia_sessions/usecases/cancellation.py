@@ -19,7 +19,7 @@ from gaia_sessions.session.cancellation import (
     with_mark,
 )
 from gaia_sessions.session.record import has_newer_schema, is_open
-from gaia_sessions.session.runs import conversation_of, is_claimed, is_live
+from gaia_sessions.session.runs import conversation_of, has_agent
 from gaia_sessions.store import read_ancestors
 from gaia_sessions.store.above import Above
 
@@ -147,7 +147,6 @@ def settled(record: Record, cancellation: Cancellation | None, now: datetime, de
 
     ``dead_runs`` are the numbers of runs whose host is proved to be gone.
     """
-    if cancellation is None or not is_open(record):
+    if cancellation is None or not is_open(record) or has_agent(record, now, dead_runs):
         return record
-    at_work = (is_live(run) or is_claimed(run, now) for run in record.get("runs", ()) if run["run"] not in dead_runs)
-    return record if any(at_work) else abandoned(record, cancellation)
+    return abandoned(record, cancellation)
