@@ -45,7 +45,7 @@ PHASES = tuple(MOVES)
 CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
 
 AGENT_AT_WORK = "the agent starts, or works on although its end was concluded"
-WORK_RESUMED = "the agent of a later run starts, and no approval was denied"
+WORK_RESUMED = "the agent of a later, or approved, run starts, and was not denied"
 TOOL_ASKED = "a tool asks for permission"
 TOOL_WROTE = "a tool changes something"
 AGENT_STOPPED = "the agent stops"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from .clock import format_time, is_within, parse_time, timedelta
 from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final, phase_after
-from .record import has_newer_schema, parent_id_of
+from .record import answer_of, has_newer_schema, parent_id_of
 from .schema import ENDED_WITH_HOST
-from .updates import with_activity, with_phase, without_pause
+from .updates import with_activity, with_phase, without_answer, without_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -240,23 +240,28 @@ def with_reported_phase(record: Record, phase: str) -> Record:
 
 
 def with_stated_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
-    """As ``with_phase``, with the phase noted as reported."""
-    return with_phase(with_reported_phase(record, phase), phase, now, summary)
+    """As ``with_phase``, with the phase noted as reported.
+
+    What an agent at work asks is another question, also in the same phase: it was told the answer to the last one.
+    """
+    reported = with_reported_phase(record, phase)
+    return with_phase(reported if reported is record else without_answer(reported), phase, now, summary)
 
 
 def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     """The agent of ``run`` is at work, and ``fields`` are what an event says of it; the first such event is its start.
 
-    Whoever resumes work that waits for an approval has decided, unless a denial is recorded. A phase to which the start
-    leads does not count as reported.
+    Whoever resumes work that waits for an approval has decided, unless a denial is recorded; a first run resumes what
+    was approved before it. A phase to which the start leads does not count as reported.
     """
     if fields.items() <= run.items():
         return record
     record = with_run(record, {**run, **fields})
     if has_started(run) or has_ended(run) or not is_latest(record, run) or is_final(record["phase"]):
         return record
-    event = WORK_RESUMED if run["run"] > 1 and "denial" not in record else AGENT_AT_WORK
-    phase = phase_after(event, record["phase"])
+    answered = answer_of(record)
+    has_decided = run["run"] > 1 if answered is None else answered[0] == "approved"
+    phase = phase_after(WORK_RESUMED if has_decided else AGENT_AT_WORK, record["phase"])
     return with_phase(with_activity(without_pause(record), now), phase, now)
 
 

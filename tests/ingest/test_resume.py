@@ -222,6 +222,27 @@ def test_a_resumed_agent_was_told_one_answer_and_no_other_is_taken_after_that(ho
     assert [entry["kind"] for entry in journal if entry["kind"] in ("approval", "denial")] == [kind]
 
 
+@pytest.mark.parametrize(("answer", "phase"), [("approve", "executing"), ("deny", "approval")])
+@pytest.mark.parametrize("begun_by", ["host", "program"])
+def test_no_answer_is_taken_for_that_to_a_later_question(host: Host, answer: str, phase: str, begun_by: str) -> None:
+    sessions = gaia_sessions.Sessions(str(host.root))
+    agent_id = paused(host) if begun_by == "host" else sessions.create("Explore")
+    sessions.update(agent_id, "approval")
+    getattr(sessions, answer)(agent_id, "to the first")
+    resume(host, agent_id)
+    host.knows("a2", "toolu_2")
+    host.hear(host.starting("a2"))
+    assert host.record()["phase"] == phase
+
+    sessions.update(agent_id, "approval", {"plan": "another one"})
+    host.hear(host.event_payload("SessionEnd", reason="other"))
+
+    [line], [asked] = sessions.list(), sessions.pending()
+    assert (line.get("state"), asked["agent_id"]) == ("waiting", agent_id)
+    assert "to the first" not in str(sessions.explain_resume(agent_id))
+    assert "to the first" not in str(resume(host, agent_id, "toolu_3"))
+
+
 def test_a_resumed_agent_may_pause_again(host: Host) -> None:
     agent_id = paused(host)
     resume(host, agent_id)

@@ -48,7 +48,7 @@ EXPECTED = """
 EXPECTED_EVENTS = """
     init inve plan appr exec vali comp fail aban
     inve .    .    .    .    .    inve inve inve  the agent starts, or works on although its end was concluded
-    inve .    .    exec .    .    .    .    .     the agent of a later run starts, and no approval was denied
+    inve .    .    exec .    .    .    .    .     the agent of a later, or approved, run starts, and was not denied
     appr appr appr appr appr appr .    .    .     a tool asks for permission
     exec exec exec exec .    .    .    .    .     a tool changes something
     comp comp comp comp comp comp comp comp comp  the agent stops
