@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.liveness import STATES, WAITING, WORKING
-from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.visible import visible_line
 from gaia_sessions.usecases.resume import standing
 
@@ -31,7 +30,8 @@ def at_work_message(
     find_cancellation: FindCancellation, records: list[Record], now: datetime, limits: Limits
 ) -> str | None:
     """The agents at work on ``records``, those that wait for a person first; None if there are none."""
-    found = [(alive, record) for record in records if (alive := _liveness(find_cancellation, record, now, limits))]
+    standings = [(standing(find_cancellation, record, now, limits), record) for record in records]
+    found = [(stands.alive, record) for stands, record in standings if stands.alive]
     if not found:
         return None
     found.sort(key=lambda pair: _ORDER.index(pair[0]["state"]))
@@ -39,10 +39,6 @@ def at_work_message(
     if len(found) > MOST_AGENTS:
         lines.append(f"and {len(found) - MOST_AGENTS} more: gaia-sessions list --active-only")
     return "\n".join(lines)
-
-
-def _liveness(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Liveness | None:
-    return None if has_newer_schema(record) else standing(find_cancellation, record, now, limits).alive
 
 
 def _line(record: Record, alive: Liveness, now: datetime) -> str:

@@ -13,7 +13,7 @@ from gaia_sessions.hosts import revival as by_its_host
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.policy import claimed_runs, live_runs
-from gaia_sessions.session.record import has_newer_schema, parent_id_of
+from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
 from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
 from gaia_sessions.session.state import BROKEN_OFF, LIMITED, latest_begun
@@ -111,10 +111,10 @@ def _stopped(
 ) -> Iterator[tuple[Record, Run, Standing]]:
     """The open sessions that stopped, or wait for a limit; with the run that stopped, and how each stands."""
     for _, record in sessions.scan(active_only=True, host_session_id=host_session_id):
-        if isinstance(record, SessionsError) or has_newer_schema(record):
+        if isinstance(record, SessionsError):
             continue
         stands = standing(above.cancellation, record, rule.now, rule.limits)
-        run = latest_begun(record, stands.dead_runs) if stands.state["state"] in (*BROKEN_OFF, LIMITED) else None
+        run = latest_begun(record, stands.dead_runs) if stands.state.get("state") in (*BROKEN_OFF, LIMITED) else None
         if run and host_session_id in (None, conversation_of(run), run.get("host_session_id")):
             yield record, run, stands
 
