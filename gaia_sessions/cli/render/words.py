@@ -10,7 +10,7 @@ from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.state import BY_HAND
+from gaia_sessions.session.state import BY_HAND, STARTING, WORKING
 from gaia_sessions.session.visible import visible
 
 TYPE_CHECKING = False
@@ -122,7 +122,7 @@ def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bo
         return ""
     if "paused_until" in resume and not running:
         return f"waits for a limit, {time_left(resume['paused_until'], now)}"
-    return "running" if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
+    return WORKING if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
 
 
 def state_text(state: str, phase: str, liveness: Liveness | None = None, *, cancelled: bool = False) -> str:
@@ -150,7 +150,12 @@ def left_text(resume: ResumeSummary, now: datetime) -> str:
 
 _NOT_LEFT = {"expired": "exp.", "too_many_errors": "errors", "not_ready": "off", "clock_skew": "clock"}
 _SECONDS_OF_A_DAY = 86400.0
-_NOT_RESUMABLE = {"phase_not_resumable": "not resumable", "corrupt": "not resumable", "not_ready": "disabled"}
+_NOT_RESUMABLE = {
+    "phase_not_resumable": "not resumable",
+    "corrupt": "not resumable",
+    "claimed": STARTING,
+    "not_ready": "disabled",
+}
 
 
 def precise_duration(seconds: float) -> str:
