@@ -215,6 +215,11 @@ def resume_summary(decision: Decision) -> ResumeSummary:
     return {**summary, "paused_until": decision["paused_until"]} if "paused_until" in decision else summary
 
 
+def may_go_on(decision: Decision) -> bool:
+    """Whether the session may be resumed, now or once a limit is reset."""
+    return decision["should_resume"] or decision["reason"] == "waiting_for_limit"
+
+
 def is_running(decision: Decision) -> bool:
     """Whether the session exists and an agent is at work on it, whatever its phase."""
     return bool(live_runs(decision))

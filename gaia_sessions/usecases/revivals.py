@@ -12,7 +12,7 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts import revival as by_its_host
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import resume_line
-from gaia_sessions.session.policy import claimed_runs, live_runs
+from gaia_sessions.session.policy import claimed_runs, live_runs, may_go_on
 from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
 from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
@@ -97,7 +97,7 @@ def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -
     """
     above, found, left_out = Above(sessions), [], Counter[str]()
     for record, run, stands in _stopped(sessions, above, rule, host_session_id):
-        if _may_go_on(stands):
+        if may_go_on(stands.decision):
             found.append((_revival(record, run, stands, rule), record, run))
         elif stands.state["state"] in BROKEN_OFF:
             left_out[stands.state["state"]] += 1
@@ -117,10 +117,6 @@ def _stopped(
         run = latest_begun(record, stands.dead_runs) if stands.state.get("state") in (*BROKEN_OFF, LIMITED) else None
         if run and host_session_id in (None, conversation_of(run), run.get("host_session_id")):
             yield record, run, stands
-
-
-def _may_go_on(stands: Standing) -> bool:
-    return stands.decision["should_resume"] or stands.decision["reason"] == "waiting_for_limit"
 
 
 def _without_agents_of_shown_workflows(found: list[Candidate]) -> Iterator[Candidate]:

@@ -174,6 +174,12 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
     assert ("`gaia-sessions pending` shows what it asks, and how to answer" in told) == (state == "waiting")
     assert (told[-1] == "  [gaia-sessions: resume a]") == (state != "working")
 
+    if is_stopped:
+        long_ago = {**keys["runs"][0], "started_at": AGO, "ended_at": AGO}
+        put("a", idle=timedelta(hours=3), **{**keys, "runs": [long_ago]})
+        _, *told = gaia("report", "a").err.decode().splitlines()
+        assert told == ["start new work: this one has been idle for too long"]
+
 
 @pytest.mark.parametrize(
     ("told", "keys"),

@@ -10,6 +10,7 @@ from gaia_sessions.session import state
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.policy import may_go_on
 from gaia_sessions.session.visible import visible
 
 from .words import Copyable, Prose, ago, duration, prose, safe, state_text
@@ -76,7 +77,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
             yield f"`gaia-sessions wait {agent_id}` waits for its end"
     if report.get("state") == state.WAITING:
         yield "`gaia-sessions pending` shows what it asks, and how to answer"
-    if report.get("state") in (state.LIMITED, *state.BROKEN_OFF):
+    if report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
         yield "`gaia-sessions revive` prints how it goes on, or why it does not"
     if stands.decision["should_resume"]:
         yield "give this to your agent, and it goes on:"
