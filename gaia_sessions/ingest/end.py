@@ -11,6 +11,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import is_abandoned, is_failure, is_final
 from gaia_sessions.session.run_ends import (
     SILENT_STOP_DETAIL,
+    has_created,
     is_before,
     is_silent_stop,
     is_stronger_evidence,
@@ -131,7 +132,7 @@ class _EndRules:
         has_begun = runs.has_started(run)
         if "interruption" in self.event and has_begun:
             return self._with_interruption(record, run)
-        if self.event.get("interrupted") and (has_begun or run["run"] == 1):  # a mere claim is denied below
+        if self.event.get("interrupted") and (has_begun or has_created(record, run)):  # a mere claim is denied below
             return with_end(record, run, KILLED, self._detail("interrupted"), self.now)
         if not has_begun:
             return with_end(record, run, DENIED, self._detail("never started"), self.now)

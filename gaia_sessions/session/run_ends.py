@@ -16,6 +16,7 @@ from .phases import (
     HOST_OVER,
     WORK_GIVEN_UP,
     is_final,
+    is_resumable,
     phase_after,
     waits_for_approval,
 )
@@ -82,6 +83,11 @@ def _rank(end: str, interruption: str | None) -> float:
     if interruption == INTERRUPTED:
         return _RANK_OF_PRESUMED
     return ENDS.index(end) + (0.5 if interruption else 0)
+
+
+def has_created(record: Record, run: Run) -> bool:
+    """Whether the delegation of ``run``, which never began, created the session; a first one may resume one as well."""
+    return run["run"] == 1 and not is_resumable(record["phase"])
 
 
 def is_before(moment: str | None, run: Run) -> bool:
@@ -236,7 +242,7 @@ def _apply_lost_host(record: Record, _run: Run, now: datetime) -> Record:
 
 def _apply_denial(record: Record, run: Run, now: datetime) -> Record:
     """Gives up the work if this delegation created the session; else only the run is closed."""
-    return with_event(record, WORK_GIVEN_UP, now) if run["run"] == 1 else record
+    return with_event(record, WORK_GIVEN_UP, now) if has_created(record, run) else record
 
 
 _EFFECTS: dict[str, Effect] = {

@@ -396,6 +396,27 @@ def test_a_claim_that_came_to_nothing_leaves_the_decision_exactly_as_it_was(
     assert briefed(resume(host, agent_id, "toolu_3"))[1] == GOES_ON
 
 
+def an_escape(host: Host) -> Any:
+    return {**host.failing("toolu_2"), "is_interrupt": True}
+
+
+@pytest.mark.parametrize("evidence", [a_failure, an_escape, a_main_stop, a_session_end])
+def test_a_first_claim_that_came_to_nothing_leaves_the_work_of_a_program(
+    host: Host, evidence: Callable[[Host], Any]
+) -> None:
+    sessions = gaia_sessions.Sessions(str(host.root))
+    agent_id = sessions.create("Explore")
+    sessions.update(agent_id, "approval")
+    before = sessions.approve(agent_id, "in staging")
+    assert "| approved: in staging" in briefed(resume(host, agent_id))
+
+    host.hear(evidence(host))
+
+    assert work_of(host.record()) == work_of(before)
+    assert [run["end"] for run in host.record()["runs"]] == ["denied"]
+    assert "| approved: in staging" in briefed(resume(host, agent_id, "toolu_3"))
+
+
 def test_of_parallel_duplicates_the_second_is_an_ordinary_session(host: Host) -> None:
     agent_id = paused(host)
     resume(host, agent_id, "toolu_2")

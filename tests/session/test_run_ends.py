@@ -77,7 +77,7 @@ TABLE = {
     "returned": Row(None, None, is_activity=True, is_error=False),
     "ended_with_host": Row(None, "abandoned", is_activity=False, is_error=False),
     "lost": Row(None, "abandoned", is_activity=False, is_error=False),
-    "denied": Row("abandoned", "abandoned", is_activity=False, is_error=False),
+    "denied": Row(None, "abandoned", is_activity=False, is_error=False),
 }
 
 
