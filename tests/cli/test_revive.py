@@ -89,7 +89,7 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
 ) -> None:
     stopped("idle", ended_at=None, end=None, host_process=process(NOBODY), record={"idle": timedelta(minutes=31)})
     command = "gaia-sessions list --state crashed"
-    assert gaia("revive").all == (0, f"{NOTHING}1 other stopped and may not be resumed any more: {command}\n", "")
+    assert gaia("revive").all == (0, f"{NOTHING}1 session that stopped may not be resumed any more: {command}\n", "")
 
     stopped("keeps-failing", end="failed", record={"error_count": 3})
     stopped("switched-off", end="returned", record={"resume_ready": False})
@@ -99,7 +99,7 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
     *_, closing = out.splitlines()
     before, named = closing.split(": ")
     assert out.startswith("goes-on: tester, test\n  error 1 minute ago, resumable for 29 min: API Error: 400 no such")
-    assert before == "3 others stopped and may not be resumed any more"
+    assert before == "3 sessions that stopped may not be resumed any more"
     listed = gaia(*shlex.split(named)[1:], "--json").json
     assert sorted(ids(listed)) == ["goes-on", "idle", "keeps-failing", "switched-off"]
     assert ids(gaia("revive", "--json").json) == ["goes-on"]

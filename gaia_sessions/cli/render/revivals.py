@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 
+from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, WORKFLOW
 
@@ -53,11 +54,8 @@ def revival_lines(
         if found:
             yield ""
         command = ["gaia-sessions", "list", "--state", ",".join(left_out)]
-        yield Copyable(shlex.join(command), before=f"{_more(sum(left_out.values()))} not be resumed any more: ")
-
-
-def _more(number: int) -> str:
-    return "1 other stopped and may" if number == 1 else f"{number} others stopped and may"
+        stopped = plural(sum(left_out.values()), "session")
+        yield Copyable(shlex.join(command), before=f"{stopped} that stopped may not be resumed any more: ")
 
 
 def _nothing(host_session: str | None) -> Iterator[str]:

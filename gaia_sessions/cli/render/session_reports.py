@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _LASTING = (state.WAITING, state.STARTING, state.LIMITED, state.PAUSED, state.NEW, state.BY_HAND)
 """The states that are no event: what has them stands so for a while."""
 
+_ASKS = "`gaia-sessions pending` shows what it asks, and how to answer"
+
 
 def head_line(report: Report, stands: Standing, now: datetime) -> str:
     """How the work stands and since when, what it used, if that was counted; unless it rests, its time."""
@@ -76,7 +78,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
         else:
             yield f"`gaia-sessions wait {agent_id}` waits for its end"
     if report.get("state") == state.WAITING:
-        yield "`gaia-sessions pending` shows what it asks, and how to answer"
+        yield _ASKS
     if report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
         yield "`gaia-sessions revive` prints how it goes on, or why it does not"
     if stands.decision["should_resume"]:
@@ -102,6 +104,8 @@ def wait_lines(reports_: Iterable[Report | NoReport]) -> Iterator[str]:
         else:
             yield f"{report['agent_id']}: {_state(report)}"
             yield from prose(report["result"] or report["error"] or "", 2)
+            if report.get("state") == state.WAITING:
+                yield f"  {_ASKS}"
 
 
 def _state(report: Report, alive: Liveness | None = None, *, cancelled: bool = False) -> str:
