@@ -350,7 +350,8 @@ def test_an_approval_that_is_quoted_in_six_ways_stays_and_each_report_says_how_t
     told = [answer["additionalContext"] for answer in client.answers("PostToolUse")]
     line = f"[gaia-sessions: resume {resumed['agent_id']}]"
     assert [line in text.split("\n") for text in told] == [True] * 7
-    assert client.requests("main")[-1].count("This delegation named paused work but did not resume it") == 6
+    told_last = client.requests("main")[-1]
+    assert told_last.count("This delegation named work that is not finished but did not resume it") == 6
 
 
 ASKING = {
