@@ -7,7 +7,7 @@ anybody's text, so each is cut and kept on its line.
 from __future__ import annotations
 
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.liveness import STATES, WAITING, WORKING
+from gaia_sessions.session.schema import AGENT_STATES, WAITING, WORKING
 from gaia_sessions.session.visible import visible_line
 from gaia_sessions.usecases.resume import standing
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_AGENTS = 4
 
 _HEADING = "Sub-agents that are at work. Do not begin their work again; who waits, waits for the user:"
-_ORDER = (WAITING, *(state for state in STATES if state != WAITING))
+_ORDER = (WAITING, *(state for state in AGENT_STATES if state != WAITING))
 
 
 def at_work_message(

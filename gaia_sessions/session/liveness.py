@@ -10,6 +10,7 @@ from __future__ import annotations
 from .clock import format_time, is_ahead, parse_time, timedelta
 from .phases import is_final
 from .runs import is_live, started_or_claimed_at, with_run, without_keys
+from .schema import QUIET, WAITING, WORKING
 from .updates import with_activity
 
 TYPE_CHECKING = False
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
     Liveness = TypedDict("Liveness", {"state": str, "since": NotRequired[str], "for": NotRequired[str]})
-    """One of ``STATES``. since: when the wait began, or the last sign of life. for: the tool it waits for."""
-
-STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
+    """One of ``AGENT_STATES``. since: when the wait began, or the last sign of life. for: the tool it waits for."""
 
 FLUSH_TIME = timedelta(seconds=1)
 """How long after a request a client may still write down what led to it; then nothing more until it is answered.

@@ -70,6 +70,9 @@ INTERRUPTIONS = (INTERRUPTED, STOPPED_BY_USER, USAGE_LIMIT, OVERLOADED, CONNECTI
 ``INTERRUPTED`` is presumed where a host reports no end and does not name the agent as alive any more.
 """
 
+AGENT_STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
+"""What is known of an agent at work: it is heard of, waits for a person, or was not heard of for a while."""
+
 MARKER_DETAIL = "said so in its last line"
 """The detail of a run whose agent stated its end with the marker."""
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         state_since: NotRequired[str]
 
 
-WAITING = "waiting"
-WORKING = "working"
-QUIET = "quiet"
+WAITING = schema.WAITING
+WORKING = schema.WORKING
+QUIET = schema.QUIET
 STARTING = "starting"
 CANCELLED = "cancelled"
 LIMITED = "limited"
@@ -78,6 +78,23 @@ def _has_begun(run: Run, dead_runs: Collection[int]) -> bool:
     return may_be_at_work(run) or run["run"] in dead_runs
 
 
+_BY_END = {
+    schema.RUN_FAILED: ERROR,
+    schema.LOST: CRASHED,
+    schema.ENDED_WITH_HOST: INTERRUPTED,
+    schema.KILLED: INTERRUPTED,
+    schema.RUN_RETURNED: CUT_SHORT,
+}
+
+
+def broken_off(run: Run) -> str | None:
+    """The word for how ``run``, on which no agent is at work any more, broke off; None if its own agent ended it."""
+    if not has_ended(run):
+        return CRASHED
+    word = _BY_END.get(run.get("end", ""))
+    return INTERRUPTED if "interruption" in run and word not in (ERROR, CRASHED) else word
+
+
 def state_of(record: Record, decision: Decision, alive: Liveness | None, dead_runs: Collection[int] = ()) -> State:
     """How the session of ``record`` stands by the policy's ``decision`` on it.
 
@@ -111,18 +128,8 @@ def _asks(case: _Case) -> bool:
     return phases.waits_for_approval(case.record["phase"])
 
 
-def _has_run_with(*ends: str) -> Callable[[_Case], bool]:
-    return lambda case: case.run is not None and case.run.get("end") in ends
-
-
-def _has_crashed(case: _Case) -> bool:
-    run = case.run
-    return run is not None and (run.get("end") == schema.LOST or not has_ended(run))
-
-
-def _was_interrupted(case: _Case) -> bool:
-    run = case.run
-    return run is not None and ("interruption" in run or run.get("end") in (schema.ENDED_WITH_HOST, schema.KILLED))
+def _broke_off_as(word: str) -> Callable[[_Case], bool]:
+    return lambda case: case.run is not None and broken_off(case.run) == word
 
 
 def _since_phase(case: _Case) -> str:
@@ -183,12 +190,12 @@ RULES: tuple[Rule, ...] = (
     (DENIED, _is_answered_by("denial"), _since_answer("denial"), "what it asked for was denied"),
     (APPROVED, _is_answered_by("approval"), _since_answer("approval"), "what it asked for was approved"),
     (WAITING, _asks, _since_question, "the work waits for the answer to a question"),
-    (ERROR, _has_run_with(schema.RUN_FAILED), _since_end, "its agent stopped with an error"),
-    (CRASHED, _has_crashed, _since_end, "its agent is gone, and reported no end"),
-    (INTERRUPTED, _was_interrupted, _since_end, "its agent was stopped from outside"),
+    (ERROR, _broke_off_as(ERROR), _since_end, "its agent stopped with an error"),
+    (CRASHED, _broke_off_as(CRASHED), _since_end, "its agent is gone, and reported no end"),
+    (INTERRUPTED, _broke_off_as(INTERRUPTED), _since_end, "its agent was stopped from outside"),
     (
         CUT_SHORT,
-        _has_run_with(schema.RUN_RETURNED),
+        _broke_off_as(CUT_SHORT),
         _since_end,
         "its agent came back without saying that it was done",
     ),

@@ -16,12 +16,10 @@ from gaia_sessions.session.record import answer_of
 from gaia_sessions.session.runs import has_ended, may_be_at_work
 from gaia_sessions.session.schema import (
     DENIED,
-    ENDED_WITH_HOST,
     INTERRUPTED,
+    KILLED,
     LOST,
     MARKER_DETAIL,
-    RUN_FAILED,
-    RUN_RETURNED,
     STOPPED,
 )
 from gaia_sessions.session.todos import numbered_todos
@@ -65,15 +63,8 @@ _INDENT = "  "
 _SHORTEST_NAMES = 9
 """Columns for the names of facts, at least, so that the texts of all of them stand below each other."""
 
-_ENDS = {
-    RUN_FAILED: state.ERROR,
-    RUN_RETURNED: state.CUT_SHORT,
-    STOPPED: "ended",
-    ENDED_WITH_HOST: state.INTERRUPTED,
-    LOST: state.CRASHED,
-    DENIED: "not started",
-}
-"""How a run ended, where a state has a word for it, or the name of the end says something else to a person."""
+_ENDS = {STOPPED: "ended", KILLED: "killed", DENIED: "not started"}
+"""How a run ended that did not break off, or that somebody ended."""
 
 _TELLING = (INTERRUPTED, LOST)
 """How a run was stopped where the word for its end says all of it."""
@@ -234,7 +225,8 @@ def _row_of_run(run: Run, view: View, now: datetime) -> tuple[str, ...]:
 
 def _end_of(run: Run, view: View) -> str:
     if has_ended(run):
-        return state.INTERRUPTED if "interruption" in run else _ENDS.get(run["end"], run["end"])
+        is_named = run["end"] in _ENDS and "interruption" not in run
+        return _ENDS[run["end"]] if is_named else state.broken_off(run) or run["end"]
     if is_final(view.record["phase"]):
         return "not reported"
     if run["run"] in live_runs(view.standing.decision):
