@@ -111,17 +111,19 @@ class Findings:
 
 def report(record: Record, findings: Findings, now: datetime, defaults: DefaultBudgets) -> Report:
     """The report on the session of ``record``."""
-    status, used = _status_of(record, findings, now), usage_of(record, now, defaults)
+    run, used = run_of(record, findings.dead_runs), usage_of(record, now, defaults)
+    status = _status_of(record, run, findings, now)
     is_unfinished = status not in (SUCCESS, RUNNING)
-    error = _error_of(record, findings, status) if is_unfinished else None
+    error = _error_of(record, run or {}, findings, status) if is_unfinished else None
+    said = _said_last(run or {}, findings, error)
     return {
         "schema": SCHEMA,
         "status": status,
         "agent_id": record["agent_id"],
         "task_id": next((task_id_of(record, run) for run in record.get("runs", [])[-1:]), None),
         "phase": record["phase"],
-        "result": _result_of(record, findings) if status == SUCCESS else None,
-        "partial": _said_last(record, findings, error) if status != SUCCESS else None,
+        "result": record.get("summary") or said if status == SUCCESS else None,
+        "partial": said if status != SUCCESS else None,
         "error": error,
         "note": UNFINISHED_NOTE if is_unfinished else None,
         "timeout_secs": None,
@@ -138,7 +140,7 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
     }
 
 
-def _status_of(record: Record, findings: Findings, now: datetime) -> Status:
+def _status_of(record: Record, run: Run | None, findings: Findings, now: datetime) -> Status:
     """How the work stands or ended. An outcome stays what it was if the session is cancelled afterwards."""
     if is_success(record["phase"]):
         return SUCCESS
@@ -146,7 +148,7 @@ def _status_of(record: Record, findings: Findings, now: datetime) -> Status:
         return CANCELLED
     if is_final(record["phase"]):
         return ERROR
-    run, gone = run_of(record, findings.dead_runs), findings.dead_runs
+    gone = findings.dead_runs
     if run is None or not (has_ended(run) or run["run"] in gone) or has_agent(record, now, gone):
         return RUNNING
     return SUCCESS if run.get("end") in (STOPPED, RUN_RETURNED) else ERROR
@@ -161,23 +163,17 @@ def task_id_of(record: Record, run: Run) -> str:
     return f"sub-{UUID(bytes=sha256(name.encode()).digest()[:16], version=4)}"
 
 
-def _result_of(record: Record, findings: Findings) -> str | None:
-    """What was stated as the summary, else what the agent said last."""
-    return record.get("summary") or _said_last(record, findings)
-
-
-def _said_last(record: Record, findings: Findings, error: str | None = None) -> str | None:
-    """What the agent said last, other than the ``error`` that its host words as its last message."""
+def _said_last(run: Run, findings: Findings, error: str | None) -> str | None:
+    """What the agent of ``run`` said last, other than the ``error`` that its host words as its last message."""
     said = (message for message in reversed(findings.messages) if message["role"] == _ASSISTANT)
     answers = [message["content"] for message in said if message["tool_name"] is None]
-    answers.append((run_of(record, findings.dead_runs) or {}).get("last_message", ""))
+    answers.append(run.get("last_message", ""))
     return next((answer for answer in answers if answer and answer != error), None)
 
 
-def _error_of(record: Record, findings: Findings, status: Status) -> str:
+def _error_of(record: Record, run: Run, findings: Findings, status: Status) -> str:
     if status == CANCELLED:
         return (findings.cancellation or {}).get("reason", "cancelled")
-    run: Run = run_of(record, findings.dead_runs) or {}
     if run.get("run") in findings.dead_runs:
         return HOST_GONE
     if findings.why_failed:
