@@ -101,7 +101,7 @@ def _change_with_agents(
     """Applies ``rule`` to the run that was found; if that kills a workflow, its agents end first."""
     if isinstance(found, EventResult):
         return found
-    if "workflow" in found[1] and "key" not in found[1]["workflow"]:
+    if runs.is_workflow_itself(found[1]):
         from .workflow import end_agents
 
         if not end_agents(store, event, context, rule(*found)):

@@ -43,6 +43,11 @@ def has_started(run: Run) -> bool:
     return not _START_KEYS.isdisjoint(run)
 
 
+def is_workflow_itself(run: Run) -> bool:
+    """Whether ``run`` is that of a workflow, no agent's: its transcript is the journal of the workflow."""
+    return "workflow" in run and "key" not in run["workflow"]
+
+
 def may_be_at_work(run: Run) -> bool:
     """Whether ``run`` is known to have started, or was delegated on a host that reports no starts."""
     return has_started(run) or run.get("unannounced", False)

@@ -12,6 +12,7 @@ from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines
 from gaia_sessions.hosts.payload import key_in, object_in
 from gaia_sessions.jsonio.strict import dump_line, load_object
 from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.runs import is_workflow_itself
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def messages(run: Run, last_bytes: int | None) -> Iterator[NewMessage | Sessions
     An error stands in place of what cannot be read: of a line, or of all.
     """
     path, agent = run.get("transcript_path", ""), run.get("host_agent_id")
-    if "key" not in run.get("workflow", {"key": ""}):
+    if is_workflow_itself(run):
         yield InvalidInput("it is the journal of a workflow, whose agents have sessions of their own", path)
         return
     is_of_agent = is_of_another = False

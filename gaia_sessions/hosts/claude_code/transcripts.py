@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines
 from gaia_sessions.hosts.payload import figures_in, key_in, object_in, object_in_bytes
+from gaia_sessions.session.runs import is_workflow_itself
 from gaia_sessions.session.usage import sum_of, with_total_tokens
 
 from .figures import REQUEST_FIGURES
@@ -34,8 +35,8 @@ def consumption(run: Run, since: str | None, until: str | None, is_late: Callabl
     None if nothing can be read, if there was no request, if one of them is too long to be read, or if ``is_late``
     became true before the end.
     """
-    if "key" not in run.get("workflow", {"key": ""}):
-        return None  # the transcript of a workflow is its journal
+    if is_workflow_itself(run):
+        return None
     try:
         return _used_in(run.get("transcript_path", ""), since, until, is_late)
     except OSError:
