@@ -51,8 +51,8 @@ def session_start_message(
 
     find, offered, at_work = Above(store).cancellation, [], []
     for record in _sessions_of(store, event, config, now, is_late):
-        found = resumable(find, record, now, config.limits)
-        if found and _is_relevant(record, event):
+        found = resumable(find, record, now, config.limits) if _is_relevant(record, event) else None
+        if found:
             offered.append(found)
         elif any(not has_ended(run) and "host_process" in run for run in record.get("runs", ())):
             at_work.append(record)
