@@ -24,7 +24,7 @@ _CUTOFF = 0.8
 """How similar a misspelt word must be: ``aproval`` is enough like ``approval``, ``running`` not like ``planning``."""
 
 _RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
-_REVIVE = "revive prints the commands that continue what was stopped from outside"
+_REVIVE = "revive prints the commands that continue what stopped"
 _START = "this program starts no agent, its host does; create makes a session"
 _STOP = "this program stops no agent, its host does; cancel ID marks its session"
 _PAUSE = "an agent pauses by its last line: [gaia-sessions: approval] why"
