@@ -15,7 +15,7 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.ids import is_agent_id, is_generated_id
 
 from . import output
-from .group import Group, show_help_without_command
+from .group import Command, Group, show_help_without_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,7 +124,9 @@ def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Comma
     """
 
     def make(function: Callable[..., int | None]) -> click.Command:
-        return click.command(context_settings=_CONTEXT_SETTINGS, epilog=_epilog(examples))(_as_callback(function))
+        return click.command(cls=Command, context_settings=_CONTEXT_SETTINGS, epilog=_epilog(examples))(
+            _as_callback(function)
+        )
 
     return make
 

@@ -12,39 +12,66 @@ from gaia_sessions.errors.exit_codes import EXIT_DONE
 
 from . import output
 
-COMMANDS = {
-    "create": "Create a session and print its ID.",
-    "get": "Print the record of a session as JSON, as it is stored.",
-    "update": "Update a session: phase, metadata, errors.",
-    "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
-    "list": "List sessions, the most recently active first.",
-    "tree": "Show sessions below their parents.",
-    "revive": "Print the commands that continue what stopped.",
-    "pending": "Show who waits for a person, and for what.",
-    "approve": "Approve what a session in phase approval is waiting for.",
-    "deny": "Deny what a session in phase approval is waiting for.",
-    "finalize": "End a session as completed, failed or abandoned.",
-    "cancel": "Cancel a session with everything below it.",
-    "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",
-    "report": "Print the result of a session.",
-    "wait": "Wait until the work of sessions has ended.",
-    "cleanup": "Remove sessions that have not been used for a while.",
-    "reconcile": "Close runs that are proven to have ended without a report.",
-    "doctor": "Check settings, hooks and sessions; say how to fix problems.",
-    "show": "Show one session: state, question, errors, runs.",
-    "usage": "Show how much of its budget a session has used, or charge it.",
-    "skill": "Record which skills an agent loaded.",
-    "todo": "Keep the todos of a session: add, done, list.",
-    "events": "Show what hosts reported about a session, with evidence.",
-    "transcript": "Show the messages of a session in their order, or add one.",
-    "import": "Import whole sessions from other folders.",
-    "hooks": "Install, remove or check the hooks in a host's settings.",
-    "hook": "Handle one event of a host: JSON on standard input.",
-    "schema": "Print the JSON Schema of state.json.",
+GROUPS = {
+    "Look": {
+        "list": "List sessions, the most recently active first.",
+        "show": "Show one session: state, question, errors, runs.",
+        "report": "Print the result of a session.",
+        "wait": "Wait until the work of sessions has ended.",
+        "pending": "Show who waits for a person, and for what.",
+        "tree": "Show sessions below their parents.",
+        "events": "Show what hosts reported about a session, with evidence.",
+        "transcript": "Show the messages of a session in their order, or add one.",
+        "usage": "Show how much of its budget a session has used, or charge it.",
+    },
+    "Decide": {
+        "approve": "Approve what a session in phase approval is waiting for.",
+        "deny": "Deny what a session in phase approval is waiting for.",
+        "revive": "Print the commands that continue what stopped.",
+    },
+    "End": {
+        "cancel": "Cancel a session with everything below it.",
+        "finalize": "End a session as completed, failed or abandoned.",
+    },
+    "Your own agents": {
+        "create": "Create a session and print its ID.",
+        "update": "Update a session: phase, metadata, errors.",
+        "todo": "Keep the todos of a session: add, done, list.",
+        "skill": "Record which skills an agent loaded.",
+        "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
+        "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",
+        "get": "Print the record of a session as JSON, as it is stored.",
+    },
+    "Set up and maintain": {
+        "hooks": "Install, remove or check the hooks in a host's settings.",
+        "doctor": "Check settings, hooks and sessions; say how to fix problems.",
+        "cleanup": "Remove sessions that have not been used for a while.",
+        "reconcile": "Close runs that are proven to have ended without a report.",
+        "import": "Import whole sessions from other folders.",
+        "schema": "Print the JSON Schema of state.json.",
+    },
 }
+"""What people do, and the commands for it: first those that a person needs most often, last those for programs."""
 
-HIDDEN = {"help": "help", "version": "version", "ls": "list", "ps": "list"}
-"""Names that people try before they have read anything, and the command that each one is."""
+COMMANDS = {name: said for group in GROUPS.values() for name, said in group.items()}
+
+HIDDEN = {"hook": "hook", "help": "help", "version": "version", "ls": "list", "ps": "list"}
+"""The command of hosts, names that people try before they have read anything, and the command that each one is."""
+
+SHARED = ("root", "lock_timeout", "as_json")
+"""Options that every command takes: the help of each has them in one line."""
+
+
+class Command(click.Command):
+    """A command whose help has its own options, and in one line those that all commands take."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own = [one for one in self.params if isinstance(one, click.Option) and one.name not in SHARED]
+        records = [record for option in own if (record := option.get_help_record(ctx))]
+        if records:
+            with formatter.section("Options"):
+                formatter.write_dl(records)
+        formatter.write("\nCommon options: --root DIR, --lock-timeout SECONDS, --json, -h\n")
 
 
 class Group(click.Group):
@@ -57,6 +84,10 @@ class Group(click.Group):
             ctx.args = args  # click has emptied it; an explanation needs what was typed
             raise click.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
         return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        Command.format_options(self, ctx, formatter)  # type: ignore[arg-type]  # it asks for no more than a group has
+        self.format_commands(ctx, formatter)
 
 
 class Commands(Group):
@@ -73,9 +104,16 @@ class Commands(Group):
         command: click.Command = module.command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # see above
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # see above
+        widest = max(map(len, COMMANDS))
+        formatter.write("\n")
+        for heading, group in GROUPS.items():
+            formatter.write(f"{heading}:\n")
+            formatter.write("".join(f"  {name:{widest}}  {said}\n" for name, said in group.items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # see above
+        lines = (click.formatting.wrap_text(line, 80) for line in (self.epilog or "").splitlines())
+        formatter.write("\n" + "\n".join(lines) + "\n")
 
 
 @click.pass_context

@@ -24,16 +24,12 @@ _BUG_LOG = "bugs.log"
 _BUG_LOG_LIMIT = 1 << 20
 _LONGEST = 2000
 
-_EPILOG = f"""\b
-Examples:
-  gaia-sessions create --agent terraform-architect --purpose approval_workflow
-  gaia-sessions should-resume agent-20260108-180530-abc12345 && echo resume it
-  gaia-sessions list --active-only
-\b
-ID: the whole ID of a session, its beginning or end (4 characters
-or more, unambiguous), or 'latest'.
-
-Exit codes: {"; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.items())}.
+_EPILOG = f"""\
+Options: --root DIR [default: the project's .claude/session], --json, --version,
+-h, --lock-timeout SECONDS: how long to wait for a locked session. [default: 10]
+ID: a whole ID, its beginning or end (4 characters or more), or 'latest'
+Example: gaia-sessions list --active-only
+Exit codes: {"; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.items())}
 """
 
 

@@ -38,7 +38,7 @@ EXIT_CODES = {
     9: ("written, durability unknown", "applied, but the disk did not confirm it"),
     10: ("cancelled", "the session is cancelled, by itself or with one above it"),
     EXIT_WORK_FAILED: ("the work failed", "`report`, `wait`: the work failed"),
-    EXIT_BUG: ("internal error", "a bug in gaia-sessions: one line, and the path of a log"),
+    EXIT_BUG: ("bug", "a bug in gaia-sessions: one line, and the path of a log"),
     EXIT_TIMEOUT: ("not ended", "`report`, `wait`: the work has not ended, or not in time"),
     EXIT_INTERRUPTED: ("interrupted", "interrupted"),
 }

@@ -18,7 +18,7 @@ import click
 import pytest
 
 import gaia_sessions
-from gaia_sessions.cli.group import COMMANDS, HIDDEN
+from gaia_sessions.cli.group import COMMANDS, GROUPS, HIDDEN
 from gaia_sessions.cli.main import commands
 from gaia_sessions.config import Config
 from gaia_sessions.errors.exit_codes import EXIT_CODES
@@ -92,13 +92,22 @@ def test_help_is_help_wherever_it_stands(gaia: Gaia, words: list[str]) -> None:
     assert gaia(*words).code == 0
 
 
-def test_the_first_help_lists_every_command_with_examples_and_exit_codes(gaia: Gaia) -> None:
-    text = gaia("--help").out.decode()
-    lines = [line.split(maxsplit=1) for line in text.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
-    assert dict(lines) == COMMANDS
-    assert text.count("\n    gaia-sessions ") >= 2
+def test_the_first_help_lists_every_command_in_its_group_and_fits_45_lines(program: Gaia) -> None:
+    text = program("--help", COLUMNS="80").out.decode()
+    listed = text.partition("agents.\n\n")[2].partition("\n\n")[0]
+    lines = [f"  {name:13}  {said}" for name, said in COMMANDS.items()]
+    assert [line for line in listed.splitlines() if line.startswith(" ")] == lines
+    assert [line for line in listed.splitlines() if not line.startswith(" ")] == [f"{name}:" for name in GROUPS]
+    assert (len(GROUPS), len(text.splitlines()) <= 45, text.count("gaia-sessions list")) == (5, True, 1)
     told = "; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.items())
-    assert " ".join(text.partition("Exit codes: ")[2].split()) == f"{told}."
+    assert " ".join(text.partition("Exit codes: ")[2].split()) == told
+
+
+@pytest.mark.parametrize("words", [*([name] for name in COMMANDS), *INNER])
+def test_the_help_of_a_command_has_what_all_take_in_one_line(gaia: Gaia, words: list[str]) -> None:
+    text = gaia(*words, "--help").out.decode()
+    assert text.count("\nCommon options: --root DIR, --lock-timeout SECONDS, --json, -h\n") == 1
+    assert [text.count(option) for option in ("--root ", "--lock-timeout ", "  -h, --help")] == [1, 1, 0]
 
 
 @EVERY
