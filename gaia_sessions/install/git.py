@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from functools import partial
 from typing import NamedTuple, TypedDict
@@ -21,10 +22,14 @@ _SPECIAL = re.compile(r"([\\*?\[])")
 
 
 class Exclusion(TypedDict):
-    """The line to add to the ignore file of this repository that is never shared, and that file."""
+    """The line to add to the ignore file of this repository that is never shared, that file, and a command that does.
+
+    The command is right for every POSIX shell in every folder, and adds to a file whose last line has no end.
+    """
 
     file: str
     line: str
+    command: str
 
 
 class GitStatus(NamedTuple):
@@ -59,7 +64,14 @@ def git_status(path: str, variables: Mapping[str, str]) -> GitStatus:
         return UNKNOWN_STATUS
     exclude, prefix = (*output.split("\n"), "")[:2]
     file = os.path.normpath(os.path.join(folder, exclude))
-    return GitStatus(is_tracked=False, exclusion={"file": file, "line": _pattern(prefix + inside)})
+    line = _pattern(prefix + inside)
+    return GitStatus(is_tracked=False, exclusion={"file": file, "line": line, "command": _command(line, file)})
+
+
+def _command(line: str, file: str) -> str:
+    folder = os.path.dirname(file)
+    made = "" if os.path.isdir(folder) else f"mkdir -p -- {shlex.quote(folder)} && "
+    return f"{made}printf '\\n%s\\n' {shlex.quote(line)} >> {shlex.quote(file)}"
 
 
 def _pattern(path: str) -> str:

@@ -81,7 +81,7 @@ def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: 
 
     def announce(path: str) -> None:
         if not call.as_json:
-            output.print_to_stderr(f"{request.host.name}: writing {well_formed(path)}")
+            output.print_to_stderr(f"writing {well_formed(path)}")
 
     result = carry_out(places, request, announce, dry_run=dry_run)
     call.print_result(json_document(result), lambda: result_lines(result))

@@ -38,9 +38,9 @@ _NOTES = {
         "Hooks keep their sessions in {root} only where the host is started with GAIA_SESSIONS_ROOT set to it."
     ),
     notices.START_THERE: (
-        "Start the client in {start_in} to have this file read; for one that is started here, install with --here."
+        "A client that is started here does not read this file: start it in {start_in}, or install with --here."
     ),
-    notices.NOT_IGNORED: "Git does not ignore this file: add the line {line} to {file}",
+    notices.NOT_IGNORED: "Git does not ignore this file. To have it ignored, type",
     notices.TRACKED: "Git tracks this file: the next commit will include your entries.",
     notices.MIXED_ENTRY: "An entry that starts gaia-sessions and something else was not changed: see hooks status.",
 }
@@ -70,18 +70,15 @@ def result_lines(result: InstallResult) -> Iterator[str]:
         return
     if not result["changed"]:
         state = "already installed" if result["action"] == plan.INSTALL else "not installed"
-        yield f"{result['host']}: {state}, nothing changed: {_path(result['file'])}"
+        yield f"{state} in {_path(result['file'])}, nothing changed"
         yield from _note_lines(result)
         return
     verb = "installed in" if result["action"] == plan.INSTALL else "removed from"
-    yield f"{result['host']}: {verb} {_path(result['file'])}"
+    yield f"{verb} {_path(result['file'])}"
     yield from _detail_lines(result)
 
 
 def _detail_lines(result: InstallResult) -> Iterator[str]:
-    if result["command"]:
-        yield Copyable(safe(shlex.join(result["command"]), _LONGEST), before="  starts: ")
-        yield f"  events: {', '.join(result['events'])}"
     yield from (Copyable(safe(rule, _LONGEST), before="  allows: ") for rule in result["rules"])
     yield from (Copyable(safe(rule, _LONGEST), before="  no longer allows: ") for rule in result["withdrawn"])
     word = "replaced" if result["action"] == plan.INSTALL else "removed"
@@ -96,12 +93,11 @@ def _note_lines(result: InstallResult) -> Iterator[str]:
     yield from (
         f"  installed elsewhere: gaia-sessions hooks uninstall{host} --{scope}" for scope in result["elsewhere"]
     )
-    values = {"root": result["root"], "start_in": result["start_in"] or "", **(result["exclude"] or {})}
+    paths = {"root": _path(result["root"]), "start_in": _path(result["start_in"] or "")}
     for note in result["remarks"]:
-        text = _NOTES[note]
-        for name, path in values.items():
-            text = text.replace(f"{{{name}}}", _path(str(path)))
-        yield f"  {text}"
+        yield f"  {_NOTES[note].format_map(paths)}"
+        if note == notices.NOT_IGNORED and result["exclude"]:
+            yield Copyable(visible(result["exclude"]["command"]), before="    ")
 
 
 def status_lines(hook_status: HookStatus, now: datetime) -> Iterator[str]:
