@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import pty
@@ -144,6 +145,30 @@ def test_every_option_says_what_it_is_for_and_every_short_one_has_a_long_one(nam
 def test_every_command_takes_what_all_have_in_common(name: str) -> None:
     words = {word for option in command_of(name).params for word in option.opts}
     assert {"--root", "--lock-timeout", "--json"} <= words
+
+
+def test_no_message_names_a_page_of_docs_which_an_installation_has_not() -> None:
+    """Docstrings may, and ``session/shapes.py``, of which one of these pages is made."""
+    package = Path(gaia_sessions.__file__).parent
+    pages = ("docs/", "README.md", *(page.name for page in (package.parent / "docs").glob("*.md")))
+    named = [
+        text
+        for path in package.rglob("*.py")
+        if path != package / "session" / "shapes.py"
+        for text in _texts(path)
+        if any(page in text for page in pages)
+    ]
+
+    assert (named, len(pages) > 5) == ([], True)
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The texts in a module but for its docstrings."""
+    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            yield node.value
 
 
 def test_the_table_names_the_commands_there_are() -> None:
