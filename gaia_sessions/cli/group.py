@@ -82,7 +82,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
             ctx.args = args  # click has emptied it; an explanation needs what was typed
-            raise click.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
+            raise click.NoSuchCommand(args[0], ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -14,6 +14,8 @@ from gaia_sessions.errors import SessionsError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gaia_sessions.errors import UnknownWord
 
 PROGRAM = "gaia-sessions"
@@ -33,6 +35,8 @@ _REOPEN = "no command takes an end back; create makes a session to go on in"
 _DELETE = "a session is a folder, rm -r removes it; cleanup removes unused ones"
 _EXPORT = "to export a session copy its folder; import DIR takes copies in"
 _END = "finalize ID ends a session as completed, failed or abandoned"
+_EDIT = "update ID changes a session: --phase PHASE, -m KEY=VALUE, --error TEXT"
+_CONFIG = "settings are in .claude/gaia-sessions.toml; doctor says which are wrong"
 _LOG = "events ID has what hosts reported, transcript ID the messages"
 _FOLLOW = "nothing follows a session; wait ID returns when its work has ended"
 
@@ -56,7 +60,8 @@ COMMANDS = {
     "charge": "usage ID --charge N",
     **dict.fromkeys(["messages", "conversation", "chat"], "transcript ID"),
     "todos": "todo list ID",
-    "install": "hooks install",
+    **dict.fromkeys(["search", "grep", "find"], "list --grep TEXT"),
+    **dict.fromkeys(["install", "init", "setup"], "hooks install"),
     "uninstall": "hooks uninstall",
     "hooks add": "install",
     **dict.fromkeys(["hooks remove", "hooks rm"], "uninstall"),
@@ -88,6 +93,8 @@ NO_COMMAND = {
     **dict.fromkeys(["rm", "delete", "del", "remove", "purge", "clear", "destroy"], _DELETE),
     **dict.fromkeys(["export", "backup", "archive"], _EXPORT),
     **dict.fromkeys(["end", "close"], _END),
+    **dict.fromkeys(["edit", "modify", "change"], _EDIT),
+    **dict.fromkeys(["config", "configure", "settings"], _CONFIG),
     **dict.fromkeys(["log", "logs", "history"], _LOG),
     **dict.fromkeys(["watch", "follow", "tail", "attach"], _FOLLOW),
 }
@@ -178,7 +185,8 @@ def _command_hint(error: click.NoSuchCommand, ctx: click.Context, argv: list[str
     if is_ours and word in COMMANDS:
         line = _line(ctx, COMMANDS[word], argv)
         return f"type {program} {line}" if line else f"did you mean {ctx.command_path} {COMMANDS[word]}?"
-    return _did_you_mean(error.possibilities) or f"{ctx.command_path} --help lists the commands"
+    near = _did_you_mean(error.command_name, ctx.command.list_commands(ctx))  # type: ignore[attr-defined]  # a group
+    return near or f"{ctx.command_path} --help lists the commands"
 
 
 def _line(ctx: click.Context, meant: str, argv: list[str]) -> str | None:
@@ -223,7 +231,7 @@ def _option_hint(error: click.NoSuchOption, ctx: click.Context) -> str:
             return _form_hint(ctx)
     if isinstance(ctx.command, click.Group):
         return f"options of a command go after its name: see {ctx.command_path} --help"
-    return _did_you_mean(error.possibilities) or f"{ctx.command_path} --help lists the options"
+    return _did_you_mean(error.option_name, options) or f"{ctx.command_path} --help lists the options"
 
 
 def _state_hint(ctx: click.Context, argv: list[str]) -> str | None:
@@ -235,8 +243,11 @@ def _state_hint(ctx: click.Context, argv: list[str]) -> str | None:
     return f"did you mean --state {word}?" if "--state" in takes and word in STATES and "--state" not in argv else None
 
 
-def _did_you_mean(possibilities: list[str] | None) -> str | None:
-    return f"did you mean {' or '.join(possibilities)}?" if possibilities else None
+def _did_you_mean(typed: str, names: Iterable[str]) -> str | None:
+    word, known = typed.casefold(), sorted(names)
+    near = get_close_matches(word, known, cutoff=_CUTOFF)
+    near = near or [name for name in known if sorted(name) == sorted(word)]  # two swapped letters of four are half
+    return f"did you mean {' or '.join(near)}?" if near else None
 
 
 def _form_hint(ctx: click.Context) -> str:

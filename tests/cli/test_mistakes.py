@@ -38,7 +38,10 @@ WRONG = [
     # Commands
     ("updat a", "No such command 'updat'.", "did you mean update?"),
     ("should_resume a", "No such command 'should_resume'.", "did you mean should-resume?"),
+    ("lsit", "No such command 'lsit'.", "did you mean list?"),
+    ("Doctro", "No such command 'Doctro'.", "did you mean doctor?"),
     ("frobnicate", "No such command 'frobnicate'.", "gaia-sessions --help lists the commands"),
+    ("lint", "No such command 'lint'.", "gaia-sessions --help lists the commands"),
     ("hooks instal", "No such command 'instal'.", "did you mean install or uninstall?"),
     ("hooks frobnicate", "No such command 'frobnicate'.", "gaia-sessions hooks --help lists the commands"),
     ("help frobnicate", "No such command 'frobnicate'.", "gaia-sessions --help lists the commands"),
@@ -329,6 +332,7 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "usage ID": lambda answer, record, _: (answer["tokens"], record["revision"]) == (0, 1),
     "usage ID --charge N": lambda answer, record, _: answer["tokens"] == record["charged_tokens"] == 2,
     "transcript ID": lambda answer, _, __: answer == [],
+    "list --grep TEXT": lambda answer, _, __: [line["agent_id"] for line in answer] == ["a"],
     "hooks install": settings_exist,
     "hooks uninstall": lambda answer, *_: not settings_exist(answer),
     "hooks status": lambda answer, _, __: "last_received" in answer,
@@ -347,6 +351,7 @@ def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_
     run = {"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:06:30Z"}
     put(
         "a",
+        purpose="why it is too dear",
         todos=[{"description": text, "status": "pending"} for text in ("read", "write")],
         runs=[{**run, "end": "stopped", "last_message": "here is the plan"}],
     )
