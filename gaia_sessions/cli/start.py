@@ -21,20 +21,26 @@ def main() -> None:
     """Runs the command line and ends the process; never returns.
 
     ``gaia-sessions hook``, which a host calls with every event, bypasses click: that is faster, and an error in its
-    arguments cannot end with exit code 2, which hosts take for a veto.
+    arguments cannot end with exit code 2, which hosts take for a veto. A person who types it is answered by click, and
+    is told apart by the terminal: a host that lends its own to a hook still captures what the hook says.
     """
     gc.disable()  # a start makes many objects and hardly any garbage
-    arguments = _hook_arguments(sys.argv[1:])
+    words = sys.argv[1:]
+    arguments = _hook_arguments(words)
     if arguments is not None:
         from gaia_sessions.hook import read_arguments
-        from gaia_sessions.hook.run import main as run_hook
         from gaia_sessions.hosts import HOOK
 
-        if not read_arguments(arguments)["help"]:
+        told = read_arguments(arguments)
+        is_typed = not told["test"] and os.isatty(0) and os.isatty(2)
+        if not (told["help"] or is_typed):
+            from gaia_sessions.hook.run import main as run_hook
+
             os._exit(run_hook(HOOK, arguments))
+        words = [HOOK, *(arguments if told["help"] or told["ignored"] else ())]
     from .main import main as run
 
-    exit_process(run())
+    exit_process(run(words))
 
 
 def exit_process(code: int) -> NoReturn:

@@ -1,4 +1,6 @@
-"""A hook that a person starts at a terminal: it says what it waits for and how to end it; a host never hears of it."""
+"""A hook that a person starts at a terminal: a script says what it waits for and how to end it, the command what it is
+for; a host never hears of it.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOOKS = Path(__file__).resolve().parents[2] / "hooks"
-CALLS = {
-    "gaia-sessions hook": [sys.executable, "-m", "gaia_sessions", "hook"],
-    **{
-        f"{name}.py": [sys.executable, str(HOOKS / f"{name}.py")]
-        for name in ("every_event", "pre_delegate", "subagent_stop")
-    },
+COMMAND = [sys.executable, "-m", "gaia_sessions", "hook"]
+SCRIPTS = {
+    f"{name}.py": [sys.executable, str(HOOKS / f"{name}.py")]
+    for name in ("every_event", "pre_delegate", "subagent_stop")
 }
-CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+SCRIPT = pytest.mark.parametrize("call", SCRIPTS.values(), ids=SCRIPTS)
+CALL = pytest.mark.parametrize("call", [*SCRIPTS.values(), COMMAND], ids=[*SCRIPTS, "gaia-sessions hook"])
 PROMPT = b"Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\r\n"
 START = {"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a1", "agent_type": "Explore"}
 DELEGATION = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Agent", "tool_use_id": "t"}
@@ -50,6 +51,12 @@ class Terminal:
             data += os.read(self.ours, length - len(data))
         return data
 
+    def lines(self, number: int) -> list[str]:
+        data = b""
+        while data.count(b"\r\n") < number:
+            data += os.read(self.ours, 1)
+        return data.decode().splitlines()
+
 
 @pytest.fixture
 def terminal(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
@@ -60,7 +67,7 @@ def terminal(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     os.close(made.theirs)
 
 
-@CALL
+@SCRIPT
 def test_at_a_terminal_it_says_what_it_waits_for_and_waits_longer_than_for_a_host(
     terminal: Terminal, call: list[str], root: str
 ) -> None:
@@ -68,14 +75,14 @@ def test_at_a_terminal_it_says_what_it_waits_for_and_waits_longer_than_for_a_hos
     assert terminal.read(len(PROMPT)) == PROMPT
     time.sleep(READ_TIMEOUT + 1.5)
     assert process.poll() is None
-    asked = START if "hook" in call or "every" in call[-1] else {"agent_id": "nobody"}
+    asked = START if "every" in call[-1] else {"agent_id": "nobody"}
     os.write(terminal.ours, json.dumps(asked).encode() + b"\n\x04")
     out, _ = process.communicate(timeout=30)
     assert (process.returncode, set(json.loads(out)) & {"hookSpecificOutput", "reason"} != set()) == (0, True)
     assert os.path.isdir(os.path.join(root, ".logs"))
 
 
-@CALL
+@SCRIPT
 def test_it_ends_when_a_host_has_sent_its_whole_json_to_a_terminal_of_its_own(
     terminal: Terminal, call: list[str]
 ) -> None:
@@ -86,7 +93,7 @@ def test_it_ends_when_a_host_has_sent_its_whole_json_to_a_terminal_of_its_own(
     assert process.returncode == 0
 
 
-@CALL
+@SCRIPT
 def test_the_end_of_the_input_alone_ends_it_and_nothing_is_made(terminal: Terminal, call: list[str], root: str) -> None:
     process = terminal.start(call)
     terminal.read(len(PROMPT))
@@ -111,3 +118,32 @@ def test_where_standard_input_is_no_terminal_nothing_is_said(call: list[str], ro
         os.read(ours, 1)
     os.close(ours)
     assert ended.returncode == 0
+
+
+TYPED = {
+    "hook": (
+        0,
+        "Note",
+        "hook is for hosts, which call it with JSON on standard input",
+        ["hooks install", "hook --test"],
+    ),
+    "hook --host codex": (0, "Note", "hook is for hosts, which call it with JSON on standard input", ["hook --test"]),
+    "hook status": (2, "Error", "hook takes no 'status'", ["did you mean gaia-sessions hooks status?"]),
+    "--root r hook status": (2, "Error", "hook takes no 'status'", ["did you mean gaia-sessions hooks status?"]),
+    "hook install --host codex --user": (2, "Error", "hook takes no 'install'", ["hooks install --host codex --user?"]),
+    "hook frobnicate": (2, "Error", "hook takes no 'frobnicate'", ["gaia-sessions hooks --help lists the commands"]),
+}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_person_who_types_the_command_of_hosts_is_told_at_once_what_it_is_for(
+    terminal: Terminal, typed: str, root: str
+) -> None:
+    code, kind, message, hints = TYPED[typed]
+    process = terminal.start([*COMMAND[:-1], *typed.split()])
+    assert (process.communicate(timeout=30)[0], process.returncode) == (b"", code)  # and nobody has typed anything
+    os.write(terminal.theirs, b"END\n")
+    said, hint, end = terminal.lines(3)
+    assert (said, hint.startswith("Hint: "), end) == (f"{kind}: {message}", True, "END")
+    assert ([text for text in hints if text not in hint], max(map(len, (said, hint))) <= 80) == ([], True)
+    assert not os.path.exists(root)
