@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from datetime import timedelta
+from importlib.machinery import SourceFileLoader
+from importlib.metadata import version
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from gaia_sessions.cli.group import COMMANDS
+from gaia_sessions.session.clock import format_time, parse_time
+from tests.hook.client import client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.hook.client import Client
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = CHECKOUT / "README.md"
@@ -18,8 +33,9 @@ HOOKS_README = CHECKOUT / "hooks" / "README.md"
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 PAGES = [README, HOOKS_README, *DOCS]
 
-MOST_LINES = 120
+MOST_LINES = 130
 WIDEST = 100
+SCREEN = (80, 24)
 
 
 def text_of(page: str) -> str:
@@ -87,12 +103,12 @@ def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int,
     assert done.stdout == expected
 
 
-def test_the_readme_delegates_waits_and_cancels_as_it_stands(tmp_path: Path) -> None:
+def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: Path) -> None:
     scripts = Path(sys.executable).parent
     environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
 
     done = subprocess.run(
-        ["sh", "-u", "-c", block("README.md", "sh", 1)],
+        ["sh", "-u", "-c", block("docs/shell.md", "sh", 1)],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -180,12 +196,17 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+class Demo(NamedTuple):
+    text: str
+    picture: str
+
+
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What ``scripts/demo`` prints: the end of ``sh scripts/run``, whose set-up is for a fresh machine to try."""
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """What ``scripts/demo`` shows: the end of ``sh scripts/run``, whose set-up is for a fresh machine to try."""
     folder = tmp_path_factory.mktemp("demo")
     done = subprocess.run(
-        [sys.executable, str(CHECKOUT / "scripts" / "demo")],
+        [sys.executable, str(CHECKOUT / "scripts" / "demo"), "demo.svg"],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -193,31 +214,46 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
         env={**os.environ, "HOME": str(folder)},
     )
     assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    return Demo(done.stdout, (folder / "demo.svg").read_text(encoding="utf-8"))
 
 
-def test_the_script_for_a_first_look_shows_what_it_promises(demo: str) -> None:
-    wanted = ["to approve, give this to your agent:", "$ gaia-sessions report latest", "  completed  "]
-    assert [text for text in wanted if text not in demo] == []
+def test_the_first_look_shows_what_it_promises(demo: Demo) -> None:
+    wanted = ["may I apply the plan?", "to approve, give this to your agent:", "Both ports are closed."]
+    assert [text for text in wanted if text not in demo.text] == []
 
 
-def test_the_first_look_fits_one_screen(demo: str) -> None:
-    lines = demo.splitlines()
-    assert len(lines) <= 40
-    assert [line for line in lines if len(line) > WIDEST] == []
+def test_the_first_look_fits_one_screen_with_the_prompt_below_it(demo: Demo) -> None:
+    lines = demo.text.splitlines()
+    assert len(lines) < SCREEN[1]
+    assert [line for line in lines if len(line) > SCREEN[0]] == []
 
 
-def test_the_picture_in_the_readme_is_what_the_first_look_shows(demo: str) -> None:
-    assert steady(block("README.md", "text")) == steady(demo)
+def test_the_text_in_the_readme_is_what_the_first_look_shows(demo: Demo) -> None:
+    assert steady(block("README.md", "text")) == steady(demo.text)
+
+
+def test_the_picture_in_the_readme_is_that_of_the_first_look(demo: Demo) -> None:
+    """Another version of rich may draw it otherwise: then its text counts."""
+    picture = text_of("docs/demo.svg")
+    assert steady(words_of(picture)) == steady(demo.text)
+    if f"<!-- rich {version('rich')} -->" in picture:
+        assert steady(picture) == steady(demo.picture)
+
+
+def words_of(picture: str) -> str:
+    """The lines of the terminal in ``picture``: texts with the same distance from the top."""
+    lines: dict[str, str] = {}
+    for top, text in re.findall(r'<text class="demo-r\d+" .*? y="([\d.]+)" .*?>(.*?)</text>', picture):
+        lines[top] = lines.get(top, "") + html.unescape(text).replace("\xa0", " ")
+    return "\n".join(lines.values())
 
 
 def steady(text: str) -> list[str]:
-    """The words of ``text``, without what differs from run to run."""
-    text = " ".join(text.split())
-    text = re.sub(r"agent-\d{8}-\d{6}-[0-9a-f]{8}", "ID", text)
-    text = re.sub(r"\d{4}-\d\d-\d\d[T ][0-9:.]+(Z|[+-]\d\d:\d\d)?", "TIME", text)
-    text = re.sub(r"just now|\d+ seconds? ago|\b\d s\b", "AGE", text)
-    return re.sub(r"idle for \d+ seconds?|for \d+ min\b", "AWHILE", text).split()
+    """The lines of ``text`` that are not empty, without what differs from run to run."""
+    text = re.sub(r"agent-\d{8}-\d{6}-[0-9a-f]{8}", "ID", text.replace("&#160;", " "))
+    text = re.sub(r"just now|\d+ seconds? (ago|in all)", "AGE", text)
+    text = re.sub(r'(textLength|width)="[\d.]+"', "LENGTH", re.sub(r"for \d+ min\b", "AWHILE", text))
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def test_a_command_in_the_place_of_the_first_look_is_run(tmp_path: Path) -> None:
@@ -233,3 +269,232 @@ def test_a_command_in_the_place_of_the_first_look_is_run(tmp_path: Path) -> None
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "No sessions found" in done.stdout
+
+
+class Lab:
+    """A project in which a client that was seen at work lives again; ``ids`` are its sessions by the names they get."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.project = folder / "project"
+        self.ids: dict[str, str] = {}
+        (self.project / ".claude").mkdir(parents=True)
+
+    def live(self, of: Client, capture: str, *, until: str = "", since: str = "", says: str | None = None) -> set[str]:
+        """Tells the hook of a capture, from the event ``since`` on and before the event ``until``; the new sessions.
+
+        ``says`` is what the agent says last, in place of what it said.
+        """
+        before = self.sessions()
+        file = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / f"{capture}.jsonl"
+        calls = [
+            json.loads(REPLAY.with_paths_below(line, self.folder)) for line in file.read_text("utf-8").splitlines()
+        ]
+        self._write_files_of_client(calls)
+        events = [call["event"] for call in calls]
+        first = events.index(since) if since else 0
+        for call in calls[first : events.index(until) if until else None]:
+            if isinstance(call.get("stdin"), dict):
+                REPLAY.write_agent_file(call)
+                if says and call["event"] == "SubagentStop":
+                    call["stdin"]["last_assistant_message"] = says
+                self._tell(of, call["stdin"])
+        return self.sessions() - before
+
+    def _write_files_of_client(self, calls: list[Any]) -> None:
+        for path, text in next((call["files"] for call in calls if call["event"] == "__files__"), {}).items():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(text, encoding="utf-8")
+
+    def _tell(self, of: Client, payload: object) -> None:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "CLAUDE_PID": str(of.pid)}
+        environment["CLAUDE_PROJECT_DIR"] = str(self.project)
+        command = [sys.executable, str(CHECKOUT / "hooks" / "every_event.py")]
+        code, _, errors = of.run(command, json.dumps(payload).encode(), str(self.project), environment)
+        assert (code, errors) == (0, "")
+
+    def sessions(self) -> set[str]:
+        return {file.parent.name for file in self.project.glob(".claude/session/[!.]*/state.json")}
+
+    def age(self, hours: int, *names: str) -> None:
+        """Makes sessions as old as if all that has happened had happened ``hours`` earlier."""
+
+        def earlier(found: re.Match[str]) -> str:
+            return format_time(parse_time(found[0]) - timedelta(hours=hours))
+
+        for name in names:
+            file = self.project / ".claude" / "session" / self.ids[name] / "state.json"
+            file.write_text(re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", earlier, file.read_text("utf-8")), encoding="utf-8")
+        for file in self.folder.glob("home/**/*.jsonl"):
+            os.utime(file, (0, file.stat().st_mtime - 3600 * hours))
+
+    def command(self, typed: str, **words: str) -> subprocess.Popen[str]:
+        """Types a line of the README in the project; a ``ssh`` is there that knows this machine alone."""
+        for word, meant in {"VENV": sys.prefix, "PROJECT": str(self.project), **words}.items():
+            typed = re.sub(rf"\b{word}\b", meant, typed)
+        path = f"{Path(sys.executable).parent}:{self.folder / 'bin'}:{os.environ['PATH']}"
+        return subprocess.Popen(
+            ["sh", "-c", typed],
+            cwd=self.project,
+            env={"PATH": path, "HOME": str(self.folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, typed: str, **words: str) -> subprocess.CompletedProcess[str]:
+        with self.command(typed, **words) as process:
+            out, errors = process.communicate()
+            return subprocess.CompletedProcess(typed, process.returncode, out, errors)
+
+
+def script(name: str) -> Any:
+    """A script of the checkout as a module."""
+    loader = SourceFileLoader(name, str(CHECKOUT / "scripts" / name))
+    spec = spec_from_loader(name, loader)
+    assert spec
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+REPLAY = script("replay")
+PAUSE = "Two ports are open.\n[gaia-sessions: approval] may I apply the plan?"
+SSH = """#!/bin/sh
+shift
+cd "$HOME" && exec env -i HOME="$HOME" PATH=/usr/bin:/bin sh -c "$*"
+"""
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """What real clients left: work that waits, ended, failed, was interrupted, and that of a client that was killed."""
+    lab = Lab(tmp_path_factory.mktemp("lived"))
+    with client() as of:
+        [lab.ids["waiting"]] = lab.live(of, "single", says=PAUSE)
+        [lab.ids["done"]] = lab.live(of, "custom-agent")
+        [lab.ids["failed"]] = lab.live(of, "sub-error-400")
+        [lab.ids["interrupted"]] = lab.live(of, "sub-error-529")
+        lab.live(of, "usage")
+        [lab.ids["crashed"]] = lab.live(of, "tui-hup", until="SessionEnd")
+        of.kill()
+    (lab.folder / "bin").mkdir()
+    (lab.folder / "bin" / "ssh").write_text(SSH, encoding="utf-8")
+    (lab.folder / "bin" / "ssh").chmod(0o755)
+    return lab
+
+
+@pytest.fixture
+def lab(lived: Lab) -> Iterator[Lab]:
+    """The same for each test: what one of them does is undone."""
+    kept = lived.folder / "kept"
+    folders = ("project", "home")
+    for name in folders:
+        shutil.copytree(lived.folder / name, kept / name)
+    yield lived
+    for name in folders:
+        shutil.rmtree(lived.folder / name)
+        (kept / name).rename(lived.folder / name)
+
+
+class Row(NamedTuple):
+    """What a line of the table does: with which session it is tried, how it ends, what it says; and what holds then."""
+
+    session: str
+    code: int
+    says: list[str]
+    then: tuple[tuple[str, int], ...] = ()  # commands with their exit codes
+
+
+ROWS = {
+    "see who waits for you, and answer": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
+    "resume what stopped: copy a command": Row(
+        "crashed", 0, ["ID: general-purpose", "claude 'Delegate to the agent type general-purpose"]
+    ),
+    "know why it cannot be resumed": Row("done", 1, ["no: ID ", "(phase_not_resumable)"]),
+    "see what failed since yesterday": Row("failed", 0, ["ID  general-purpose: Job alpha  error", "  crashed"]),
+    "read what it said": Row("done", 0, ["Report of alpha: 42."]),
+    "know how many tokens were used": Row("done", 0, ["general-purpose"]),
+    "cancel it and all below it": Row("waiting", 0, ["ID"], (("cancelled ID", 10),)),
+    "clean up what nobody used for a day": Row("done", 0, ["removed 1 session"], (("get ID", 3), ("get WAITING", 0))),
+    "the same by cron": Row("done", 0, [], (("get ID", 3), ("get WAITING", 0))),
+    "look from another machine": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
+    "ask from Python": Row("waiting", 0, ["'question': 'may I apply the plan?'", "'agent_id': 'ID'"]),
+}
+"""All but the one that waits for an end, which has a test of its own."""
+WAIT = "wait for it"
+
+
+def typed(task: str) -> str:
+    """What the table says to type for a task; of a line of cron its command, in a folder that is not the project."""
+    [command] = re.findall(rf"^\| {re.escape(task)} \| `(.*)` \|$", text_of("README.md"), flags=re.MULTILINE)
+    minutes, at, rest = command.partition(" * * * * ")
+    return f"cd / && {rest}" if at and minutes.isdecimal() else command
+
+
+def test_the_table_of_tasks_has_those_that_are_tried() -> None:
+    table = text_of("README.md").partition("| to | type |\n|---|---|\n")[2].partition("\n\n")[0]
+    assert {line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()} == {*ROWS, WAIT}
+
+
+@pytest.mark.parametrize("task", ROWS)
+def test_what_is_typed_for_a_task_does_it(lab: Lab, task: str) -> None:
+    row = ROWS[task]
+    words = {"ID": lab.ids[row.session], "WAITING": lab.ids["waiting"]}
+    lab.age(25, "done")
+
+    done = lab.run(typed(task), **words)
+
+    assert done.returncode == row.code
+    said = done.stdout.replace(words["ID"], "ID")
+    assert [text for text in row.says if text not in said] == []
+    assert bool(said) == bool(row.says)
+    assert [lab.run(f"gaia-sessions {command}", **words).returncode for command, _ in row.then] == [
+        code for _, code in row.then
+    ]
+
+
+def test_waiting_ends_when_the_agent_does(lab: Lab) -> None:
+    with client() as of:
+        [agent_id] = lab.live(of, "tui-normal", until="SubagentStop")
+        with lab.command(typed(WAIT), ID=agent_id) as waiting:
+            lab.live(of, "tui-normal", since="SubagentStop")
+            out, _ = waiting.communicate()
+
+    assert waiting.returncode == 0
+    assert out == f"{agent_id}: completed\n  Report of alpha: 42.\n"
+
+
+def test_the_morning_after_a_crash_what_was_expired_goes_on(lab: Lab) -> None:
+    lab.age(10, "waiting", "crashed")
+    crashed = lab.ids["crashed"]
+    lines = block("README.md", "sh", 1).splitlines()
+
+    before = lab.run("gaia-sessions revive").stdout
+    listed, pending, updated, revived = (lab.run(line, ID=crashed) for line in lines)
+
+    assert [one.returncode for one in (listed, pending, updated, revived)] == [0, 0, 0, 0]
+    assert f"{crashed}  general-purpose: Job alpha  crashed" in listed.stdout
+    assert "expired 9 hours ago; to approve it all the same" in pending.stdout
+    assert f"gaia-sessions approve {lab.ids['waiting']}" in pending.stdout
+    assert (crashed in before, crashed in revived.stdout) == (False, True)
+
+
+def test_an_idle_time_for_the_night_keeps_its_work(lab: Lab) -> None:
+    lab.age(10, "crashed")
+    [setting] = re.findall(r"^With `(.*)` in `.claude/gaia-sessions.toml`", text_of("README.md"), flags=re.MULTILINE)
+    (lab.project / ".claude" / "gaia-sessions.toml").write_text(setting, encoding="utf-8")
+
+    assert lab.ids["crashed"] in lab.run("gaia-sessions revive").stdout
+
+
+def test_the_hosts_in_the_readme_are_those_that_were_tried() -> None:
+    """With all versions, on the page about hosts, and among the captures."""
+    rows = re.findall(r"^\| (.*?) \| (\d[\d., ]*) \| ", text_of("README.md"), flags=re.MULTILINE)
+    page = re.findall(r"^\| (.*?) \| .*? \| tested \| (.*?) \| ", text_of("docs/hosts.md"), flags=re.MULTILINE)
+    captured = {folder.name for folder in (CHECKOUT / "tests" / "data" / "hosts").iterdir()}
+
+    assert rows == [(host, re.sub(r" \(.*?\)", "", versions)) for host, versions in page]
+    assert {
+        f"{host.lower().replace(' ', '-')}-{one}" for host, versions in rows for one in versions.split(", ")
+    } == captured
