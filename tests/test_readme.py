@@ -120,7 +120,7 @@ def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: 
     assert "exit code 10" in done.stdout.splitlines()
     assert done.stdout.endswith("\nnot needed\n")
     assert "1,500 of 64,000 tokens\n" in done.stderr
-    assert "todo 1: pending: read the diff\n" in done.stderr
+    assert "  1  pending      read the diff\n" in done.stderr
 
 
 def test_the_three_lines_for_an_agent_of_your_own_are_commands_that_exist(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from .budget import usage_of
 from .phases import is_failure, is_final, is_success
-from .runs import has_agent, has_ended
-from .schema import RUN_RETURNED, STOPPED
+from .runs import crash_text, has_agent, has_ended
+from .schema import LOST, RUN_RETURNED, STOPPED
 from .state import run_of
 
 TYPE_CHECKING = False
@@ -43,7 +43,6 @@ MAX_CONTENT_LENGTH = 800
 """Characters of each recent message."""
 
 UNFINISHED_NOTE = "Sub-agent did not finish the task. Use partial results below."
-HOST_GONE = "the program that ran the agent has ended without reporting it"
 
 _ASSISTANT = "assistant"
 
@@ -175,9 +174,11 @@ def _error_of(record: Record, run: Run, findings: Findings, status: Status) -> s
     if status == CANCELLED:
         return (findings.cancellation or {}).get("reason", "cancelled")
     if run.get("run") in findings.dead_runs:
-        return HOST_GONE
+        return crash_text(run)
     if findings.why_failed:
         return findings.why_failed
     if is_failure(record["phase"]) and record["last_error"]:
         return record["last_error"]["message"]
+    if run.get("end") == LOST:
+        return crash_text(run)
     return run.get("detail") or record.get("summary") or run.get("end") or record["phase"]

@@ -21,6 +21,7 @@ from .phases import (
     waits_for_approval,
 )
 from .runs import (
+    crash_text,
     has_ended,
     is_latest,
     started_or_claimed_at,
@@ -131,7 +132,7 @@ def with_end(
 
 def with_end_of_gone_host(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
     """With ``run`` lost, because the process of its host has ended."""
-    return with_end(record, run, LOST, {"detail": "its host was gone"}, now, written_at)
+    return with_end(record, run, LOST, {"detail": crash_text(run)}, now, written_at)
 
 
 def with_failure_detail(record: Record, run: Run, detail: str) -> Record:

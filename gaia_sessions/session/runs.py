@@ -14,7 +14,7 @@ from .updates import with_activity, with_phase, without_answer, without_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
     from .schema import HostProcess, Record, Run
@@ -30,6 +30,8 @@ HOSTS_WITH_UNIQUE_AGENTS = frozenset(["claude-code"])
 
 On other hosts an agent's id has no meaning outside its conversation: Codex uses paths made of the name of a task.
 """
+
+CLIENT_IS_OVER = "crashed or was closed"
 
 _START_KEYS = frozenset(["started_at", "host_agent_id", "reported"])
 
@@ -65,6 +67,17 @@ def runs_of_gone_hosts(record: Record, is_gone: Callable[[HostProcess], bool]) -
         for run in record.get("runs", ())
         if not has_ended(run) and "host_process" in run and is_gone(run["host_process"])
     )
+
+
+def client_of(run: Mapping[str, object]) -> str:
+    """The program that ran the agent, as people write its name: ``Claude Code``; ``its client`` if it is not known."""
+    words = str(run["host"]).split("-") if "host" in run else ()
+    return " ".join(word.upper() if word == "cli" else word.capitalize() for word in words) or "its client"
+
+
+def crash_text(run: Mapping[str, object]) -> str:
+    """Why ``run`` has no end that anybody reported, in words for people."""
+    return f"{client_of(run)} {CLIENT_IS_OVER} while the agent was at work"
 
 
 def host_outlives_conversation(run: Run, is_alive: Callable[[HostProcess], bool]) -> bool:

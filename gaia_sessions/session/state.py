@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import phases, schema
 from .clock import parse_time
 from .policy import claimed_runs, is_running
-from .runs import has_ended, may_be_at_work, run_by_number
+from .runs import crash_text, has_ended, may_be_at_work, run_by_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ RULES: tuple[Rule, ...] = (
     (APPROVED, _is_answered_by("approval"), _since_answer("approval"), "what it asked for was approved"),
     (WAITING, _asks, _since_question, "the work waits for the answer to a question"),
     (ERROR, _broke_off_as(ERROR), _since_end, "its agent stopped with an error"),
-    (CRASHED, _broke_off_as(CRASHED), _since_end, "its agent is gone, and reported no end"),
+    (CRASHED, _broke_off_as(CRASHED), _since_end, crash_text({})),
     (INTERRUPTED, _broke_off_as(INTERRUPTED), _since_end, "its agent was stopped from outside"),
     (
         CUT_SHORT,

@@ -61,43 +61,40 @@ def nearest_ancestor(names: tuple[str, ...]) -> int | None:
 
 def is_gone(process: HostProcess) -> bool:
     """Whether ``process`` is proved to have ended: by its pid in the same namespace, or by the end of its boot."""
-    return gone_and_reason(process, "it")[0] is True
+    return gone_and_reason(process)[0] is True
 
 
 def is_alive(process: HostProcess) -> bool:
     """Whether ``process`` is proved to exist."""
-    return gone_and_reason(process, "it")[0] is False
+    return gone_and_reason(process)[0] is False
 
 
-def gone_and_reason(process: HostProcess, owner: str) -> tuple[bool | None, str]:
-    """Whether ``process`` has ended, None if that cannot be known from here; and the reason for people.
-
-    ``owner`` is what the reason calls the program whose process it is.
-    """
+def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
+    """Whether ``process`` has ended, None if that cannot be known from here; and how that is known, for people."""
     local = _local_keys()
     if local is None or "boot_id" not in process:
-        return None, f"nothing is known of {owner}'s process"
+        return None, "its process is not known"
     if process["boot_id"] != local["boot_id"]:
         if "machine" in local and process.get("machine") == local["machine"]:
-            return True, f"the machine of {owner} was started anew since"
-        return None, f"{owner} ran in another boot, on a machine that is not known to be this one"
+            return True, "its machine was started anew since"
+        return None, "it ran in another boot, on a machine that is not known to be this one"
     if process.get("pid_ns") != local["pid_ns"] or "pid" not in process or "started" not in process:
-        return None, f"{owner} runs in another pid namespace, or its pid is not known"
-    return _pid_gone_and_reason(process["pid"], process["started"], owner)
+        return None, "it ran in another pid namespace, or its pid is not known"
+    return _pid_gone_and_reason(process["pid"], process["started"])
 
 
-def _pid_gone_and_reason(pid: int, started: str, owner: str) -> tuple[bool | None, str]:
+def _pid_gone_and_reason(pid: int, started: str) -> tuple[bool | None, str]:
     try:
         stat = _stat_fields(pid)
     except OSError:
-        return None, f"process {pid}, {owner}, may not be looked at"
+        return None, f"process {pid} may not be looked at"
     if stat is None:
-        return (None, f"process {pid}, {owner}, is hidden") if _is_hidden(pid) else (True, f"no process {pid}, {owner}")
+        return (None, f"process {pid} is hidden") if _is_hidden(pid) else (True, f"there is no process {pid}")
     if stat[_STARTED] != started:
-        return True, f"process {pid} is another one than {owner} by now"
+        return True, f"process {pid} is another program by now"
     if stat[0] in "ZX":
-        return True, f"process {pid}, {owner}, has ended"
-    return False, f"process {pid}, {owner}, is there"
+        return True, f"process {pid} has ended"
+    return False, f"process {pid} is there"
 
 
 def _is_hidden(pid: int) -> bool:

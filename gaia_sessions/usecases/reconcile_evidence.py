@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions.hosts import end_in_files
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import SESSION_END
-from gaia_sessions.session.runs import conversation_of
+from gaia_sessions.session.runs import CLIENT_IS_OVER, client_of, conversation_of
 from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
 from gaia_sessions.store.hook_log_reader import LOG_NAMES, read_log
 from gaia_sessions.system import processes, written_at
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
     HostSession = tuple[str, str]
     """A main session: the name of its host, and the id that the host gave it, shortened as the log keeps it."""
+
+
+_WHETHER_IT_RUNS = {
+    True: f"{{}} {CLIENT_IS_OVER}",
+    False: "{} runs",
+    None: "it is not known whether {} still runs",
+}
 
 
 class EvidenceReader:
@@ -41,7 +48,8 @@ class EvidenceReader:
         reported = end_in_files(run)
         if "host_process" not in run:
             return Evidence(over_at=over_at, written_at=written, reported=reported)
-        host_gone, statement = processes.gone_and_reason(run["host_process"], "its host")
+        host_gone, how_known = processes.gone_and_reason(run["host_process"])
+        statement = f"{_WHETHER_IT_RUNS[host_gone].format(client_of(run))}: {how_known}"
         return Evidence(statement, host_gone=host_gone, over_at=over_at, written_at=written, reported=reported)
 
     def _end_of(self, host: str | None, host_session_id: str | None) -> datetime | None:

@@ -53,7 +53,7 @@ class Evidence:
 
     def __init__(
         self,
-        host: str = "its host's process is not known",
+        host: str = "the process of its client is not known",
         *,
         host_gone: bool | None = None,
         over_at: datetime | None = None,
@@ -70,7 +70,7 @@ class Evidence:
 def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
     """The verdict on ``run``, which has no end, and the evidence for it in words."""
     if evidence.reported:
-        return evidence.reported[0], "its host's files say how it ended"
+        return evidence.reported[0], "the files of its client say how it ended"
     host_end = _host_ended_run(run, evidence, now)
     if host_end and evidence.host_gone is False:
         return UNSURE, f"{host_end}, and yet {evidence.host}"
@@ -90,7 +90,7 @@ def _host_ended_run(run: Run, evidence: Evidence, now: datetime) -> str | None:
         return None
     if written is not None and written - ended_at > _LATE_WRITE_TOLERANCE:
         return None
-    return f"the host's session ended at {format_time(ended_at)}"
+    return f"its conversation ended at {format_time(ended_at)}"
 
 
 def _judge_claim(run: Run, evidence: Evidence, host_end: str | None, now: datetime) -> Judged:

@@ -39,7 +39,7 @@ def test_a_record_of_the_users_own_program_is_read_by_every_command_and_left_as_
     assert got == {**normalized, "duration_seconds": 0.0, "schema": 1, "revision": 0}
     assert [(line["agent_id"], line["status"]) for line in listed] == [("done", "final")]
     assert (shown[0], shown[2]) == (0, "")
-    assert ("took " in shown[1], "summary" in shown[1], "-4" in shown[1]) == (True, False, False)
+    assert ("lasted " in shown[1], "summary" in shown[1], "-4" in shown[1]) == (True, False, False)
     assert tree() == before
 
 

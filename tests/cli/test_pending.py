@@ -98,7 +98,7 @@ def test_a_permission_is_shown_with_its_tool_and_the_client_to_answer_in(gaia: G
         (
             "tester: test\n"
             "  asked 3 minutes ago for the permission to use Bash\n"
-            f"  answer it in claude-code, process {os.getpid()}\n"
+            f"  answer it in Claude Code (process {os.getpid()})\n"
             "  a\n"
         ),
         "",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NOBODY = 2**22 + 1  # no pid is as large
 BEGAN = "2026-01-08T18:05:30.000000Z"
-UNSURE = f"its host's process is not known; it began at {BEGAN}, and there is no transcript to look at"
+UNSURE = f"the process of its client is not known; it began at {BEGAN}, and there is no transcript to look at"
 
 
 def run_of(pid: int | None = None) -> dict[str, Any]:
@@ -39,8 +39,10 @@ def three(put: Gaia) -> None:
 
 @pytest.mark.usefixtures("three")
 def test_the_whole_answer_for_people_and_again(gaia: Gaia, state: Gaia) -> None:
-    left = f"running: there, run 1: process {os.getpid()}, its host, is there\nunsure: unknown, run 1: {UNSURE}\n"
-    lost = f"lost: gone, run 1: no process {NOBODY}, its host; the session is abandoned\n"
+    left = f"running: there, run 1: its client runs: process {os.getpid()} is there\nunsure: unknown, run 1: {UNSURE}\n"
+    lost = (
+        f"lost: gone, run 1: its client crashed or was closed: there is no process {NOBODY}; the session is abandoned\n"
+    )
     assert gaia("reconcile", "--dry-run").all == (0, f"would close 1 run\n{lost}{left}", "")
     assert gaia("reconcile").all == (0, f"closed 1 run\n{lost}{left}", "")
     assert gaia("reconcile").all == (0, f"closed 0 runs\n{left}", "")
@@ -80,7 +82,8 @@ def test_the_events_of_the_session_say_who_closed_it_and_why(gaia: Gaia, put: Ga
     gaia("reconcile")
     [event] = gaia("events", "gone", "--json").json
     assert (event["kind"], event["end"], event["phase"]) == ("reconcile", "lost", "approval")
-    expected = f"reconcile, run 1, phase approval, lost, no process {NOBODY}, its host, host_gone=True"
+    evidence = f"its client crashed or was closed: there is no process {NOBODY}"
+    expected = f"reconcile, run 1, phase approval, lost, {evidence}, host_gone=True"
     assert gaia("events", "gone").all == (0, f"{local_time(event['at'])} {expected}\n", "")
     assert gaia("should-resume", "gone").code == 0
 
@@ -134,7 +137,9 @@ def test_what_a_record_says_does_not_reach_the_terminal(gaia: Gaia, put: Gaia, t
 
 def test_cleanup_reports_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
-    lost = f"lost: gone, run 1: no process {NOBODY}, its host; the session is abandoned\n"
+    lost = (
+        f"lost: gone, run 1: its client crashed or was closed: there is no process {NOBODY}; the session is abandoned\n"
+    )
     nothing = "0 sessions not updated for 24 hours\n"
     assert gaia("cleanup", "-n").all == (0, f"would remove {nothing}would close: {lost}", "")
     assert gaia("cleanup").all == (0, f"removed {nothing}closed: {lost}", "")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.report import UNFINISHED_NOTE
 from gaia_sessions.session.schema import MARKER_DETAIL
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def test_of_work_that_failed_stdout_has_the_error_and_then_what_the_agent_said_l
 
     assert gaia("report", "a").all == (
         11,
-        f"API Error: 400\n  bad\n\n{UNFINISHED_NOTE}\n\n# Half\n\n\tis done\n",
+        "API Error: 400\n  bad\n\nits agent said last:\n\n# Half\n\n\tis done\n",
         "a: failed 1 minute ago; 0 seconds in all\nstart new work: this session has ended\n",
     )
     assert (gaia("report", "bare").code, gaia("report", "bare").out) == (11, b"API Error: 400\n  bad\n")
@@ -73,7 +72,7 @@ def test_the_error_of_work_that_its_agent_gave_up_is_what_the_agent_said_of_it(g
     by_hand = {**run, "reported": "approval", "last_message": "[gaia-sessions: approval] may I?"}
     put("b", phase="failed", last_error=earlier, error_count=1, runs=[by_hand])
 
-    assert gaia("report", "a").out.decode() == f"two nodes are gone\n\n{UNFINISHED_NOTE}\n\n{gone}\n"
+    assert gaia("report", "a").out.decode() == f"two nodes are gone\n\nits agent said last:\n\n{gone}\n"
     assert gaia("wait", "a", "b").out.decode() == "a: failed\n  two nodes are gone\nb: failed\n  API Error: 400\n"
 
 
@@ -113,8 +112,9 @@ def test_what_else_is_known_is_said_if_asked_for(gaia: Gaia) -> None:
     assert (code, out) == (0, "# Done\n\n\tall\n")
     assert err.splitlines()[1:] == [
         "phase: completed",
-        "task: not started by a host",
-        "todo 1: pending: go on",
+        "task: no agent was started",
+        "todos",
+        "  1  pending      go on",
         "assistant:",
         "  # Done",
         "",

@@ -98,7 +98,7 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
     _, out, _ = gaia("revive").all
     *_, closing = out.splitlines()
     before, named = closing.split(": ")
-    assert out.startswith("goes-on: tester, test\n  error 1 minute ago, resumable for 29 min: API Error: 400 no such")
+    assert out.startswith("tester: test\n  error 1 minute ago, resumable for 29 min: API Error: 400 no such")
     assert before == "3 sessions that stopped may not be resumed any more"
     listed = gaia(*shlex.split(named)[1:], "--json").json
     assert sorted(ids(listed)) == ["goes-on", "idle", "keeps-failing", "switched-off"]
@@ -112,9 +112,10 @@ def test_an_agent_whose_client_still_runs_is_named_with_that_reason(gaia: Gaia, 
     [one] = gaia("revive", "--json").json
     assert (one["state"], one["means"], one["command"], one["prompt"]) == ("interrupted", "none", None, None)
     assert gaia("revive").out.decode() == (
-        "lives-on: tester, test\n"
-        "  interrupted 1 minute ago, resumable for 29 min: ended with its host\n"
+        "tester: test\n"
+        "  interrupted 1 minute ago, resumable for 29 min: its conversation was closed while the agent was at work\n"
         f"  {one['problem']}\n"
+        "  lives-on\n"
     )
     assert one["problem"].startswith("its client still runs, ")
 
@@ -168,22 +169,26 @@ def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, st
 
     assert shlex.split(woken["command"])[:6] == ["cd", "/p", "&&", "claude", "--resume", CONVERSATION]
     assert gaia("revive").out.decode() == (
-        "woken: tester, test\n"
+        "tester: test\n"
         "  interrupted 1 minute ago, resumable for 29 min\n"
         "  its client still runs: if the conversation is open there, type only the quoted text into it\n"
         "  this wakes its agent, which knows all that it did:\n"
-        f"{woken['command']}\n\n"
-        "of-codex: tester, test\n"
-        "  interrupted 1 minute ago, resumable for 29 min: ended with its host\n"
+        f"{woken['command']}\n"
+        "  woken\n\n"
+        "tester: test\n"
+        "  interrupted 1 minute ago, resumable for 29 min: its conversation was closed while the agent was at work\n"
         "  delegate to tester again, with this line in the prompt:\n"
-        "[gaia-sessions: resume of-codex]\n\n"
-        "waits: tester, test\n"
+        "[gaia-sessions: resume of-codex]\n"
+        "  of-codex\n\n"
+        "tester: test\n"
         "  limited 1 minute ago: stopped by a usage limit\n"
-        f"  waits until the limit is reset: {local_time(reset)}\n\n"
-        "by-user: tester, test\n"
+        f"  waits until the limit is reset: {local_time(reset)}\n"
+        "  waits\n\n"
+        "tester: test\n"
         "  interrupted 1 minute ago, resumable for 29 min: STOPPED BY THE USER\n"
         "  this wakes its agent, which knows all that it did:\n"
         f"{by_user['command']}\n"
+        "  by-user\n"
     )
 
 
@@ -228,14 +233,14 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
     stopped("flow", workflow={"run_id": "wf_1"}, **{**own, "end": None, "ended_at": None})
     [one] = gaia("revive", "--json").json
     assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
-    assert gaia("revive").out.decode().endswith(f"  {one['problem']}\n")
+    assert gaia("revive").out.decode().endswith(f"  {one['problem']}\n  agent-a\n")
     assert one["problem"] == "its workflow still runs; once that is over, ask again"
 
     stopped("flow", workflow={"run_id": "wf_1"}, record=final, **{**own, "end": "stopped"})
     script.unlink()
     [one] = gaia("revive", "--json").json
     assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
-    assert gaia("revive").out.decode().endswith("  its files are gone: start the workflow again\n")
+    assert gaia("revive").out.decode().endswith("  its files are gone: start the workflow again\n  agent-a\n")
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_of_a_final_one_how_long_it_took_and_what_came_of_it(gaia: Gaia, put: Ga
     put("a", idle=timedelta(hours=2))
     gaia("finalize", "a", "completed", "--summary", "applied " * 100)
     facts = facts_of(gaia("show", "a").out.decode())
-    assert (facts["state"][:10], facts["summary"], facts["took"]) == (
+    assert (facts["state"][:10], facts["summary"], facts["lasted"]) == (
         "completed,",
         ("applied " * 100).strip(),
         "2 hours",
@@ -249,8 +249,8 @@ def test_of_work_that_stopped_it_says_why(gaia: Gaia, put: Gaia) -> None:
 
     assert told["gave-up"]["why"] == "two nodes are gone"
     assert section(shown["gave-up"], "last message") == ["  No quorum."]
-    assert told["crashed"]["why"] == "its host is gone: no process 4711"
-    assert told["asks"]["question"] == f"may it use Bash? Answer it in claude-code, process {os.getpid()}"
+    assert told["crashed"]["why"] == "its client crashed or was closed while the agent was at work"
+    assert told["asks"]["question"] == f"may it use Bash? Answer it in Claude Code (process {os.getpid()})"
 
 
 QUESTION = "May I?\tAnd if so, " + "once or twice, or what is \u8ac7\u8a71, then? " * 60 + "x" * 300 + "\x1b[31m end?"

@@ -25,8 +25,8 @@ WAKE = (
     "already. Do not do its work yourself, and do not delegate it again."
 )
 DELEGATE = (
-    "Delegate to the agent type terraform-architect to go on with paused work. Put this line in its prompt, once, on "
-    f"its own line, not quoted: [gaia-sessions: resume {ID}]"
+    "Delegate to the agent type terraform-architect to go on with unfinished work. Put this line in its prompt, once, "
+    f"on its own line, not quoted: [gaia-sessions: resume {ID}]"
 )
 
 

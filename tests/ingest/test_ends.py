@@ -482,7 +482,10 @@ def test_of_a_killed_host_the_next_delegation_takes_over_the_work(host: Host) ->
 
     assert f"[gaia-sessions: briefing {agent_id}]\nYou go on with" in told["updatedInput"]["prompt"]
     runs = host.record()["runs"]
-    assert [(run.get("end"), run.get("detail")) for run in runs] == [("lost", "its host was gone"), (None, None)]
+    assert [(run.get("end"), run.get("detail")) for run in runs] == [
+        ("lost", "Claude Code crashed or was closed while the agent was at work"),
+        (None, None),
+    ]
     assert (host.record()["phase"], host.record()["error_count"]) == ("investigating", 0)
 
 

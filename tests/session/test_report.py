@@ -11,7 +11,6 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.errors import well_formed
 from gaia_sessions.jsonio.strict import dump_line, loads
-from gaia_sessions.session import report as reports
 from gaia_sessions.session.report import Findings, Report, report
 from gaia_sessions.session.schema import ENDS, INTERRUPTED
 from tests.records import START, WHEN, record_with
@@ -159,7 +158,10 @@ def test_l17_a_cancelled_session_still_has_its_todos_and_messages() -> None:
 def test_a_run_whose_host_is_gone_has_ended_with_an_error() -> None:
     found = reported(record_with(AT_WORK), dead_runs=[1])
 
-    assert (found["status"], found["error"]) == ("error", reports.HOST_GONE)
+    assert (found["status"], found["error"]) == (
+        "error",
+        "Claude Code crashed or was closed while the agent was at work",
+    )
 
 
 RESULTS = [
@@ -198,7 +200,7 @@ def test_of_work_without_a_result_there_is_what_the_agent_said_last_beside_the_e
 ERRORS = [
     (record_with(ended("killed", detail="stopped by the main agent"), phase="abandoned"), "stopped by the main agent"),
     (record_with(phase="abandoned", summary="Not needed."), "Not needed."),
-    (record_with(ended("lost")), "lost"),
+    (record_with(ended("lost", host="gemini-cli")), "Gemini CLI crashed or was closed while the agent was at work"),
     (record_with(phase="abandoned"), "abandoned"),
 ]
 

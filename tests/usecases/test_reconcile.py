@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     Put = Callable[..., None]
 
 NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
-GONE = Evidence("no process 7, its host", host_gone=True)
-THERE = Evidence("process 7, its host, is there", host_gone=False)
+GONE = Evidence("Codex crashed or was closed: there is no process 7", host_gone=True)
+THERE = Evidence("Codex runs: process 7 is there", host_gone=False)
 UNKNOWN = Evidence()
 LIVES = "import sys; print('ready', flush=True); sys.stdin.read()"
 NOBODY = 2**22 + 1  # no pid is as large
@@ -146,8 +146,8 @@ def test_each_kind_of_evidence_has_its_verdict(run: Any, evidence: Evidence, ver
 
 
 def test_a_verdict_names_what_it_rests_on() -> None:
-    assert judge(BEGUN, GONE, NOW) == ("lost", "no process 7, its host")  # type: ignore[arg-type]
-    expected = "its host's process is not known; it began at 2026-01-08T18:00:00.000000Z"
+    assert judge(BEGUN, GONE, NOW) == ("lost", "Codex crashed or was closed: there is no process 7")  # type: ignore[arg-type]
+    expected = "the process of its client is not known; it began at 2026-01-08T18:00:00.000000Z"
     assert judge(BEGUN, UNKNOWN, NOW) == ("unsure", f"{expected}, and there is no transcript to look at")  # type: ignore[arg-type]
 
 
@@ -182,7 +182,7 @@ def gone_here() -> Any:
 def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned(root: str) -> None:
     run = {**BEGUN, "host": "claude-code", "host_agent_id": "a", "host_process": gone_here()}
     report, record, events = reconciled(root, run)
-    detail = f"no process {NOBODY}, its host"
+    detail = f"Claude Code crashed or was closed: there is no process {NOBODY}"
     verdict = {
         "agent_id": "agent-1",
         "run": 1,
@@ -394,7 +394,8 @@ def test_nothing_of_another_pid_namespace_is_ended_from_outside(root: str, pid: 
     report = gaia_sessions.Sessions(root).reconcile()
     [verdict] = report["verdicts"]
     expected = (
-        "its host runs in another pid namespace, or its pid is not known; it began at 2026-01-08T18:00:00.000000Z"
+        "it is not known whether its client still runs: it ran in another pid namespace, or its pid is not known; "
+        "it began at 2026-01-08T18:00:00.000000Z"
     )
     assert verdict == {
         "agent_id": "a",
@@ -424,7 +425,7 @@ def test_nothing_from_outside_is_ended_in_a_namespace_where_its_pid_is_nobodys(
 def test_a_table_of_processes_that_is_not_its_own_proves_nothing(root: str) -> None:
     """A namespace over the ``/proc`` of another: pids there are not the pids in it."""
     unmounted = ["unshare", "--pid", "--fork", sys.executable, "-c", "from gaia_sessions.system.processes import *"]
-    asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), gone_and_reason({gone_here()!r}, 'its host'))"
+    asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), gone_and_reason({gone_here()!r}))"
     completed = subprocess.run(
         [*unmounted[:-1], asks],
         capture_output=True,
@@ -434,7 +435,7 @@ def test_a_table_of_processes_that_is_not_its_own_proves_nothing(root: str) -> N
     )
     if completed.returncode:
         pytest.skip("needs the right to make a pid namespace")
-    assert completed.stdout == 'None (None, "nothing is known of its host\'s process")\n'
+    assert completed.stdout == "None (None, 'its process is not known')\n"
     assert root
 
 
@@ -442,7 +443,7 @@ def test_a_process_hidden_from_us_is_not_gone(child: subprocess.Popen[bytes], tm
     """As ``/proc`` is mounted with ``hidepid=2``: the processes of other users are not in it, and are there."""
     tmp_path.chmod(0o755)
     loads = "import json, sys; from gaia_sessions.system.processes import *"
-    asks = f"{loads}\nprint(gone_and_reason(json.loads(sys.argv[1]), 'its host'))"
+    asks = f"{loads}\nprint(gone_and_reason(json.loads(sys.argv[1])))"
     script = (
         "mount -t proc -o hidepid=2 proc /proc && "
         'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" -I -S -c "$1" "$2"'
@@ -454,7 +455,7 @@ def test_a_process_hidden_from_us_is_not_gone(child: subprocess.Popen[bytes], tm
     )
     if completed.returncode:
         pytest.skip("needs the right to mount, and a checkout that others may read")
-    assert completed.stdout == f"(None, 'process {child.pid}, its host, is hidden')\n"
+    assert completed.stdout == f"(None, 'process {child.pid} is hidden')\n"
 
 
 def log_line(session_id: str, event: str, minute: int) -> dict[str, object]:

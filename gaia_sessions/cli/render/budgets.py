@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gaia_sessions.session.budget import LoadedSkill, TokenUsage
+    from gaia_sessions.session.schema import Todo
     from gaia_sessions.session.todos import NumberedTodo
 
 _LONGEST_TODO = 1000
@@ -44,12 +45,10 @@ def todo_change_line(agent_id: str, todo: NumberedTodo) -> str:
     return f"{agent_id}: todo {todo['number']} {todo['status']}: {safe(todo['description'])}"
 
 
-def todo_lines(todos: Sequence[NumberedTodo]) -> list[Prose]:
-    """A line for each todo: number, status, description."""
+def todo_lines(todos: Sequence[Todo | NumberedTodo]) -> list[Prose]:
+    """A line for each todo of a whole list: number, status, description."""
     width = len(str(len(todos)))
     return [
-        Prose(
-            f"{todo['number']:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}", width + 15
-        )
-        for todo in todos
+        Prose(f"{number:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}", width + 15)
+        for number, todo in enumerate(todos, 1)
     ]

@@ -13,7 +13,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import answer_of
-from gaia_sessions.session.runs import has_ended, may_be_at_work
+from gaia_sessions.session.runs import crash_text, has_ended, may_be_at_work
 from gaia_sessions.session.schema import (
     DENIED,
     INTERRUPTED,
@@ -35,6 +35,7 @@ from .words import (
     ago,
     cancellation_text,
     client_text,
+    listed,
     local_time,
     precise_duration,
     prose,
@@ -59,15 +60,11 @@ if TYPE_CHECKING:
 
 _LONGEST = 1000
 _MOST_CHILDREN = 50
-_INDENT = "  "
 _SHORTEST_NAMES = 9
 """Columns for the names of facts, at least, so that the texts of all of them stand below each other."""
 
 _ENDS = {STOPPED: "ended", KILLED: "killed", DENIED: "not started"}
 """How a run ended that did not break off, or that somebody ended."""
-
-_TELLING = (INTERRUPTED, LOST)
-"""How a run was stopped where the word for its end says all of it."""
 
 _COLUMNS = ("run", "end", "began", "took", "   tokens")
 
@@ -85,14 +82,14 @@ def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterat
     sections = [
         _fact_lines(_state_and_reasons(view, now)),
         _last_message_lines(view),
-        _list_lines("todos", todo_lines(numbered_todos(record))),
+        listed("todos", todo_lines(numbered_todos(record))),
         _run_lines(view, now),
-        _list_lines("children", _child_lines(view)),
-        _list_lines("metadata", _fact_lines(_metadata(record, verbose=verbose))),
+        listed("children", _child_lines(view)),
+        listed("metadata", _fact_lines(_metadata(record, verbose=verbose))),
         _fact_lines(_figures_and_ids(view, now)),
     ]
     if verbose:
-        sections += [_list_lines("phases", _timeline(record)), *_keys_of_programs(record)]
+        sections += [listed("phases", _timeline(record)), *_keys_of_programs(record)]
     for section in sections:
         lines = list(section)
         if lines:
@@ -107,14 +104,6 @@ def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose]:
     for name, text in pairs:
         for number, line in enumerate(safe_lines(text) or [""]):
             yield Prose(f"{'' if number else name:<{room}}{line}".rstrip(), room)
-
-
-def _list_lines(heading: str, lines: Iterable[str]) -> Iterator[Prose]:
-    """The heading, and below it the lines, indented; nothing if there are none."""
-    for number, line in enumerate(lines):
-        if not number:
-            yield Prose(heading)
-        yield Prose((_INDENT + line).rstrip(), len(_INDENT) + (line.indent if isinstance(line, Prose) else 2))
 
 
 def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
@@ -164,9 +153,10 @@ def _latest_run(view: View) -> Run | None:
 
 def _why(view: View) -> str:
     """Why the work stopped, but for what is said of it anyway."""
-    why = why_failed(view.record) or _why_ended(_latest_run(view), view.record)
-    crashed = WHY_STOPPED[LOST] if view.standing.state.get("state") == state.CRASHED else ""
-    return ": ".join(filter(None, [crashed, why]))
+    run = _latest_run(view)
+    if view.standing.state.get("state") == state.CRASHED:
+        return crash_text(run or {})
+    return why_failed(view.record) or _why_ended(run, view.record)
 
 
 def _why_ended(run: Run | None, record: Record) -> str:
@@ -174,7 +164,9 @@ def _why_ended(run: Run | None, record: Record) -> str:
     if run is None:
         return ""
     how = run.get("interruption", run.get("end", ""))
-    parts = [WHY_STOPPED.get(how) if how not in _TELLING else None, run.get("detail")]
+    if how == LOST:
+        return crash_text(run)
+    parts = [WHY_STOPPED.get(how) if how != INTERRUPTED else None, run.get("detail")]
     last_error = record["last_error"] or {"message": None}
     return ": ".join(part for part in parts if part and part not in (MARKER_DETAIL, INTERRUPTED, last_error["message"]))
 
@@ -189,7 +181,7 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
     """What an agent said last, without the line that is shown as its question, or as why it failed."""
     question = question_of(view.record)
     message = question.before if _asked(view) or why_failed(view.record) else question.message
-    yield from _list_lines("last message", safe_lines(message.strip("\n")))
+    yield from listed("last message", safe_lines(message.strip("\n")))
 
 
 def _run_lines(view: View, now: datetime) -> Iterator[Prose]:
@@ -282,7 +274,7 @@ def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
     yield "created", _minute(record["created_at"], now)
     yield "active", _minute(view.standing.decision.get("last_activity", record["last_updated"]), now)
     if "duration_seconds" in record:
-        yield "took", precise_duration(record["duration_seconds"])
+        yield "lasted", precise_duration(record["duration_seconds"])
     if view.parent is not None:
         yield "parent", "  ".join(filter(None, _relative(view.parent)))
     if "continues" in record:
@@ -308,10 +300,10 @@ def _timeline(record: Record) -> Iterator[str]:
 
 def _keys_of_programs(record: Record) -> Iterator[Iterator[Prose]]:
     """The keys of the record and of its runs with their values, but for what stands above whole."""
-    yield _list_lines("record", _fact_lines(_texts(record, _HAVE_SECTIONS)))
+    yield listed("record", _fact_lines(_texts(record, _HAVE_SECTIONS)))
     said = question_of(record).message
     for run in record.get("runs", []):
-        yield _list_lines(f"run {run['run']}", _fact_lines(_texts(run, frozenset(), said)))
+        yield listed(f"run {run['run']}", _fact_lines(_texts(run, frozenset(), said)))
 
 
 def _texts(keys: Record | Run, left_out: frozenset[str], said: str = "") -> Iterator[Fact]:

@@ -9,9 +9,11 @@ import shlex
 
 from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
+from gaia_sessions.session.runs import crash_text
 from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, WORKFLOW
 
-from .words import WHY_STOPPED, Copyable, ago, local_time, safe, time_left
+from .plain import agent_and_purpose
+from .words import WHY_STOPPED, Copyable, Prose, ago, local_time, safe, time_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 _WHY = {
     **WHY_STOPPED,
     schema.STOPPED_BY_USER: "STOPPED BY THE USER",
-    schema.RUN_RETURNED: "came back without saying that it was done",
+    schema.RUN_RETURNED: "its agent came back without saying that it was done",
 }
-"""What stopped it; of an agent that failed, its host says that."""
+"""What stopped it; of an agent that failed, its client says that."""
 _LONGEST_DETAIL = 200
 _HOW = {
     MESSAGE: "this wakes its agent, which knows all that it did:",
@@ -47,9 +49,10 @@ def revival_lines(
     for number, revival in enumerate(found):
         if number:
             yield ""
-        yield f"{revival['agent_id']}: {safe(revival['agent_name'], 40)}, {safe(revival['purpose'], 80)}"
+        yield Prose(agent_and_purpose(revival["agent_name"], revival["purpose"]), 2)
         yield f"  {_why(revival, now)}"
         yield from _how(revival)
+        yield f"  {revival['agent_id']}"
     if left_out and host_session is None:
         if found:
             yield ""
@@ -75,7 +78,8 @@ def _why(revival: Revival, now: datetime) -> str:
         text += f" {ago(revival['state_since'], now)}"
     if revival["until"] is not None:
         text += f", resumable for {time_left(revival['until'], now)}"
-    cause = _WHY.get(revival["why"]) or safe(revival.get("detail", ""), _LONGEST_DETAIL)
+    lost = safe(crash_text(revival)) if revival["why"] == schema.LOST else None
+    cause = lost or _WHY.get(revival["why"]) or safe(revival.get("detail", ""), _LONGEST_DETAIL)
     return f"{text}: {cause}" if cause and cause != revival["state"] else text
 
 

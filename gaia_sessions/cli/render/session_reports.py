@@ -13,7 +13,8 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import may_go_on
 from gaia_sessions.session.visible import visible
 
-from .words import Copyable, Prose, ago, duration, prose, safe, state_text
+from .budgets import todo_lines
+from .words import Copyable, Prose, ago, duration, listed, prose, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,23 +46,22 @@ def head_line(report: Report, stands: Standing, now: datetime) -> str:
 
 
 def result_lines(report: Report) -> list[str]:
-    """The result, its lines as they were; of unfinished work the error, and what the agent said last below."""
+    """The result, its lines as they were; of unfinished work the error, and below it what the agent said last."""
     if report["status"] == reports.RUNNING:
         return []
     if report["result"] is not None:
         return _lines(report["result"])
     error, partial = _lines(report["error"] or ""), _lines(report["partial"] or "")
-    return [*error, "", str(report["note"]), "", *partial] if partial else error
+    return [*error, "", "its agent said last:", "", *partial] if partial else error
 
 
 def more_lines(report: Report) -> Iterator[str]:
     """What else is known: the task, the turns, the todos and the latest messages."""
     yield f"phase: {report['phase']}"
-    yield f"task: {report['task_id'] or 'not started by a host'}"
+    yield f"task: {report['task_id'] or 'no agent was started'}"
     if report["iterations"] is not None:
         yield f"turns: {report['iterations']}"
-    for place, todo in enumerate(report["todos"], 1):
-        yield f"todo {place}: {todo['status']}: {safe(todo['description'])}"
+    yield from listed("todos", todo_lines(report["todos"]))
     for message in report["recent_messages"]:
         yield f"{message['role']} {safe(message['tool_name'])}:" if message["tool_name"] else f"{message['role']}:"
         yield from prose(message["content"], 2)

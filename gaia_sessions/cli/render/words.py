@@ -10,12 +10,13 @@ from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.runs import client_of
 from gaia_sessions.session.state import BY_HAND, STARTING, WORKING
 from gaia_sessions.session.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -35,12 +36,14 @@ WHY_STOPPED = {
     schema.INTERRUPTED: "interrupted",
     schema.STOPPED_BY_USER: "stopped by the user",
     schema.USAGE_LIMIT: "stopped by a usage limit",
-    schema.OVERLOADED: "stopped by an overload of its host's service",
+    schema.OVERLOADED: "stopped because the service of the model was overloaded",
     schema.CONNECTION_LOST: "stopped by a lost connection",
-    schema.ENDED_WITH_HOST: "ended with its host",
-    schema.LOST: "its host is gone",
+    schema.ENDED_WITH_HOST: "its conversation was closed while the agent was at work",
 }
-"""How a run ended that was stopped from outside: by ``interruption``, or by ``end`` where it has none."""
+"""How a run ended that was stopped from outside: by ``interruption``, or by ``end`` where it has none.
+
+Of one that is lost ``crash_text`` says it.
+"""
 
 
 class Copyable(str):
@@ -86,6 +89,14 @@ def safe_lines(text: str) -> list[str]:
 def prose(text: str, indent: int) -> list[Prose]:
     """The ``safe_lines`` of ``text``, indented."""
     return [Prose(" " * indent + line if line else "", indent) for line in safe_lines(text)]
+
+
+def listed(heading: str, lines: Iterable[str]) -> Iterator[Prose]:
+    """The heading, and below it the lines, indented; nothing if there are none."""
+    for number, line in enumerate(lines):
+        if not number:
+            yield Prose(heading)
+        yield Prose(("  " + line).rstrip(), 2 + (line.indent if isinstance(line, Prose) else 2))
 
 
 def _largest_unit(seconds: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
@@ -183,9 +194,9 @@ def ago(text: str, now: datetime) -> str:
 
 
 def client_text(run: Run | Pending) -> str:
-    """``claude-code, process 4711``: where a question of its agent is answered."""
+    """``Claude Code (process 4711)``: where a question of its agent is answered."""
     process = run.get("host_process", {}).get("pid")
-    return safe(run.get("host", "its client")) + (f", process {process}" if process else "")
+    return safe(client_of(run)) + (f" (process {process})" if process else "")
 
 
 def cancellation_text(cancellation: Cancellation, now: datetime) -> str:

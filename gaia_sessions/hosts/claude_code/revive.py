@@ -65,8 +65,8 @@ def _message(run: Run) -> HostRevival | None:
 def _delegation(work: Work) -> HostRevival:
     """A new agent with a briefing."""
     prompt = (
-        f"Delegate to the agent type {visible_line(work['agent_name'], _LONGEST_NAME)} to go on with paused work. Put "
-        f"this line in its prompt, once, on its own line, not quoted: {resume_line(work['agent_id'])}"
+        f"Delegate to the agent type {visible_line(work['agent_name'], _LONGEST_NAME)} to go on with unfinished work. "
+        f"Put this line in its prompt, once, on its own line, not quoted: {resume_line(work['agent_id'])}"
     )
     return _revival("delegation", [_PROGRAM, prompt], work["project"])
 

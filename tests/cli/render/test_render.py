@@ -497,10 +497,16 @@ def test_a_run_is_a_row_of_what_is_known(run: Any, row: str) -> None:
         ([{"end": "killed", "interruption": "interrupted", "detail": "interrupted"}], None),
         ([{"end": "killed", "interruption": "usage_limit", "detail": "resets at 2"}], "by a usage limit: resets at 2"),
         ([{"end": "failed", "detail": "API Error: 400"}], None),
-        ([{"end": "ended_with_host"}], "ended with its host"),
-        ([{"end": "lost", "detail": "no process 7, its host"}], "no process 7, its host"),
+        ([{"end": "ended_with_host"}], "its conversation was closed while the agent was at work"),
+        (
+            [{"end": "lost", "detail": "there is no process 7", "host": "codex"}],
+            "Codex crashed or was closed while the agent was at work",
+        ),
         ([{"end": "denied", "detail": "denied by a rule"}], "denied by a rule"),
-        ([{"end": "ended_with_host"}, {"end": "denied", "detail": "denied by a rule"}], "ended with its host"),
+        (
+            [{"end": "ended_with_host"}, {"end": "denied", "detail": "denied by a rule"}],
+            "its conversation was closed while the agent was at work",
+        ),
     ],
 )
 def test_why_the_work_stopped_is_said_once(runs: list[Any], why: str | None) -> None:
