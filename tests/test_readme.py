@@ -409,7 +409,7 @@ class Row(NamedTuple):
 ROWS = {
     "see who waits for you, and answer": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
     "resume what stopped: copy a command": Row(
-        "crashed", 0, ["ID: general-purpose", "claude 'Delegate to the agent type general-purpose"]
+        "crashed", 0, ["general-purpose: ", "\n  ID\n", "claude 'Delegate to the agent type general-purpose"]
     ),
     "know why it cannot be resumed": Row("done", 1, ["no: ID ", "(phase_not_resumable)"]),
     "see what failed since yesterday": Row("failed", 0, ["ID  general-purpose: Job alpha  error", "  crashed"]),
