@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,9 +17,10 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
 import pytest
 
-from gaia_sessions.cli.group import COMMANDS
+from gaia_sessions.cli.group import COMMANDS, Commands
 from gaia_sessions.session.clock import format_time, parse_time
 from tests.hook.client import client
 
@@ -171,6 +173,23 @@ def test_every_page_begins_with_its_title_and_one_sentence_that_says_who_it_is_f
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_in_the_table(name: str) -> None:
     assert f"| [`{name}`](#{name}) |" in text_of("docs/shell.md")
+
+
+def commands_to_type() -> list[str]:
+    """Those in the table of tasks that begins the page of commands."""
+    table = text_of("docs/shell.md").partition("| I want to | type |")[2].partition("\n\n")[0]
+    return re.findall(r"`gaia-sessions ([^`]+)`", table)
+
+
+@pytest.mark.parametrize("line", commands_to_type())
+def test_what_a_task_says_to_type_is_a_command_with_its_options(line: str) -> None:
+    words = shlex.split(line.partition(" > ")[0])
+    found: click.Command | None = Commands(name="gaia-sessions")
+    while isinstance(found, click.Group):
+        found = found.get_command(click.Context(found), words.pop(0))
+    assert found, line
+    known = {option for one in found.params for option in one.opts}
+    assert [word for word in words if word.startswith("-") and word not in known] == []
 
 
 def links() -> list[tuple[str, str]]:
