@@ -335,7 +335,7 @@ def test_g20_cleanup_removes_what_is_older_and_says_how_many(root: str) -> None:
     resting("corrupt")
     state_file("corrupt").write_bytes(b"{")
     ended = gaia("cleanup", "--hours", "24")
-    assert (ended.code, ended.out.splitlines()[0]) == (0, "removed 1 session not updated for 24 hours")
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "removed 1 session not updated for 1 day")
     assert sorted(name for name in os.listdir(root) if name[0] != ".") == ["corrupt", "young"]
     assert gaia("cleanup", "--hours", "-1").code == 2
     assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["corrupt"]

@@ -66,7 +66,7 @@ def test_the_commands_for_the_shell_run_as_they_stand(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "resume it" in lines
     assert sum("  completed  " in line for line in lines) == 1
-    assert lines[-1] == "removed 0 sessions not updated for 24 hours"
+    assert lines[-1] == "removed 0 sessions not updated for 1 day"
 
 
 def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def steady(text: str) -> list[str]:
     """The lines of ``text`` that are not empty, without what differs from run to run."""
     text = re.sub(r"agent-\d{8}-\d{6}-[0-9a-f]{8}", "ID", text.replace("&#160;", " "))
     text = re.sub(r"just now|\d+ seconds? (ago|in all)", "AGE", text)
-    text = re.sub(r'(textLength|width)="[\d.]+"', "LENGTH", re.sub(r"for \d+ min\b", "AWHILE", text))
+    text = re.sub(r'(textLength|width)="[\d.]+"', "LENGTH", re.sub(r"for \d+ minutes\b", "AWHILE", text))
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 

@@ -8,17 +8,17 @@ from datetime import UTC, datetime, timedelta
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.clock import length_of_time
 
-_DAYS_AGO = {"today": 0, "yesterday": 1}
-_AGE = re.compile(r"(\d[\d.]*\s*[a-z]+)(\s+ago)?", re.ASCII)
+_AGE = re.compile(r"((?:\d[\d.]*\s*[a-z]+\s*)+?)(\s+ago)?", re.ASCII)
 _DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
-_WANTED = "a time like 2h, yesterday, 2026-01-08 or 2026-01-08T18:05"
+_WEEKDAY = re.compile(r"(last\s+)?((?:mon|tues|wednes|thurs|fri|satur|sun)day)")
+_WANTED = "a time like 2h, yesterday, monday, 'last week' or 2026-01-08"
 
 
 def moment_of(value: object, name: str, now: datetime) -> datetime:
     """The UTC time that the argument ``name`` means. Raises ``BadArgument``.
 
-    A text is an age (``2h``, ``30 minutes ago``), a word, or a date with or without a time, local if it has no offset;
-    a day begins at its local midnight. A datetime without an offset is UTC.
+    A text is an age (``2h``, ``30 minutes ago``), words, or a date with or without a time, local if it has no offset; a
+    day begins at its local midnight, a week on Monday. A datetime without an offset is UTC.
     """
     try:
         if isinstance(value, datetime):
@@ -35,8 +35,14 @@ def _read(text: str, now: datetime) -> datetime:
     if word == "now":
         return now
     today = now.astimezone().replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0)
-    if word in _DAYS_AGO:
-        return _from_local(today - timedelta(days=_DAYS_AGO[word]))
+    days_ago = {"today": 0, "yesterday": 1, "this week": today.weekday(), "last week": today.weekday() + 7}
+    if word in days_ago:
+        return _from_local(today - timedelta(days=days_ago[word]))
+    named = _WEEKDAY.fullmatch(word)
+    if named:
+        from dateutil import parser
+
+        return _from_local(parser.parse(named[2], default=today - timedelta(days=7 if named[1] else 6)))
     age = _AGE.fullmatch(word)
     if age:
         return now - timedelta(seconds=length_of_time(age[1], "s"))

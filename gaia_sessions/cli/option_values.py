@@ -14,7 +14,7 @@ import click
 
 from gaia_sessions.errors import InvalidInput, TooLarge, UsageError
 from gaia_sessions.jsonio import strict
-from gaia_sessions.session.clock import length_of_time
+from gaia_sessions.session.clock import LENGTHS, length_of_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Length(click.ParamType[float]):
             return length_of_time(text, self._unit)
         except ValueError:
             message = f"{_option_name(param)} {text!r} is not a length of time"
-            raise UsageError(message, f"use, for example, 90s, 5m, 2h or 7d, or a number of {self.name}") from None
+            raise UsageError(message, f"write {LENGTHS}, or a number of {self.name}") from None
 
 
 def _option_name(param: click.Parameter | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import BadSetting
-from gaia_sessions.session.clock import length_of_time
+from gaia_sessions.session.clock import LENGTHS, length_of_time
 from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX
 
 TYPE_CHECKING = False
@@ -116,7 +116,7 @@ def _parse_settings(
     for origin, key, value in settings:
         try:
             name = _option_name(names, key, origin)
-            parsed[name] = _parse_value(known.kinds[name], value, origin, known.keys[name])
+            parsed[name] = _parse_value(known.kinds[name], value, origin, key)
         except BadSetting as fault:
             faults.append(fault)
     return parsed
@@ -235,8 +235,8 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
-    "Minutes": (lambda value: _positive(value, "m"), "a number of minutes above 0, or a text like 2h"),
-    "Seconds": (lambda value: _nonnegative(value, "s"), "a number of seconds from 0, or a text like 500ms"),
+    "Minutes": (lambda value: _positive(value, "m"), f"a length of time above 0: {LENGTHS}, or a number of minutes"),
+    "Seconds": (lambda value: _nonnegative(value, "s"), f"a length of time: {LENGTHS}, or a number of seconds"),
     "Count": (_count, "a whole number above 0"),
     "Switch": (_boolean, "true or false"),
     "Names": (_names, "a list of agent types"),

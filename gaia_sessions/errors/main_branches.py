@@ -119,7 +119,7 @@ class LockTimeout(SessionsError):
         self.holder = holder
         holder_name = f"process {holder}" if holder else "another process"
         super().__init__(
-            f"{path}: locked by {holder_name} for more than {seconds:g} s",
+            f"{path}: locked by {holder_name} for more than {seconds:g} second{'s' * (seconds != 1)}",
             "try again, or wait longer with --lock-timeout",
         )
 

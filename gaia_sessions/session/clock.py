@@ -45,24 +45,36 @@ def parse_time(text: object) -> datetime:
         raise ValueError("not a time") from None
 
 
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_UNITS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hr": "h", "hour": "h", "day": "d", "week": "w"}
+_SECONDS = {
+    "ms": 0.001,
+    **dict.fromkeys(("s", "sec", "second"), 1),
+    **dict.fromkeys(("m", "min", "minute"), 60),
+    **dict.fromkeys(("h", "hr", "hour"), 3600),
+    **dict.fromkeys(("d", "day"), 86400),
+    **dict.fromkeys(("w", "week"), 604800),
+}
+
+LENGTHS = "90s, 15m, 1h30m or 2d"
+"""Lengths of time, for a message that says what can be written."""
 
 
 def length_of_time(text: str, unit: str) -> float:
-    """How many of ``unit``, one of ``_SECONDS``, are in ``2h``, ``1.5 hours``, ``500ms``; a number alone is in it.
+    """How many of ``unit``, one of ``_SECONDS``, are in ``2h``, ``1h30m``, ``1.5 hours``; a number alone is in it.
 
-    Raises ``ValueError`` for everything else.
+    Raises ``ValueError`` for everything else, a number below 0 and one that is not finite included.
     """
     try:
-        return float(text)
+        length = float(text)
     except ValueError:
-        number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-        word = text[len(number) :].lower()
-        short = word if word in _SECONDS else _UNITS.get(word.removesuffix("s"), "")
-        if short not in _SECONDS:
+        import re  # most calls read no length of time, or a number
+
+        part, typed = rf"([0-9.]+)\s*({'|'.join(_SECONDS)})s?(?![a-z])\s*", text.strip().lower()
+        if not re.fullmatch(f"(?:{part})+", typed):
             raise
-        return float(number) * _SECONDS[short] / _SECONDS[unit]
+        length = sum(float(number) * _SECONDS[word] for number, word in re.findall(part, typed)) / _SECONDS[unit]
+    if not 0 <= length < float("inf"):
+        raise ValueError(text)
+    return length
 
 
 def are_canonical_times(texts: list[str]) -> bool:

@@ -53,7 +53,7 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
     assert gaia(*line.split()).all == (
         0,
         (
-            f"a: phase approval, revision 2, resumable for 30 min, {word}\n"
+            f"a: phase approval, revision 2, resumable for 30 minutes, {word}\n"
             f"Give this to your agent, and {how}:\n"
             f"{resume_line('a')}\n"
         ),

@@ -85,7 +85,7 @@ def test_5_a_session_somebody_else_holds_all_the_while(program: Gaia, held: Path
         5,
         "",
         (
-            f"Error: {held}: locked by process {os.getpid()} for more than 0.05 s\n"
+            f"Error: {held}: locked by process {os.getpid()} for more than 0.05 seconds\n"
             "Hint: try again, or wait longer with --lock-timeout\n"
         ),
     )

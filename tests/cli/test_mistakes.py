@@ -110,12 +110,12 @@ WRONG = [
     (
         "list --since soon",
         "--since 'soon' is not valid",
-        "must be a time like 2h, yesterday, 2026-01-08 or 2026-01-08T18:05",
+        "must be a time like 2h, yesterday, monday, 'last week' or 2026-01-08",
     ),
     (
         "cleanup --hours soon",
         "--hours 'soon' is not a length of time",
-        "use, for example, 90s, 5m, 2h or 7d, or a number of hours",
+        "write 90s, 15m, 1h30m or 2d, or a number of hours",
     ),
     ("update a -m '{}'", "-m takes KEY=VALUE, not '{}'", "type --metadata '{}'"),
     ("update a -m plan", "-m takes KEY=VALUE, not 'plan'", "type, for example, -m task=T001"),
@@ -234,7 +234,18 @@ def test_a_session_that_is_called_like_an_outcome_is_ended_by_its_name(gaia: Gai
 
 @pytest.mark.parametrize(
     ("typed", "hours"),
-    [("2h", 2), ("2 hours", 2), ("1d", 24), ("90m", 1.5), ("1w", 168), ("24", 24), ("0.5", 0.5), ("1.5h", 1.5)],
+    [
+        ("2h", 2),
+        ("2 hours", 2),
+        ("1d", 24),
+        ("90m", 1.5),
+        ("1w", 168),
+        ("24", 24),
+        ("0.5", 0.5),
+        ("1.5h", 1.5),
+        ("1h30m", 1.5),
+        ("15min", 0.25),
+    ],
 )
 def test_cleanup_takes_a_length_of_time_with_its_unit(gaia: Gaia, typed: str, hours: float) -> None:
     assert gaia("cleanup", "--hours", typed, "--json").json["hours"] == hours

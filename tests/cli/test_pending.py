@@ -79,7 +79,7 @@ def test_each_question_is_shown_with_how_to_answer_it_and_whoever_waits_longest_
             "\n"
             "      - 80\n"
             "      - 8080\n"
-            "  resumable for 18 min; to approve, give this to your agent:\n"
+            "  resumable for 18 minutes; to approve, give this to your agent:\n"
             f"{resume_line('new')}\n"
             "  to approve with something to say (--note), or for later:\n"
             "gaia-sessions approve new\n"

@@ -115,7 +115,7 @@ def test_what_the_system_refuses_is_reported_and_is_no_success(
     expected = f"Error: {reason}\nHint: {hint}\n"
     answers = {
         ("reconcile",): f"closed 0 runs\nfailed: gone: {reason}\n",
-        ("cleanup",): f"removed 0 sessions not updated for 24 hours\nfailed: gone: {reason}\n",
+        ("cleanup",): f"removed 0 sessions not updated for 1 day\nfailed: gone: {reason}\n",
         ("cleanup", "--quiet"): "",
     }
     for words, out in answers.items():
@@ -140,7 +140,7 @@ def test_cleanup_reports_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
     lost = (
         f"lost: gone, run 1: its client crashed or was closed: there is no process {NOBODY}; the session is abandoned\n"
     )
-    nothing = "0 sessions not updated for 24 hours\n"
+    nothing = "0 sessions not updated for 1 day\n"
     assert gaia("cleanup", "-n").all == (0, f"would remove {nothing}would close: {lost}", "")
     assert gaia("cleanup").all == (0, f"removed {nothing}closed: {lost}", "")
     assert gaia("cleanup").all == (0, f"removed {nothing}", "")

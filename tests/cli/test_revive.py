@@ -98,7 +98,7 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
     _, out, _ = gaia("revive").all
     *_, closing = out.splitlines()
     before, named = closing.split(": ")
-    assert out.startswith("tester: test\n  error 1 minute ago, resumable for 29 min: API Error: 400 no such")
+    assert out.startswith("tester: test\n  error 1 minute ago, resumable for 29 minutes: API Error: 400 no such")
     assert before == "3 sessions that stopped may not be resumed any more"
     listed = gaia(*shlex.split(named)[1:], "--json").json
     assert sorted(ids(listed)) == ["goes-on", "idle", "keeps-failing", "switched-off"]
@@ -113,7 +113,8 @@ def test_an_agent_whose_client_still_runs_is_named_with_that_reason(gaia: Gaia, 
     assert (one["state"], one["means"], one["command"], one["prompt"]) == ("interrupted", "none", None, None)
     assert gaia("revive").out.decode() == (
         "tester: test\n"
-        "  interrupted 1 minute ago, resumable for 29 min: its conversation was closed while the agent was at work\n"
+        "  interrupted 1 minute ago, resumable for 29 minutes: its conversation was closed while the agent was at "
+        "work\n"
         f"  {one['problem']}\n"
         "  lives-on\n"
     )
@@ -170,13 +171,14 @@ def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, st
     assert shlex.split(woken["command"])[:6] == ["cd", "/p", "&&", "claude", "--resume", CONVERSATION]
     assert gaia("revive").out.decode() == (
         "tester: test\n"
-        "  interrupted 1 minute ago, resumable for 29 min\n"
+        "  interrupted 1 minute ago, resumable for 29 minutes\n"
         "  its client still runs: if the conversation is open there, type only the quoted text into it\n"
         "  this wakes its agent, which knows all that it did:\n"
         f"{woken['command']}\n"
         "  woken\n\n"
         "tester: test\n"
-        "  interrupted 1 minute ago, resumable for 29 min: its conversation was closed while the agent was at work\n"
+        "  interrupted 1 minute ago, resumable for 29 minutes: its conversation was closed while the agent was at "
+        "work\n"
         "  delegate to tester again, with this line in the prompt:\n"
         "[gaia-sessions: resume of-codex]\n"
         "  of-codex\n\n"
@@ -185,7 +187,7 @@ def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, st
         f"  waits until the limit is reset: {local_time(reset)}\n"
         "  waits\n\n"
         "tester: test\n"
-        "  interrupted 1 minute ago, resumable for 29 min: STOPPED BY THE USER\n"
+        "  interrupted 1 minute ago, resumable for 29 minutes: STOPPED BY THE USER\n"
         "  this wakes its agent, which knows all that it did:\n"
         f"{by_user['command']}\n"
         "  by-user\n"

@@ -109,7 +109,7 @@ terraform-architect: approval_workflow
 state      waiting, since {minute(failed)}, 5 minutes ago
 error      the last of 2, 5 minutes ago: no such
            host
-resumable  for 25 min
+resumable  for 25 minutes
 
 last message
   I need
@@ -122,9 +122,9 @@ todos
 
 3 earlier runs discarded; for their ends: gaia-sessions events agent-123
 run  end        began             took
-  4  cut short  {minute(begun)}  1 h
+  4  cut short  {minute(begun)}  1h
      no stop came
-  5  ended      {minute(moved)}  15 min
+  5  ended      {minute(moved)}  15m
 
 metadata
   task_id    T001
@@ -219,10 +219,10 @@ def test_tokens_are_one_figure_that_the_runs_add_up_to_and_none_where_nothing_wa
 @pytest.mark.parametrize(
     ("changed", "shown"),
     [
-        ({}, "question   may I?\nresumable  for 29 min\n\nlast message\n  It is\n    clear.\n\n"),
+        ({}, "question   may I?\nresumable  for 29 minutes\n\nlast message\n  It is\n    clear.\n\n"),
         ({"phase": "executing"}, "question   may I?\nresumable  no: "),
         ({"phase": "completed"}, "\n\nlast message\n  It is\n    clear.\n  [gaia-sessions: approval] may I?\n\n"),
-        ({"runs": [{"run": 1, "last_message": "May I?"}]}, "resumable  for 29 min\n\nlast message\n  May I?\n\n"),
+        ({"runs": [{"run": 1, "last_message": "May I?"}]}, "resumable  for 29 minutes\n\nlast message\n  May I?\n\n"),
     ],
 )
 def test_what_is_asked_comes_before_what_was_said(gaia: Gaia, put: Gaia, changed: dict[str, Any], shown: str) -> None:

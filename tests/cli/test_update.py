@@ -17,7 +17,7 @@ def test_a_move_is_kept_with_its_history(gaia: Gaia, state: Gaia, session: str) 
     before = state(session)
     assert gaia("update", session, "--phase", "approval").all == (
         0,
-        "agent-123: phase approval, revision 2, resumable for 30 min\n",
+        "agent-123: phase approval, revision 2, resumable for 30 minutes\n",
         "",
     )
     after = state(session)

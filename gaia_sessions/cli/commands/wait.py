@@ -31,7 +31,7 @@ _SEVERITY = [*CODES_OF_REPORTS]
 )
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--any/--all", "first", default=False, help="Wait for the first of them, or for all.  [default: --all]")
-@click.option("--timeout", type=SECONDS, help="Wait no longer: seconds, or 5m, 2h.  [default: no limit]")
+@click.option("--timeout", type=SECONDS, help="Wait no longer: seconds, or 15m, 1h30m.  [default: no limit]")
 def command(call: Call, agent_ids: tuple[str, ...], *, first: bool, timeout: float | None) -> int:
     """Wait until the work of sessions has ended. The state and the result of each are printed.
 

@@ -10,7 +10,7 @@ from gaia_sessions.errors import plural
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import is_final
 
-from .words import Copyable, local_time, precise_duration, safe
+from .words import Copyable, duration, local_time, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _claimed(subject: str, check: CheckResult) -> str:
 
 
 def _clock(subject: str, check: CheckResult) -> str:
-    ahead, limit = precise_duration(_as_number(check["actual"])), precise_duration(_as_number(check["limit"]))
+    ahead, limit = (duration(_as_number(check[key]), 2) for key in ("actual", "limit"))
     return f"the last activity of {subject} is {ahead} in the future; the limit is {limit}"
 
 
@@ -124,7 +124,7 @@ def _limit_reset(subject: str, check: CheckResult) -> str:
 
 
 def _idle(check: CheckResult) -> str:
-    actual, limit = (precise_duration(_as_number(check[key])) for key in ("actual", "limit"))
+    actual, limit = (duration(_as_number(check[key]), 2) for key in ("actual", "limit"))
     return f"has been idle for {actual}; the limit is {limit}"
 
 

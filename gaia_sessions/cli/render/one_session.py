@@ -35,13 +35,13 @@ from .words import (
     ago,
     cancellation_text,
     client_text,
+    duration,
     listed,
     local_time,
-    precise_duration,
     prose,
-    rounded,
     safe,
     safe_lines,
+    short_duration,
     state_text,
     time_left,
 )
@@ -210,7 +210,7 @@ def _row_of_run(run: Run, view: View, now: datetime) -> tuple[str, ...]:
         f"{run['run']:>3}",
         _end_of(run, view),
         local_time(began)[:16] if began else "",
-        "{} {}".format(*rounded(took)) if took is not None else "",
+        short_duration(took) if took is not None else "",
         f"{tokens:>9,}" if tokens else "",
     )
 
@@ -274,7 +274,7 @@ def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
     yield "created", _minute(record["created_at"], now)
     yield "active", _minute(view.standing.decision.get("last_activity", record["last_updated"]), now)
     if "duration_seconds" in record:
-        yield "lasted", precise_duration(record["duration_seconds"])
+        yield "lasted", duration(record["duration_seconds"], 2)
     if view.parent is not None:
         yield "parent", "  ".join(filter(None, _relative(view.parent)))
     if "continues" in record:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS
 
-from .words import age, safe
+from .words import duration, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _reason_lines(word: str, sessions: list[SkippedSession]) -> Iterator[str]:
 def cleanup_lines(report: CleanupReport) -> Iterator[str]:
     """What was removed, or would be; then what was not."""
     verb = "would remove" if report["dry_run"] else "removed"
-    condition = f"not updated for {age(report['hours'])}" + (", or unreadable" if report["corrupt_too"] else "")
+    span = duration(round(report["hours"] * 3600), 2)
+    condition = f"not updated for {span}" + (", or unreadable" if report["corrupt_too"] else "")
     yield f"{verb} {plural(len(report['removed']), 'session')} {condition}"
     yield from (f"  {agent_id}" for agent_id in report["removed"])
     closed = "would close" if report["dry_run"] else "closed"

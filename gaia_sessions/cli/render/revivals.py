@@ -72,7 +72,7 @@ def _nothing(host_session: str | None) -> Iterator[str]:
 
 
 def _why(revival: Revival, now: datetime) -> str:
-    """``interrupted 5 minutes ago, resumable for 25 min: stopped by a usage limit``."""
+    """``interrupted 5 minutes ago, resumable for 25 minutes: stopped by a usage limit``."""
     text = revival["state"]
     if "state_since" in revival:
         text += f" {ago(revival['state_since'], now)}"

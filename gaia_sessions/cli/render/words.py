@@ -16,7 +16,7 @@ from gaia_sessions.session.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
     from typing import Self
 
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
     from gaia_sessions.usecases.pending import Pending
 
-_SHORT_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-
-_UNITS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
-
-_MANY_HOURS = 48
+_UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 WHY_STOPPED = {
     schema.INTERRUPTED: "interrupted",
@@ -99,34 +95,38 @@ def listed(heading: str, lines: Iterable[str]) -> Iterator[Prose]:
         yield Prose(("  " + line).rstrip(), 2 + (line.indent if isinstance(line, Prose) else 2))
 
 
-def _largest_unit(seconds: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
-    """The largest of ``units`` that fits into ``seconds``, or the smallest one, and its name."""
-    return next((unit for unit in units if seconds >= unit[0]), units[-1])
+def duration(seconds: float, units: int = 1) -> str:
+    """``3 minutes``: in the largest unit that fits, rounded down; in up to two ``units``, ``1 hour 35 minutes``."""
+    size, noun = _largest_unit(seconds)
+    text = plural(int(seconds / size), noun)
+    rest = next((plural(int(seconds % size / less), one) for less, one in _UNITS if less < size), "0 ")
+    return text if units == 1 or rest.startswith("0 ") else f"{text} {rest}"
 
 
-def duration(seconds: float) -> str:
-    """``3 minutes``: in the largest unit that fits, rounded down."""
-    size, noun = _largest_unit(seconds, _UNITS)
-    return plural(int(seconds / size), noun)
+def short_duration(seconds: float) -> str:
+    """``18m``, ``3h``: the same for a column, as an option takes it."""
+    size, noun = _largest_unit(seconds)
+    return f"{int(seconds / size)}{noun[0]}"
 
 
-def rounded(seconds: float) -> tuple[int, str]:
-    """``12`` and ``min``, rounded to the nearest, so that the whole limit is shown right after an activity."""
-    size, unit = _largest_unit(seconds, _SHORT_UNITS)
-    return max(0, round(seconds / size)), unit
+def _largest_unit(seconds: float) -> tuple[int, str]:
+    """The largest unit that fits into ``seconds``, else the smallest."""
+    return next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
 
 
 def time_left(until: str, now: datetime) -> str:
-    """``12 min``, until then."""
-    return "{} {}".format(*rounded(_seconds_to(until, now)))
+    """``12 minutes``, until then."""
+    return duration(_seconds_left(until, now))
 
 
-def _seconds_to(text: str, now: datetime) -> float:
-    return (parse_time(text) - now).total_seconds()
+def _seconds_left(until: str, now: datetime) -> float:
+    """To the nearest minute, so that the whole limit is shown right after an activity."""
+    seconds = max(0, (parse_time(until) - now).total_seconds())
+    return seconds if seconds < _MINUTE else round(seconds / _MINUTE) * _MINUTE
 
 
 def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bool = False) -> str:
-    """Whether a session in ``phase`` may be resumed: ``resumable for 12 min``, or why not; empty for a final one."""
+    """Whether a session in ``phase`` may be resumed: ``resumable for 12 minutes``, or why not; empty if it ended."""
     if resume["until"] is not None:
         return f"resumable for {time_left(resume['until'], now)}"
     if is_final(phase):
@@ -151,38 +151,21 @@ def left_text(resume: ResumeSummary, now: datetime) -> str:
     until = resume["until"]
     if until is None and resume["reason"] == "waiting_for_limit":
         until = resume["paused_until"]
-        if _seconds_to(until, now) < _SECONDS_OF_A_DAY:
+        if _seconds_left(until, now) < _DAY:
             return parse_time(until).astimezone().strftime("%H:%M")
     if until is None:
         return _NOT_LEFT.get(resume["reason"], "")
-    number, unit = rounded(_seconds_to(until, now))
-    return f"{number}{unit[0]}"
+    return short_duration(_seconds_left(until, now))
 
 
 _NOT_LEFT = {"expired": "exp.", "too_many_errors": "errors", "not_ready": "off", "clock_skew": "clock"}
-_SECONDS_OF_A_DAY = 86400.0
+_DAY, _MINUTE = 86400, 60
 _NOT_RESUMABLE = {
     "phase_not_resumable": "not resumable",
     "corrupt": "not resumable",
     "claimed": STARTING,
     "not_ready": "disabled",
 }
-
-
-def precise_duration(seconds: float) -> str:
-    """``1 hour 35 minutes``: in the largest unit that fits and the next one, rounded down."""
-    size, noun = _largest_unit(seconds, _UNITS)
-    rest = seconds % size
-    smaller = next((plural(int(rest / less), one) for less, one in _UNITS if less < size), "")
-    text = plural(int(seconds / size), noun)
-    return text if smaller[:2] in ("", "0 ") else f"{text} {smaller}"
-
-
-def age(hours: float) -> str:
-    """``24 hours``, ``30 minutes``, ``7 days``: whole hours up to two days, else the two largest units."""
-    if hours == int(hours) and hours < _MANY_HOURS:
-        return plural(int(hours), "hour")
-    return precise_duration(round(hours * 3600, 6))  # a fraction of a microsecond is a rounding error
 
 
 def ago(text: str, now: datetime) -> str:
@@ -210,10 +193,9 @@ def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
 def seen_text(text: str, now: datetime) -> str:
     """``now``, ``18m``, ``3h``, ``5d``: how long ago that is, rounded down; ``in 2h`` for the future."""
     seconds = (now - parse_time(text)).total_seconds()
-    size, unit = _largest_unit(abs(seconds), _SHORT_UNITS)
-    if unit == "s":
+    if abs(seconds) < _MINUTE:
         return "now"
-    return f"{'in ' if seconds < 0 else ''}{int(abs(seconds) / size)}{unit[0]}"
+    return f"{'in ' if seconds < 0 else ''}{short_duration(abs(seconds))}"
 
 
 def local_time(text: str) -> str:
