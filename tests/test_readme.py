@@ -87,8 +87,8 @@ def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("which", "shown", "expected"),
     [
-        (1, "token.is_cancelled", "no longer needed\nTrue\n"),
-        (2, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
+        (2, "token.is_cancelled", "no longer needed\nTrue\n"),
+        (3, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
     ],
     ids=["cancellation", "an agent of your own"],
 )
@@ -497,6 +497,15 @@ def test_the_morning_after_a_crash_what_was_expired_goes_on(lab: Lab) -> None:
     assert "expired 9 hours ago; to approve it all the same" in pending.stdout
     assert f"gaia-sessions approve {lab.ids['waiting']}" in pending.stdout
     assert (crashed in before, crashed in revived.stdout) == (False, True)
+
+
+def test_a_program_learns_who_waits_and_answers(lab: Lab) -> None:
+    program = shlex.quote(block("docs/python.md", "python", 1))
+
+    done = [lab.run(f"python -c {program}") for _ in range(2)]
+
+    assert [one.stdout for one in done] == ["general-purpose asks: may I apply the plan?\n", ""]
+    assert lab.run("gaia-sessions list --state approved -q").stdout == f"{lab.ids['waiting']}\n"
 
 
 def test_an_idle_time_for_the_night_keeps_its_work(lab: Lab) -> None:
