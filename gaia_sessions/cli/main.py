@@ -113,7 +113,8 @@ def _print_error(status: int, code: str, message: str, hint: str, *, as_json: bo
     if as_json:
         output.print_json_to_stderr({"error": {"code": code, "message": message, "hint": well_formed(hint)}})
     else:
-        output.print_to_stderr(f"Error: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
+        advice = f"\nHint: {safe(hint, _LONGEST)}" if hint else ""
+        output.print_to_stderr(f"Error: {safe(message, _LONGEST)}{advice}")
     return status
 
 

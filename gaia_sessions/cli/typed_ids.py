@@ -10,7 +10,14 @@ import os
 import shlex
 
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
-from gaia_sessions.session.ids import SHORTEST_ABBREVIATION, abbreviations, fold_id, is_agent_id, is_generated_id
+from gaia_sessions.session.ids import (
+    RANDOM_DIGITS,
+    SHORTEST_ABBREVIATION,
+    abbreviations,
+    fold_id,
+    is_agent_id,
+    is_generated_id,
+)
 from gaia_sessions.system.project_root import own_roots_from, working_directory
 
 TYPE_CHECKING = False
@@ -22,9 +29,9 @@ if TYPE_CHECKING:
 LATEST = "latest"
 _UNSET = frozenset(["none", "null", "undefined"])
 """What programs print for an id that they do not have; never taken as a part of an id."""
-_CUTOFF = 0.6
-_GENERATED_CUTOFF = 0.9
-"""How similar an id must be to be suggested; generated ids are all rather similar, so they need more."""
+_CUTOFF = 0.8
+"""How similar an id must be to be suggested: of five characters, four are right."""
+_LISTS = "`gaia-sessions list` shows the existing sessions"
 
 
 def resolve_id(sessions: Sessions, typed_id: str) -> str:
@@ -78,28 +85,33 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
         return "there are no sessions in that folder; use --root DIR for another folder"
     if agent_id == LATEST:
         return "none of the sessions in that folder can be read; `gaia-sessions list` says why"
+    if len(agent_id) < SHORTEST_ABBREVIATION:
+        return _too_short_hint(agent_id, ids)
     closest = closest_id(agent_id, ids)
-    return f"the closest ID is {closest!r}; `gaia-sessions list` shows the existing sessions" if closest else None
+    return f"did you mean {closest}? {_LISTS}" if closest else None
+
+
+def _too_short_hint(typed: str, ids: Iterable[str]) -> str:
+    found = [agent_id for agent_id in ids if typed in abbreviations(agent_id, len(typed))]
+    rule = f"a part of an ID takes {SHORTEST_ABBREVIATION} characters or more"
+    if len(found) == 1:
+        return f"{rule}; did you mean {found[0]}?"
+    listed = f"{len(found)} IDs begin or end so: gaia-sessions list -q | grep {typed}"
+    return f"{rule}; {listed if found else _LISTS}"
 
 
 def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:
-    """The id that contains ``typed_id``, else the one most similar to it, whole or in its beginning or end; or None."""
+    """The one id that contains ``typed_id``, else the one that it nearly is, or nearly begins or ends; or None."""
     names = {fold_id(agent_id): agent_id for agent_id in ids}
     wanted = fold_id(typed_id)
-    containing = [name for name in names if wanted in name] if len(wanted) >= SHORTEST_ABBREVIATION else []
-    if containing:
-        return names[containing[0]] if len(containing) == 1 else None
+    found = [name for name in names if wanted in name] or [name for name in names if _is_near(wanted, name)]
+    return names[found[0]] if len(found) == 1 else None
+
+
+def _is_near(typed: str, name: str) -> bool:
+    """Of a generated id the random digits are compared: all the others are alike in many."""
     from difflib import get_close_matches
 
-    forms = _unique_forms(names, len(wanted))
-    closest = get_close_matches(wanted, forms, 1, _GENERATED_CUTOFF if is_generated_id(typed_id) else _CUTOFF)
-    return names[forms[closest[0]]] if closest else None
-
-
-def _unique_forms(names: Iterable[str], length: int) -> dict[str, str]:
-    """The forms of ``names`` that may have been mistyped: whole, beginning and end, without those that names share."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        for form in {name, name[:length], name[-length:]}:
-            found.setdefault(form, []).append(name)
-    return {form: names_of_form[0] for form, names_of_form in found.items() if len(names_of_form) == 1}
+    if is_generated_id(name):
+        typed, name = typed[-RANDOM_DIGITS:], name[-RANDOM_DIGITS:]
+    return bool(get_close_matches(typed, {name, name[: len(typed)], name[-len(typed) :]}, 1, _CUTOFF))

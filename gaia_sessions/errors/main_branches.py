@@ -20,8 +20,8 @@ _HINT = "Hint: "
 class SessionsError(Exception):
     """The root of the tree: ``code`` is for programs, the message for people; ``hint`` says what to do next.
 
-    exit_code: what a command ends with that the error stops; ``exit_codes`` says what each number means. The hint is
-    the first of the error's notes, which Python prints below the message.
+    exit_code: what a command ends with that the error stops; ``exit_codes`` says what each number means. The hint,
+    empty where the message says all, is the first of the error's notes, which Python prints below the message.
     """
 
     code = "error"
@@ -34,15 +34,17 @@ class SessionsError(Exception):
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(well_formed(message))
-        self.__notes__ = [_HINT + hint]
+        self.__notes__: list[str] = []
+        self.hint = hint
 
     @property
     def hint(self) -> str:
-        return self.__notes__[0].removeprefix(_HINT)
+        return next((note.removeprefix(_HINT) for note in self.__notes__ if note.startswith(_HINT)), "")
 
     @hint.setter
     def hint(self, hint: str) -> None:
-        self.__notes__[0] = _HINT + hint
+        others = [note for note in self.__notes__ if not note.startswith(_HINT)]
+        self.__notes__ = [_HINT + hint, *others] if hint else others
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles the error with all its data, whatever its constructor takes: process pools do that."""
@@ -146,7 +148,7 @@ class InvalidInput(SessionsError):
     code = "invalid_input"
     exit_code = 7
 
-    def __init__(self, problem: str, where: str = "", hint: str = "correct the input and try again") -> None:
+    def __init__(self, problem: str, where: str = "", hint: str = "") -> None:
         self.problem = problem
         self.where = where
         super().__init__(f"{where}: {problem}" if where else problem, hint)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from shutil import which
@@ -21,6 +21,7 @@ from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.group import COMMANDS, Commands
 from gaia_sessions.cli.typed_ids import closest_id, resolve_id
 from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.session.ids import bytes_made_of, new_agent_id
 from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ WHOLE = "agent-20260108-180530-abc12345"
 AS_LISTED = "abc12345"
 """What ``list`` shows of it, which is taken without a word."""
 OTHER = "agent-20260107-120000-0f0f0f0f"
+MOMENT = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 LISTS = "`gaia-sessions list` shows the existing sessions"
 
 READING = {
@@ -336,7 +338,7 @@ def test_a_session_that_is_removed_once_it_was_taken_is_missing_and_nobody_else_
     out, err = updating.communicate(timeout=60)
 
     assert taken == note(typed)
-    hint = f"the closest ID is '{WHOLE}-2345'; {LISTS}"
+    hint = f"did you mean {WHOLE}-2345? {LISTS}"
     assert (updating.returncode, out, err) == (3, "", f"Error: no session '{WHOLE}' in {root}\nHint: {hint}\n")
     assert (state(f"{WHOLE}-2345"), Path(root, WHOLE).exists()) == (before, False)
 
@@ -368,6 +370,11 @@ def test_the_python_api_takes_whole_ids_only(root: str, put: Gaia) -> None:
         ("deploy-forntend", "deploy-frontend"),
         ("depoly", "deploy-frontend"),
         ("front", "deploy-frontend"),
+        ("20260108-180530-abc12354", WHOLE),
+        ("agent-20260109-180530-abc12345", WHOLE),
+        ("agent-20260108-180530-abd12543", None),
+        ("agent-2o260108", None),
+        ("deploy-backend", None),
         ("agent-20251231-235959-77777777", None),
         ("nobody", None),
         ("y-fr", "deploy-frontend"),
@@ -383,7 +390,7 @@ def test_of_a_missing_one_the_folder_and_the_nearest_id_are_named(
     ended = run(gaia, command, typed)
 
     message = f"no session '{typed}' in {root}"
-    hint = f"the closest ID is '{near}'; {LISTS}" if near else LISTS
+    hint = f"did you mean {near}? {LISTS}" if near else LISTS
     if command == "should-resume":
         said = f"no: there is no session {typed} (not_found)\n  searched in {root}; {hint}; or start new work\n"
         assert ended.all == (3, said, "")
@@ -404,14 +411,39 @@ def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia:
         "not_found",
         "deploy-forntend",
     )
-    assert decision["advice"] == (
-        f"searched in {root}; the closest ID is 'deploy-frontend'; {LISTS}; or start new work"
-    )
+    assert decision["advice"] == (f"searched in {root}; did you mean deploy-frontend? {LISTS}; or start new work")
 
 
-def test_a_beginning_that_many_share_makes_none_of_them_the_nearest() -> None:
-    assert closest_id("agemt-2026", [f"agent-20260108-180530-{number:08x}" for number in range(20)]) is None
-    assert closest_id("agemt-2026", [WHOLE]) == WHOLE
+def test_of_ids_that_are_equally_near_none_is_the_nearest() -> None:
+    assert closest_id("task-7", ["task-1", "other-1"]) == "task-1"
+    assert closest_id("task-7", ["task-1", "task-2"]) is None
+    assert closest_id("task", ["task-1", "task-2"]) is None
+
+
+def test_ids_that_were_generated_in_the_same_second_are_not_near_each_other(gaia: Gaia, put: Gaia, root: str) -> None:
+    ids = [new_agent_id(MOMENT, bytes_made_of(str(number))) for number in range(200)]
+    for number in (0, 1):
+        put(ids[number])
+    assert [closest_id(agent_id, ids[:100]) for agent_id in ids[100:]] == [None] * 100
+    assert gaia("get", ids[100]).all == (3, "", f"Error: no session '{ids[100]}' in {root}\nHint: {LISTS}\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("aa", "did you mean aa-of-one?"),
+        ("bb", "2 IDs begin or end so: gaia-sessions list -q | grep bb"),
+        ("345", f"did you mean {WHOLE}?"),
+        ("zz", LISTS),
+    ],
+)
+def test_who_types_less_than_four_characters_is_told_so_and_how_to_find_the_session(
+    gaia: Gaia, put: Gaia, root: str, typed: str, hint: str
+) -> None:
+    for agent_id in ("aa-of-one", "bb-of-two", "two-of-bb", WHOLE):
+        put(agent_id)
+    expected = f"Error: no session '{typed}' in {root}\nHint: a part of an ID takes 4 characters or more; {hint}\n"
+    assert gaia("get", typed).all == (3, "", expected)
 
 
 # What it costs

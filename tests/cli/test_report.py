@@ -237,5 +237,5 @@ def test_wait_says_at_once_who_does_not_exist_and_whom_nobody_runs(put: Gaia, ro
         "Note: no agent was started for agent-one: it ends when somebody ends it\n",
         "Hint: whoever does the work says `gaia-sessions finalize agent-one completed`\n",
         f"Note: no session 'agent-two' in {root}\n",
-        "Hint: the closest ID is 'agent-one'; `gaia-sessions list` shows the existing sessions\n",
+        "Hint: `gaia-sessions list` shows the existing sessions\n",
     ]
