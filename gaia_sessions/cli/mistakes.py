@@ -25,6 +25,9 @@ _LONGEST_LINE = 144
 _CUTOFF = 0.8
 """How similar a misspelt word must be: ``aproval`` is enough like ``approval``, ``running`` not like ``planning``."""
 
+_ANSWERS = ("approve", "deny")
+_MOST_AGENTS = 5
+
 _RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
 _REVIVE = "revive prints the commands that continue what stopped"
 _START = "this program starts no agent, its host does; create makes a session"
@@ -136,8 +139,9 @@ def explain(error: click.UsageError, argv: list[str]) -> UsageError:
         return UsageError(error.message, _command_hint(error, ctx, argv))
     if isinstance(error, click.NoSuchOption):
         return UsageError(error.message, _option_hint(error, ctx))
-    is_argument = isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument)
-    if is_argument or type(error) is click.UsageError:  # one is missing, or there is one too many
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
+        return UsageError(error.format_message(), _id_hint(ctx, argv) or _form_hint(ctx))
+    if type(error) is click.UsageError:  # there is one too many
         return UsageError(error.format_message(), _state_hint(ctx, argv) or _form_hint(ctx))
     return UsageError(error.format_message(), f"see {ctx.command_path} --help")
 
@@ -252,3 +256,24 @@ def _did_you_mean(typed: str, names: Iterable[str]) -> str | None:
 
 def _form_hint(ctx: click.Context) -> str:
     return f"the form is {ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}"
+
+
+def _id_hint(ctx: click.Context, argv: list[str]) -> str | None:
+    """For a command that takes IDs alone, and was given none, where they are; ``$(...)`` may have found none."""
+    names = [param.name for param in ctx.command.params if isinstance(param, click.Argument)]
+    if names not in (["agent_id"], ["agent_ids"]):
+        return None
+    if ctx.info_name in _ANSWERS:
+        return "gaia-sessions pending shows who waits, and the line to type"
+    line = f"{ctx.find_root().command_path} {shlex.join([*argv, 'latest'])}"
+    return f"type an ID from gaia-sessions list, or {line if len(line) < _LONGEST_LINE else 'latest'}"
+
+
+def agents_hint(typed: str, names: Iterable[str]) -> str:
+    """The names of agents like ``typed``, else all, or as many as fit in a line."""
+    known = {name.casefold(): name for name in sorted(names)}
+    word = typed.casefold()
+    near = [name for name in known if word in name] or get_close_matches(word, known, cutoff=_CUTOFF)
+    found = near or [*known]
+    more = f" and {len(found) - _MOST_AGENTS} more" if len(found) > _MOST_AGENTS else ""
+    return f"there are: {', '.join(known[name] for name in found[:_MOST_AGENTS])}{more}"

@@ -97,5 +97,5 @@ def test_the_record_of_another_session_is_corrupt(gaia: Gaia, put: Gaia, root: s
 
 
 def test_without_an_id_it_is_a_usage_error(gaia: Gaia) -> None:
-    expected = "Error: Missing argument 'ID'.\nHint: the form is gaia-sessions get [OPTIONS] ID\n"
+    expected = "Error: Missing argument 'ID'.\nHint: type an ID from gaia-sessions list, or gaia-sessions get latest\n"
     assert gaia("get").all == (2, "", expected)

@@ -152,12 +152,35 @@ def test_a_folder_that_exists_and_has_no_sessions_is_not_said_to_be_missing(gaia
 
 
 @pytest.mark.usefixtures("three")
-@pytest.mark.parametrize("words", [["--agent", "Scribe"], ["--phase", "failed"], ["--since", "60s"], ["--limit", "0"]])
+@pytest.mark.parametrize(
+    "words", [["--agent", "scribe", "--waiting"], ["--phase", "failed"], ["--since", "60s"], ["--limit", "0"]]
+)
 def test_what_the_options_leave_out_is_counted_where_nothing_else_is_there(
     gaia: Gaia, root: str, words: list[str]
 ) -> None:
     expected = f"No sessions found in {root} with these options; without them, there are 3\n"
     assert gaia("list", *words).all == (0, expected, "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("general", "there are: general-purpose"),
+        ("GENERAL-PURPOSE", "there are: general-purpose"),
+        ("exlpore", "there are: Explore"),
+        ("frobnicator", "there are: Explore, Plan, a, b, general-purpose and 1 more"),
+    ],
+)
+def test_an_agent_that_no_session_has_is_answered_with_those_that_are_there(
+    gaia: Gaia, put: Gaia, root: str, typed: str, hint: str
+) -> None:
+    for number, name in enumerate(["general-purpose", "Explore", "Plan", "a", "b", "statusline-setup", " "]):
+        put(f"session-{number}", agent_name=name)
+    note = f"Note: no session is of agent '{typed}'\nHint: {hint}\n"
+    none = f"No sessions found in {root} with these options; without them, there are 7\n"
+    assert gaia("list", "--agent", typed).all == (0, none, note)
+    assert gaia("list", "-q", "--agent", typed, "--limit", "5").all == (0, "", note)
+    assert gaia("list", "--json", "--agent", typed).json == []
 
 
 def test_a_single_session_that_is_left_out_is_counted_as_one(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -351,7 +374,7 @@ def test_text_and_parent_narrow_it_and_all_that_is_asked_must_hold(
 def test_a_parent_that_is_no_session_and_has_no_children_is_missing(gaia: Gaia, put: Gaia) -> None:
     put("billing-1")
     ended = gaia("list", "--parent", "biling-1")
-    assert (ended.code, ended.out, b"the closest ID is 'billing-1'" in ended.err) == (3, b"", True)
+    assert (ended.code, ended.out, b"did you mean billing-1?" in ended.err) == (3, b"", True)
     assert (gaia("list", "-q", "--parent", "nobody").code, gaia("list", "--parent", "a/b").code) == (3, 7)
 
 

@@ -194,8 +194,8 @@ def test_a_session_is_named_by_its_id_or_by_its_hosts_agent(gaia: Gaia, put: Gai
     assert state("a")["phase"] == "planning"
     both = "Error: ID and --host-agent cannot be combined\nHint: omit one of them: both select a session\n"
     assert gaia("update", "a", "--host-agent", "s", "x:1").all == (2, "", both)
-    none = "Error: Missing argument 'ID'.\nHint: the form is gaia-sessions update [OPTIONS] ID\n"
-    assert gaia("update", "--phase", "planning").all == (2, "", none)
+    none = "Error: Missing argument 'ID'.\nHint: type an ID from gaia-sessions list, or gaia-sessions update latest\n"
+    assert gaia("update").all == (2, "", none)
 
 
 @pytest.mark.parametrize("pair", [("s", "x:2"), ("t", "x:1"), ("", "")])

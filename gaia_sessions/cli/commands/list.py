@@ -77,6 +77,8 @@ def command(  # the other options are the arguments of Sessions.list
         raise
     if not found and parent_id is not None and parent_id not in sessions.ids():
         raise SessionNotFound(parent_id)
+    if not found and wanted["agent_name"] and not call.as_json:
+        _say_which_agents_there_are(sessions, wanted["agent_name"])
     if not ids_alone:
         print_sessions(call, sessions, found)
         return
@@ -89,6 +91,16 @@ def command(  # the other options are the arguments of Sessions.list
 
 def _split(values: tuple[str, ...]) -> list[str]:
     return [word.strip() for value in values for word in value.split(",")]
+
+
+def _say_which_agents_there_are(sessions: Sessions, typed: str) -> None:
+    """Says so to a person if no session is of the agent ``typed``, whatever the other options are."""
+    names = {line["agent_name"] for line in sessions.list() if "agent_name" in line and line["agent_name"].strip()}
+    if names and typed not in names:
+        from gaia_sessions.cli.mistakes import agents_hint
+
+        hint = agents_hint(typed, names)
+        output.print_notice("no_such_agent", f"no session is of agent {typed!r}", hint, as_json=False)
 
 
 def print_sessions(call: Call, sessions: Sessions, found: Sequence[TreeLine]) -> None:
