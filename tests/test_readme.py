@@ -248,6 +248,7 @@ def test_the_first_look_fits_one_screen_with_the_prompt_below_it(demo: Demo) -> 
 
 
 def test_the_text_in_the_readme_is_what_the_first_look_shows(demo: Demo) -> None:
+    """To bring both up to date: ``.venv/bin/python scripts/demo docs/demo.svg``, and its text into the README."""
     assert steady(block("README.md", "text")) == steady(demo.text)
 
 
