@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.pending import Pending
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
+    from gaia_sessions.usecases.removal import RemovedSession
     from gaia_sessions.usecases.resume import Standing
     from gaia_sessions.usecases.revivals import Revival
     from gaia_sessions.usecases.sessions import Written
@@ -506,6 +507,20 @@ class Sessions:
         reader = self._reader_for(dry_run=dry_run)
         return cleanup.cleanup(self._store, rule, self.root, dry_run=dry_run, sessions=reader)
 
+    def remove(self, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
+        """Removes sessions for good, with all their files, and returns them in the order in which they were named.
+
+        Nothing is removed if one of them must stay: without ``force`` one that is open, on which an agent may still be
+        at work, or that cannot be read; and always one above an open one that is not named too. What is below a
+        cancelled session stays cancelled. It is said which and why: raises ``NotRemovable``, ``SessionNotFound``,
+        ``CorruptSession``, ``NewerSchema``. If one of them cannot be removed after that, because it stays locked or
+        changed meanwhile, the others are, and then its error is raised. Raises ``BadArgument`` for one text.
+        """
+        removed, failed = self.removed(agent_ids, force=force)
+        for error in failed:
+            raise error
+        return removed
+
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
         """[Judges](operations.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
         proven to have ended, and counts what those that have ended used.
@@ -580,6 +595,18 @@ class Sessions:
         from gaia_sessions.usecases import sessions
 
         return self._write(sessions.finalize, agent_id, ending)
+
+    def removed(
+        self, agent_ids: Iterable[str], *, force: bool
+    ) -> tuple[Sequence[RemovedSession], Sequence[SessionsError]]:
+        """For commands: what ``remove`` did, and the errors of those that could not be removed after all."""
+        from gaia_sessions.errors import BadArgument
+        from gaia_sessions.usecases import removal
+
+        if isinstance(agent_ids, str | bytes):  # or each letter would be an id
+            raise BadArgument("agent_ids", agent_ids, "a list of IDs")
+        named = [*agent_ids]
+        return self._write(lambda store, now: removal.remove_named(store, removal.Named(named, now, force=force)))
 
     def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
         """For commands: the id of the session that an agent of a host works on. Raises ``SessionNotFound``."""

@@ -46,6 +46,7 @@ GROUPS = {
         "hooks": "Install, remove or check the hooks in a host's settings.",
         "doctor": "Check settings, hooks and sessions; say how to fix problems.",
         "cleanup": "Remove sessions that have not been used for a while.",
+        "rm": "Remove sessions that you name.",
         "reconcile": "Close runs that are proven to have ended without a report.",
         "import": "Import whole sessions from other folders.",
         "schema": "Print the JSON Schema of state.json.",

@@ -35,7 +35,7 @@ _STOP = "this program stops no agent, its host does; cancel ID marks its session
 _PAUSE = "an agent pauses by its last line: [gaia-sessions: approval] why"
 _UNCANCEL = "nothing takes a cancellation back; create makes a session to go on in"
 _REOPEN = "no command takes an end back; create makes a session to go on in"
-_DELETE = "a session is a folder, rm -r removes it; cleanup removes unused ones"
+_PURGE = "rm ID removes a session; cleanup removes what was not used for a while"
 _EXPORT = "to export a session copy its folder; import DIR takes copies in"
 _END = "finalize ID ends a session as completed, failed or abandoned"
 _EDIT = "update ID changes a session: --phase PHASE, -m KEY=VALUE, --error TEXT"
@@ -56,6 +56,7 @@ COMMANDS = {
     "abandon": "finalize ID abandoned",
     **dict.fromkeys(["can-resume", "resumable"], "should-resume ID"),
     **dict.fromkeys(["prune", "gc"], "cleanup"),
+    **dict.fromkeys(["delete", "del", "remove", "destroy"], "rm ID"),
     **dict.fromkeys(["diagnose", "fsck"], "doctor"),
     **dict.fromkeys(["await", "join"], "wait ID"),
     "result": "report ID",
@@ -93,7 +94,7 @@ NO_COMMAND = {
     **dict.fromkeys(["pause", "suspend"], _PAUSE),
     "uncancel": _UNCANCEL,
     **dict.fromkeys(["reopen", "undo", "unfinalize"], _REOPEN),
-    **dict.fromkeys(["rm", "delete", "del", "remove", "purge", "clear", "destroy"], _DELETE),
+    **dict.fromkeys(["purge", "clear"], _PURGE),
     **dict.fromkeys(["export", "backup", "archive"], _EXPORT),
     **dict.fromkeys(["end", "close"], _END),
     **dict.fromkeys(["edit", "modify", "change"], _EDIT),

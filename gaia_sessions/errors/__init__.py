@@ -22,6 +22,7 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── ResumeNotAllowed
     │   ├── NothingToAnswer
     │   ├── NoSuchTodo
+    │   ├── NotRemovable
     │   ├── RevisionChanged
     │   ├── NewerSchema
     │   ├── TooDeep
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from .conflicts import NewerSchema as NewerSchema
     from .conflicts import NoSuchTodo as NoSuchTodo
     from .conflicts import NothingToAnswer as NothingToAnswer
+    from .conflicts import NotRemovable as NotRemovable
     from .conflicts import ResumeNotAllowed as ResumeNotAllowed
     from .conflicts import RevisionChanged as RevisionChanged
     from .conflicts import SessionExists as SessionExists

@@ -9,7 +9,7 @@ from .main_branches import SessionsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class Conflict(SessionsError):
@@ -149,6 +149,37 @@ class TooManyChildren(Conflict):
             f"session {parent_id!r} has {len(self.at_work)} children at work; the limit is {limit}",
             f"wait until one of them has ended, or cancel one: {', '.join(self.at_work)}",
         )
+
+
+class NotRemovable(Conflict):
+    """Sessions must stay: ``reasons`` has the code of why for each of them, ``wanted`` what was to be removed.
+
+    open_below: what is open below those that must stay for the reason ``above_open``.
+    """
+
+    code = "not_removable"
+
+    def __init__(self, reasons: Mapping[str, str], wanted: Iterable[str], open_below: Iterable[str]) -> None:
+        self.reasons = {**reasons}
+        self.wanted = tuple(wanted)
+        self.open_below = tuple(open_below)
+        named = [*self.wanted, *self.open_below]
+        hint = f"`gaia-sessions rm --force {' '.join(named)}` removes {'it' if len(named) == 1 else 'them all'}"
+        if len(self.open_below) > _MOST_TYPED:
+            above = next(agent_id for agent_id, reason in reasons.items() if reason == "above_open")
+            hint = f"`gaia-sessions tree {above}` shows what is below it"
+        super().__init__(
+            "; ".join(f"session {agent_id!r} {_WHY_NOT_REMOVABLE[reason]}" for agent_id, reason in reasons.items()),
+            f"nothing was removed; {hint}",
+        )
+
+
+_MOST_TYPED = 5
+_WHY_NOT_REMOVABLE = {
+    "open": "is open",
+    "running": "has ended, but an agent may still be at work on it",
+    "above_open": "has an open one below it",
+}
 
 
 class Cancelled(SessionsError):

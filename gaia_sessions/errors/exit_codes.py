@@ -27,7 +27,7 @@ EXIT_CODES = {
     EXIT_NO: ("no", "the answer is no"),
     2: ("usage", "usage: an unknown command, option, phase, outcome, setting or value"),
     3: ("not found", "no such session"),
-    4: ("conflict", "conflict: exists already, is final, no such move, changed since, newer schema"),
+    4: ("conflict", "conflict: exists already, is final, no such move, changed since, newer schema, still open (`rm`)"),
     5: ("lock timeout", "the session stayed locked by another process"),
     6: ("corrupt", "`state.json` is not a valid record; it is kept as it is"),
     7: ("invalid input", "invalid input: an invalid ID, bad JSON, over 1 MiB"),

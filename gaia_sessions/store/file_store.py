@@ -171,10 +171,12 @@ class FileStore(FileReader):
                     lambda: self._has_less_time_than(_SECONDS_AFTER_REBUILD),
                 )
 
-    def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
+    def delete(
+        self, agent_id: str, should_delete: Callable[[RecordOrError], bool], *, timeout: float | None = 0
+    ) -> bool:
         from . import session_directory
 
-        with self.open(agent_id, timeout=0) as session:
+        with self.open(agent_id, timeout=timeout) as session:
             found = self._read_or_error(session.root, agent_id)
             return session_directory.delete_if(session, found, should_delete)
 

@@ -190,7 +190,13 @@ class MemoryStore:
     def find(self, alias: Alias) -> Record | None:
         return newest_session_with(alias, map(self.read, list(self._records)))
 
-    def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
+    def delete(
+        self,
+        agent_id: str,
+        should_delete: Callable[[RecordOrError], bool],
+        *,
+        timeout: float | None = 0,  # noqa: ARG002  # one process holds no lock
+    ) -> bool:
         if not should_delete(self.read(agent_id)):
             return False
         self._forget(agent_id)

@@ -133,7 +133,13 @@ class Overlay(MemoryStore):
         for alias in aliases_of(record):
             self._changed_ids_by_alias.setdefault(alias, set()).add(agent_id)
 
-    def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
+    def delete(
+        self,
+        agent_id: str,
+        should_delete: Callable[[RecordOrError], bool],
+        *,
+        timeout: float | None = 0,  # noqa: ARG002  # one process holds no lock
+    ) -> bool:
         found: RecordOrError
         try:
             found = self.read(agent_id)

@@ -239,11 +239,14 @@ class Store(StoreReader, Protocol):
         cannot be read.
         """
 
-    def delete(self, agent_id: str, should_delete: Callable[[RecordOrError], bool]) -> bool:
+    def delete(
+        self, agent_id: str, should_delete: Callable[[RecordOrError], bool], *, timeout: float | None = 0
+    ) -> bool:
         """Deletes the session if ``should_delete``, called with what is found under the lock, says so; whether it did.
 
-        Durable once ``purge_trash`` has returned. A writer that waited for the session finds it gone.
-        Raises ``SessionNotFound``, and ``LockTimeout`` at once if somebody else has locked it.
+        Durable once ``purge_trash`` has returned. A writer that waited for the session finds it gone. What
+        ``should_delete`` raises passes through. Raises ``SessionNotFound`` and ``LockTimeout``, that at once unless
+        another ``timeout`` is given, which is as in ``open``.
         """
 
     def ensure_index(self) -> None:

@@ -7,6 +7,7 @@ cannot be read may hold files of others: from that, only names that the store gi
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import is_agent_id
@@ -43,6 +44,7 @@ def delete_if(session: OpenSession, found: RecordOrError, should_delete: Callabl
         else:
             _move_to_trash(root, agent_id)
             index.remove(root, agent_id, index.keys_of(found))
+    with suppress(OSError):  # a sweep removes it
         session.lock.remove()
     return True
 

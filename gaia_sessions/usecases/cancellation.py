@@ -65,17 +65,18 @@ def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, be
     return {"agent_id": agent_id, **mark, "new": mark is not found[-1]}
 
 
-def hand_on(store: Store, agent_id: str, children: Sequence[Record]) -> None:
+def hand_on(store: Store, agent_id: str, children: Sequence[Record], timeout: float | None) -> None:
     """Gives ``children``, those of a session that is about to be removed, the mark that cancels them with it, durably.
 
-    So what is below it stays cancelled, since when and why it was. Raises ``LockTimeout`` at once if one is locked.
+    So what is below it stays cancelled, since when and why it was. ``timeout`` is as in ``Store.open``. Raises
+    ``LockTimeout``.
     """
     handed = Above(store).handed_down(agent_id) if children else None
     if handed is None:
         return
     for child in children:
         with suppress(SessionNotFound):  # removed meanwhile
-            store.mark(child["agent_id"], partial(handed_mark, handed=handed), timeout=0)
+            store.mark(child["agent_id"], partial(handed_mark, handed=handed), timeout=timeout)
 
 
 def cancel_conversation(

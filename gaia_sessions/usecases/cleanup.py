@@ -6,7 +6,6 @@ age. Each is judged twice, the second time under its lock.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import timedelta
 
 from gaia_sessions import errors
@@ -14,24 +13,24 @@ from gaia_sessions.errors import BadArgument, CorruptSession, LockTimeout, Sessi
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
-from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
-from gaia_sessions.session.runs import has_ended, latest_transcript, started_or_claimed_at
-from gaia_sessions.store.above import Above
-from gaia_sessions.system import gone_runs, written_at
+from gaia_sessions.session.record import is_open
+from gaia_sessions.session.runs import latest_transcript
+from gaia_sessions.system import written_at
 
 from .reconcile import reconcile
 from .reconcile_rules import CLOSING_VERDICTS
+from .removal import Judge, deepest_first, make_children_cheap, may_run, remove
 from .resume import decide
-from .sessions import remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
-    from typing import TypedDict, TypeGuard
+    from typing import TypedDict
 
     from gaia_sessions.session.policy import Limits
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader, RecordOrError, Store
 
     from .reconcile import Reconciled, SkippedSession, Verdict
@@ -62,7 +61,8 @@ if TYPE_CHECKING:
 
 
 _MAX_HOURS = 1_000_000
-_UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
+_YOUNG = "young"
+"""Why most sessions stay; those are not reported."""
 
 
 def _is_valid_hours(hours: object) -> bool:
@@ -72,7 +72,7 @@ def _is_valid_hours(hours: object) -> bool:
 class CleanupPolicy:
     """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read."""
 
-    __slots__ = ("age", "corrupt", "limits", "now")
+    __slots__ = ("age", "corrupt", "limits", "named", "now")
 
     def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
         if not _is_valid_hours(hours):
@@ -81,63 +81,23 @@ class CleanupPolicy:
         self.age = timedelta(hours=hours)
         self.limits = limits
         self.corrupt = corrupt
+        self.named: Collection[str] = ()
 
-
-class _Judge:
-    """Judges ``sessions`` by a policy. above_open: those that an open one has among its ancestors."""
-
-    def __init__(self, policy: CleanupPolicy, sessions: Reader) -> None:
-        self.policy = policy
-        self.now = policy.now
-        self.above = Above(sessions)
-        self.above_open, self.has_unread = _ids_above_open(sessions, self.above)
-
-    def allows(self, found: RecordOrError, children: Sequence[Record] = ()) -> bool:
-        """Whether the session may be removed; ``children``: those that it has got by then, of which one may be open."""
-        if any(map(is_open, children)):
-            return False
-        if isinstance(found, SessionsError):
-            return self.policy.corrupt and isinstance(found, CorruptSession)
-        return self.is_old(found) and self.reason_to_keep(found) is None
-
-    def depth(self, found: RecordOrError) -> int:
-        """How many sessions are above this one."""
-        place = None if isinstance(found, SessionsError) else self.above.place(found)
-        return place[1] if place else 0
-
-    def is_old(self, record: Record) -> bool:
-        """Whether nobody has used the session for long enough; never so for the record of a later version."""
-        if has_newer_schema(record):
-            return False
-        return self.now - resting_since(record, self.now, written_at(latest_transcript(record))) >= self.policy.age
-
-    def reason_to_keep(self, record: Record) -> str | None:
-        """Why an old session must be kept, or why its age is uncertain; None if there is no such reason."""
-        if has_newer_schema(record):
-            return "newer_schema"
+    def by_age(self, record: Record) -> str | None:
+        """Why nobody may say that the session is old enough: somebody used it, or its time lies in the future."""
         if is_ahead(parse_time(record["last_updated"]), self.now):
             return "clock_skew"
-        try:
-            return self._reason_to_keep_old(record) if self.is_old(record) else None
-        except StoreFailure:  # whether it is cancelled
-            return "mark_unread"
+        rested = self.now - resting_since(record, self.now, written_at(latest_transcript(record)))
+        return None if rested >= self.age else _YOUNG
 
-    def _reason_to_keep_old(self, record: Record) -> str | None:
-        is_above_unread = self.has_unread and self.above.handed_down(record["agent_id"])
-        if is_above_unread or record["agent_id"] in self.above_open:
-            return "above_open"
-        gone = gone_runs(record)
-        if any(run["run"] not in gone and self._may_run(run) for run in record.get("runs", ())):
+    def by_work(self, record: Record, above: Above) -> str | None:
+        """Why the session is not over for its agent: it may run, or may be resumed."""
+        if may_run(record, self.now, self.age):
             return "running"
         if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost
             return None
-        decision = decide(self.above.proved_cancellation, record["agent_id"], record, self.now, self.policy.limits)
+        decision = decide(above.proved_cancellation, record["agent_id"], record, self.now, self.limits)
         return "resumable" if decision["should_resume"] else None
-
-    def _may_run(self, run: Run) -> bool:
-        began = started_or_claimed_at(run)
-        longest = max(self.policy.age, _UNKNOWN_RUN_LIFETIME)
-        return not has_ended(run) and began is not None and self.now - began < longest
 
 
 def cleanup(
@@ -156,15 +116,18 @@ def cleanup(
     """
     reconciled = reconcile(store, cleanup_policy.now, root, dry_run=dry_run, sessions=sessions)
     report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
-    judge, doomed, active = _Judge(cleanup_policy, sessions or store), [], set()
+    judge, depths, active = Judge(cleanup_policy, sessions or store), {}, set()
     for agent_id, found in (sessions or store).scan():
-        if judge.allows(found):
-            doomed.append((judge.depth(found), agent_id))
-        else:
-            _report_kept(judge, report, agent_id, found)
-        if _is_active(found):
+        reason = _reason_to_keep(judge, agent_id, found)
+        if reason is None:
+            depths[agent_id] = judge.depth(found)
+        elif reason != _YOUNG:
+            _report_kept(report, agent_id, found, reason)
+        if not isinstance(found, SessionsError) and is_open(found):
             active.add(agent_id)
-    active -= _remove_all(store, judge, report, doomed)
+    if depths and not dry_run:
+        make_children_cheap(store)
+    active -= {agent_id for agent_id in deepest_first(depths) if not _remove_or_report(store, judge, report, agent_id)}
     _add_unclosed(report, reconciled)
     if not dry_run:
         store.purge_trash()
@@ -172,13 +135,11 @@ def cleanup(
     return report
 
 
-def _remove_all(store: Store, judge: _Judge, report: CleanupReport, doomed: list[tuple[int, str]]) -> set[str]:
-    """Removes the sessions of ``doomed``, each with its depth, or reports why not; the ids of those that are gone."""
-    if doomed and not report["dry_run"]:
-        with suppress(StoreFailure):  # the children of each are looked for, which is cheap only with a complete index
-            store.ensure_index()
-    deepest_first = [agent_id for _, agent_id in sorted(doomed, reverse=True)]  # what goes too needs no mark from above
-    return {agent_id for agent_id in deepest_first if not _remove_or_report(store, judge, report, agent_id)}
+def _reason_to_keep(judge: Judge, agent_id: str, found: RecordOrError, children: Sequence[Record] = ()) -> str | None:
+    try:
+        return judge.reason_to_keep(agent_id, found, children)
+    except StoreFailure:
+        return "mark_unread"
 
 
 def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_run: bool) -> CleanupReport:
@@ -197,20 +158,6 @@ def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_ru
     }
 
 
-def _ids_above_open(sessions: Reader, above: Above) -> tuple[frozenset[str], bool]:
-    """The sessions that an open one has among its ancestors, and whether there is any of which that cannot be read."""
-    above_open: set[str] = set()
-    has_unread = False
-    for _, found in sessions.scan(active_only=True):
-        has_unread = has_unread or isinstance(found, StoreFailure)
-        parent_id = parent_id_of(found) if _is_active(found) else None
-        with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
-            while parent_id is not None and parent_id not in above_open:
-                above_open.add(parent_id)
-                parent_id = above.parent_of(parent_id)
-    return frozenset(above_open), has_unread
-
-
 def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
     """Adds what prevented a run from being closed, for sessions that still exist and are not in the report."""
     reported_ids = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
@@ -218,10 +165,14 @@ def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
-def _remove_or_report(store: Store, judge: _Judge, report: CleanupReport, agent_id: str) -> bool:
+def _remove_or_report(store: Store, judge: Judge, report: CleanupReport, agent_id: str) -> bool:
     """Removes the session or reports why not; returns whether it still exists afterwards."""
+
+    def may_go(found: RecordOrError, children: list[Record]) -> bool:
+        return _reason_to_keep(judge, agent_id, found, children) is None
+
     try:
-        if report["dry_run"] or remove(store, agent_id, judge.allows):
+        if report["dry_run"] or remove(store, agent_id, may_go):
             report["removed"].append(agent_id)
             return report["dry_run"]
     except SessionNotFound:
@@ -233,15 +184,9 @@ def _remove_or_report(store: Store, judge: _Judge, report: CleanupReport, agent_
     return True
 
 
-def _report_kept(judge: _Judge, report: CleanupReport, agent_id: str, found: RecordOrError) -> None:
+def _report_kept(report: CleanupReport, agent_id: str, found: RecordOrError, reason: str) -> None:
     if isinstance(found, SessionsError):
         target = report["corrupt"] if isinstance(found, CorruptSession) else report["failed"]
         target.append({"agent_id": agent_id, "reason": str(found)})
-        return
-    reason = judge.reason_to_keep(found)
-    if reason:
+    else:
         report["kept"].append({"agent_id": agent_id, "reason": reason})
-
-
-def _is_active(found: RecordOrError) -> TypeGuard[Record]:
-    return not isinstance(found, SessionsError) and is_open(found)

@@ -1,4 +1,4 @@
-"""What people and agents ask of one session: create, update, finalize, remove.
+"""What people and agents ask of one session: create, update, finalize.
 
 Owns which record or rule goes to the store, how many bytes must stay free after it, and what the journal gets. The
 rules are in ``session.requests``. ``now`` is an argument.
@@ -19,14 +19,13 @@ from gaia_sessions.system import gone_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.requests import Answer, Ending, NewSession, Update
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.port import Entry, OpenSession, RecordOrError, Store
+    from gaia_sessions.store.port import Entry, OpenSession, Store
 
 
 def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> Record:
@@ -166,22 +165,3 @@ def _check_not_cancelled(session: OpenSession, outcome: str) -> None:
         session.commit(abandoned(session.record, cancellation))
     if is_abandoned(session.record["phase"]):
         raise Cancelled(session.record["agent_id"], **cancellation)
-
-
-def remove(store: Store, agent_id: str, should_delete: Callable[[RecordOrError, list[Record]], bool]) -> bool:
-    """Deletes the session if ``should_delete``, called with it and its children, says so; whether it did.
-
-    If it is cancelled with all that is below it, its children have that mark before. Nobody is put below it meanwhile.
-    Raises what ``Store.delete`` raises, and ``LockTimeout`` also if one of its children is locked.
-    """
-    from .cancellation import hand_on
-
-    def should_delete_first_handing_on(found: RecordOrError) -> bool:
-        children = store.children([agent_id])
-        if not should_delete(found, children):
-            return False
-        hand_on(store, agent_id, children)
-        return True
-
-    with store.lock_key(children_lock_key(agent_id), 0):
-        return store.delete(agent_id, should_delete_first_handing_on)

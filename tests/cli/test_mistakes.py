@@ -325,7 +325,7 @@ def test_json_as_a_value_or_an_argument_is_not_the_option(gaia: Gaia, words: tup
 FILLED = {"ID": "a", "TEXT": "too dear", "N": "2", "NAME": "aws"}
 """What is typed for the words in capitals."""
 
-MORE = {"add ID NAME": ["--tokens", "5"]}
+MORE = {"add ID NAME": ["--tokens", "5"], "rm ID": ["--force"]}
 """What else a line needs."""
 
 
@@ -346,6 +346,7 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "finalize ID abandoned": lambda _, record, __: record["phase"] == "abandoned",
     "should-resume ID": lambda answer, _, __: answer["should_resume"] is True,
     "cleanup": lambda answer, record, _: (answer["removed"], record["revision"]) == (["old"], 1),
+    "rm ID": lambda answer, record, _: [one["agent_id"] for one in answer["removed"]] == ["a"] and record is None,
     "doctor": lambda answer, _, __: "healthy" in answer,
     "wait ID": lambda answer, _, __: [report["status"] for report in answer] == ["success"],
     "report ID": lambda answer, _, __: answer["result"] == "here is the plan",
@@ -388,7 +389,7 @@ def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_
     assert error["hint"] == f"type gaia-sessions {shlex.join(line)}"
     assert tree() == before
     ended = gaia(*line)
-    assert DOES[" ".join([*group, form])](json.loads(ended.out), state("a"), root)
+    assert DOES[" ".join([*group, form])](json.loads(ended.out), state("a") if Path(root, "a").exists() else None, root)
 
 
 @pytest.mark.parametrize(
@@ -437,8 +438,8 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
 
     assert "copy its folder; import DIR takes copies in" in said["export"]
     shutil.copytree(f"{root}/a", tmp_path / "copies" / "a")
-    assert "rm -r removes it" in said["rm"]
-    shutil.rmtree(f"{root}/a")
+    assert said["purge"].startswith("rm ID removes a session")
+    assert gaia("rm", "a", "--force").code == 0
     assert (gaia("list", "--json").json, gaia("get", "a").code) == ([], 3)
     assert gaia("import", str(tmp_path / "copies")).code == 0
     assert gaia("get", "a").json["phase"] == "approval"

@@ -441,6 +441,13 @@ OPERATIONS = {
             {"agent-1/cancelled.json": _is_cancelled},
             again=frozenset([0, 3]),
         ),
+        Operation(
+            "remove an open session",
+            _populate_and_talk,
+            _by_worker("rm", "agent-1"),
+            {f"agent-1/{name}": _is_gone for name in ("state.json", JOURNAL, "transcript.jsonl")},
+            again=frozenset([0, 3]),
+        ),
         Operation("cleanup", _populate, _by_worker("cleanup"), _GONE),
         Operation("append", _populate, _by_worker("append", "agent-1"), {f"agent-1/{JOURNAL}": _is_appended}),
         Operation("add a first message", _populate, _by_worker("add-message", "agent-1"), _has_messages(0, {3, 4})),

@@ -24,14 +24,24 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
-from tests.faults.conftest import EACH, OPERATIONS, SAMPLE, STRACE, command, message_lines, run
+from tests.faults.conftest import (
+    EACH,
+    OPERATIONS,
+    SAMPLE,
+    STRACE,
+    Operation,
+    command,
+    message_lines,
+    root_of,
+    run,
+)
 from tests.records import id_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gaia_sessions.session.transcript import Message
-    from tests.faults.conftest import Call, Case, Operation
+    from tests.faults.conftest import Call, Case
 
     CaseOf = Callable[[Operation], Case]
 
@@ -197,6 +207,36 @@ def test_after_a_kill_anywhere_in_its_removal_all_below_a_cancelled_session_are_
         assert found is not None, call
         assert (found["by"], found["reason"]) == ("parent", "by a worker"), call
     assert stood == {"old", "new"}
+
+
+def test_after_a_kill_anywhere_in_the_removal_of_several_each_is_whole_or_gone(case_of: CaseOf) -> None:
+    names = ("agent-1", "agent-2")
+    removal = Operation(
+        "remove two",
+        OPERATIONS["remove an open session"].prepare,
+        lambda project: command("rm", root_of(project), *names),
+        {f"{agent_id}/state.json": _is_gone for agent_id in names},
+        {f"agent-1/{name}": _is_gone for name in ("events.jsonl", "transcript.jsonl")},
+    )
+    case, left = case_of(removal), set()
+    for call in [call for call in case.calls if call.changes]:
+        project = case.copy()
+        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+        there = case.documents(project)
+        standing = tuple(agent_id for agent_id in names if f"{agent_id}/state.json" in there)
+        left.add(standing)
+
+        assert ended.returncode == -9
+        gone = tuple(f"{agent_id}/" for agent_id in names if agent_id not in standing)
+        assert there == {name: data for name, data in case.before.items() if not name.startswith(gone)}, call
+        assert list(_wrong_views(case.root(project))) == [], call
+        gaia_sessions.Sessions(case.root(project)).remove(standing, force=True)
+        assert case.outcome_of(project) == "new", call
+    assert left == {names, ("agent-1",), ()}
+
+
+def _is_gone(_agent_id: str, data: bytes | None) -> bool:
+    return data is None
 
 
 def _messages(case: Case, project: str) -> list[Message]:

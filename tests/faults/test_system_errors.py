@@ -52,7 +52,7 @@ CLOSING = "EIO"
 THAT_CAN_TELL = [param for name, param in EACH.items() if not OPERATIONS[name].is_hook and name != "append"]
 """Hooks have no such exit code, and an append moves no file."""
 
-REMOVALS = {"cleanup": (8,), "remove a cancelled session": (8, 9)}
+REMOVALS = {"cleanup": (8,), "remove a cancelled session": (8, 9), "remove an open session": ()}
 """These have several steps, after each of which they may end with one of these codes: a mark that was handed on without
 being synced for certain lets its session stay."""
 

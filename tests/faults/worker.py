@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import gaia_sessions
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import sessions as use
+from gaia_sessions.usecases import removal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,10 +48,15 @@ def cancel(root: str, agent_id: str) -> object:
 
 
 def remove(root: str, agent_id: str) -> object:
+    """Removes a session without asking what is below it."""
     store = FileStore(root)
-    is_removed = use.remove(store, agent_id, lambda *_: True)
+    is_removed = removal.remove(store, agent_id, lambda *_: True)
     store.purge_trash()
     return is_removed
+
+
+def rm(root: str, *agent_ids: str) -> object:
+    return gaia_sessions.Sessions(root).remove(agent_ids, force=True)
 
 
 def cleanup(root: str, corrupt: str = "") -> object:
@@ -110,6 +115,7 @@ OPERATIONS: dict[str, Operation] = {
     "finalize": finalize,
     "cancel": cancel,
     "remove": remove,
+    "rm": rm,
     "cleanup": cleanup,
     "append": append,
     "add-message": add_message,

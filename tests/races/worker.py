@@ -20,6 +20,7 @@ from gaia_sessions.errors import (
     Cancelled,
     LockTimeout,
     NothingToAnswer,
+    NotRemovable,
     RevisionChanged,
     SessionExists,
     SessionFinal,
@@ -35,7 +36,7 @@ from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import sessions
+from gaia_sessions.usecases import removal, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,6 +89,8 @@ def creates_below(root: str, parent_id: str) -> str:
         return gaia_sessions.create_session("racer", parent_id=parent_id, root=root)
     except TooManyChildren:
         return "too many"
+    except SessionNotFound:
+        return "gone"
 
 
 def begins_below(root: str, parent_id: str, manner: str) -> int:
@@ -119,10 +122,47 @@ def removes(root: str, parent_id: str, count: str) -> bool:
     store = FileStore(root)
     while True:
         try:
-            if sessions.remove(store, parent_id, lambda _, children: len(children) >= int(count)):
+            if removal.remove(store, parent_id, lambda _, children: len(children) >= int(count)):
                 return True
         except LockTimeout:
             time.sleep(0.001)
+
+
+def names_for_removal(root: str, agent_id: str, *force: str) -> object:
+    """Removes the session as a command does; why not if it could not."""
+    try:
+        return gaia_sessions.Sessions(root).remove([agent_id], force=bool(force))[0]["agent_id"]
+    except (NotRemovable, SessionNotFound) as error:
+        return error.code
+
+
+def updates_until_gone(root: str, agent_id: str) -> int:
+    """How many updates were acknowledged until the session was gone."""
+    count = 0
+    while True:
+        try:
+            gaia_sessions.update_state(agent_id, metadata={f"u{count}": True}, root=root)
+        except SessionNotFound:
+            return count
+        count += 1
+
+
+def starts_by_hook(root: str, tool_use_id: str) -> str | None:
+    """The start of the agent of this delegation; the session that it was applied to, if any."""
+    config, now = Config({}), datetime.now(UTC)
+    event: Event = {
+        "kind": "start",
+        "at": format_time(now),
+        "host": "claude-code",
+        "host_session_id": "s1",
+        "tool_use_id": tool_use_id,
+        "host_agent_id": "a1",
+        "agent_name": "racer",
+        "launch": True,
+        "background": True,
+    }
+    result = apply_event(FileStore.from_config(root, config), event, HandlerContext(now, config, 10.0))
+    return result.agent_id
 
 
 def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:
@@ -375,6 +415,9 @@ ROLES: dict[str, Role] = {
         cancels_for,
         begins_below,
         removes,
+        names_for_removal,
+        updates_until_gone,
+        starts_by_hook,
         finalizes,
         charges,
         compares_and_sets,

@@ -15,7 +15,7 @@ from gaia_sessions.ingest.parents import with_parent_known
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
-from gaia_sessions.usecases import cancellation, cleanup, listing, sessions, tree
+from gaia_sessions.usecases import cancellation, cleanup, listing, removal, tree
 from gaia_sessions.usecases.reconcile import reconcile
 from tests.records import LIMITS, START, record_with
 
@@ -77,7 +77,7 @@ def play(store: Store, model: Model, number: int, step: tuple[str, str, str | No
     elif what == "end":
         store.change(one, lambda record: {**record, "phase": "completed"})
     elif model.first_cancelled(one) or one not in model.parents.values():
-        assert sessions.remove(store, one, lambda *_: True)
+        assert removal.remove(store, one, lambda *_: True)
         model.removed.add(one)
 
 
@@ -182,5 +182,5 @@ def test_a_session_whose_child_is_locked_is_not_removed(tmp_path: Any) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
     put(store, 0)
     with store.lock_key(("children", "s-0")), pytest.raises(LockTimeout):
-        sessions.remove(store, "s-0", lambda *_: True)
+        removal.remove(store, "s-0", lambda *_: True)
     assert store.has("s-0")

@@ -8,15 +8,17 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS
 
+from .plain import agent_and_purpose
 from .words import duration, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.reconcile import Reconciled, SkippedSession, Verdict
+    from gaia_sessions.usecases.removal import RemovedSession
 
 _LONGEST = 500
 _WHY_KEPT = {
@@ -78,6 +80,13 @@ def cleanup_lines(report: CleanupReport) -> Iterator[str]:
     yield from (f"{closed}: {verdict_line(verdict)}" for verdict in report["closed"])
     yield from unchanged_lines(report)
     yield from (f"swept: {safe(path)}" for path in report["swept"])
+
+
+def removed_lines(removed: Sequence[RemovedSession]) -> Iterator[str]:
+    """``removed agent-1  Explore: read the code``."""
+    for session in removed:
+        who = agent_and_purpose(session["agent_name"], session["purpose"]) if "purpose" in session else "unreadable"
+        yield f"removed {session['agent_id']}  {who}"
 
 
 def import_lines(report: Imported) -> Iterator[str]:

@@ -1,0 +1,30 @@
+"""``rm``: remove sessions that somebody names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render import reports
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("rm --force agent-123", "finalize agent-123 completed && gaia-sessions rm agent-123")
+@click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("-f", "--force", is_flag=True, help="Also remove work that has not ended, and what cannot be read.")
+def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
+    """Remove sessions that you name, for good and with their transcripts: all of them, or none.
+
+    A session above an open one stays, unless you name that one too.
+    """
+    ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
+    removed, failed = call.sessions().removed(ids, force=force)
+    call.print_result({"removed": removed}, lambda: reports.removed_lines(removed))
+    return output.print_failures(
+        [f"not removed: {error}" for error in failed], *[type(error) for error in failed[:1]], as_json=call.as_json
+    )

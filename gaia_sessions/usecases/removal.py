@@ -1,0 +1,240 @@
+"""Removes sessions: those that somebody names, and those that ``cleanup`` finds. What must stay is one rule for both.
+
+None goes that is above an open one. Each is judged twice, the second time under its lock.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+
+from gaia_sessions.errors import CorruptSession, DurabilityUnknown, NotRemovable, SessionsError, StoreFailure
+from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
+from gaia_sessions.session.runs import has_ended, started_or_claimed_at
+from gaia_sessions.session.updates import check_writable
+from gaia_sessions.store import children_lock_key
+from gaia_sessions.store.above import Above
+from gaia_sessions.system import gone_runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
+    from typing import NotRequired, Protocol, TypedDict
+
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Reader, RecordOrError, Store
+
+    class Rule(Protocol):
+        """What differs between those who remove sessions: each says with a code why a session must stay, or None.
+
+        named: what goes as well, so that it holds nothing above it. corrupt: whether what cannot be read goes too.
+        """
+
+        named: Collection[str]
+        corrupt: bool
+
+        def by_age(self, record: Record) -> str | None: ...
+
+        def by_work(self, record: Record, above: Above) -> str | None: ...
+
+    class RemovedSession(TypedDict):
+        """A session that was removed; of one that could not be read only the id is known."""
+
+        agent_id: str
+        agent_name: NotRequired[str]
+        purpose: NotRequired[str]
+
+
+_UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
+
+
+class Judge:
+    """Judges ``sessions`` by a rule."""
+
+    def __init__(self, rule: Rule, sessions: Reader) -> None:
+        self.rule = rule
+        self.above = Above(sessions)
+        self._above_open, self.unread = _ids_above_open(sessions, self.above, rule.named)
+
+    def reason_to_keep(self, agent_id: str, found: RecordOrError, children: Sequence[Record] = ()) -> str | None:
+        """The code of why the session must stay; None if it may go.
+
+        ``children``: those that it has got by then, of which one may be open. Raises ``StoreFailure`` if it cannot be
+        read whether it is cancelled.
+        """
+        if any(map(is_open, children)):
+            return "above_open"
+        if isinstance(found, SessionsError):
+            may_go = self.rule.corrupt and isinstance(found, CorruptSession)
+            return ("above_open" if agent_id in self._above_open else None) if may_go else found.code
+        if has_newer_schema(found):
+            return "newer_schema"
+        return self.rule.by_age(found) or self._by_tree(agent_id) or self.rule.by_work(found, self.above)
+
+    def depth(self, found: RecordOrError) -> int:
+        """How many sessions are above this one."""
+        place = None if isinstance(found, SessionsError) else self.above.place(found)
+        return place[1] if place else 0
+
+    def _by_tree(self, agent_id: str) -> str | None:
+        is_above_unread = self.unread and self.above.handed_down(agent_id)
+        return "above_open" if is_above_unread or agent_id in self._above_open else None
+
+
+def _ids_above_open(
+    sessions: Reader, above: Above, named: Collection[str]
+) -> tuple[frozenset[str], StoreFailure | None]:
+    """The sessions that an open one, but for those of ``named``, has among its ancestors.
+
+    And why that cannot be read of a session, if there is one.
+    """
+    above_open: set[str] = set()
+    unread = None
+    for agent_id, found in sessions.scan(active_only=True):
+        unread = found if isinstance(found, StoreFailure) else unread
+        if isinstance(found, SessionsError) or agent_id in named or not is_open(found):
+            continue
+        parent_id = parent_id_of(found)
+        with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
+            while parent_id is not None and parent_id not in above_open:
+                above_open.add(parent_id)
+                parent_id = above.parent_of(parent_id)
+    return frozenset(above_open), unread
+
+
+def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool:
+    """Whether an agent may be at work: a run without end began within ``age`` or a day, and its host may be there."""
+    gone, longest = gone_runs(record), max(age, _UNKNOWN_RUN_LIFETIME)
+    for run in record.get("runs", ()):
+        began = started_or_claimed_at(run)
+        if run["run"] not in gone and not has_ended(run) and began is not None and now - began < longest:
+            return True
+    return False
+
+
+def deepest_first(depths: Mapping[str, int]) -> list[str]:
+    """The ids of sessions, of each with how many are above it: in this order what goes too needs no mark from above."""
+    return sorted(depths, key=lambda agent_id: (depths[agent_id], agent_id), reverse=True)
+
+
+def make_children_cheap(store: Store) -> None:
+    """Whoever removes sessions looks for the children of each, which is cheap only with a complete index."""
+    with suppress(StoreFailure):
+        store.ensure_index()
+
+
+def remove(
+    store: Store,
+    agent_id: str,
+    should_delete: Callable[[RecordOrError, list[Record]], bool],
+    timeout: float | None = 0,
+) -> bool:
+    """Deletes the session if ``should_delete``, called with it and its children, says so; whether it did.
+
+    If it is cancelled with all that is below it, its children have that mark before. Nobody is put below it meanwhile.
+    ``timeout`` is as in ``Store.open``, also for each of its children. Raises what ``Store.delete`` raises.
+    """
+    from .cancellation import hand_on
+
+    def should_delete_first_handing_on(found: RecordOrError) -> bool:
+        children = store.children([agent_id])
+        if not should_delete(found, children):
+            return False
+        hand_on(store, agent_id, children, timeout)
+        return True
+
+    with store.lock_key(children_lock_key(agent_id), timeout):
+        return store.delete(agent_id, should_delete_first_handing_on, timeout=timeout)
+
+
+class Named:
+    """The rule for sessions that somebody names: only with ``force`` may work go that has not ended."""
+
+    __slots__ = ("corrupt", "named", "now")
+
+    def __init__(self, agent_ids: Iterable[str], now: datetime, *, force: bool) -> None:
+        self.named: Collection[str] = dict.fromkeys(agent_ids)
+        self.now = now
+        self.corrupt = force  # nobody knows whether one that cannot be read has ended
+
+    def by_age(self, _record: Record) -> None:
+        return None
+
+    def by_work(self, record: Record, _above: Above) -> str | None:
+        if self.corrupt:
+            return None
+        if is_open(record):
+            return "open"
+        return "running" if may_run(record, self.now) else None
+
+
+def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[SessionsError]]:
+    """Removes the sessions that ``rule`` names, durably, and returns them, with the errors of those that remain.
+
+    If one of them must stay, it raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema`` or ``NotRemovable``
+    before the first is removed; and ``StoreFailure`` if that cannot be read. Raises ``DurabilityUnknown``.
+    """
+    found = {agent_id: _read_or_corrupt(store, agent_id) for agent_id in rule.named}
+    judge = Judge(rule, store)
+    _check(store, judge, found, {agent_id: judge.reason_to_keep(agent_id, found[agent_id]) for agent_id in found})
+    make_children_cheap(store)
+
+    def check_again(now_found: RecordOrError, children: list[Record]) -> bool:
+        _check(store, judge, {agent_id: now_found}, {agent_id: judge.reason_to_keep(agent_id, now_found, children)})
+        return True
+
+    failed: dict[str, SessionsError] = {}
+    for agent_id in deepest_first({agent_id: judge.depth(found[agent_id]) for agent_id in found}):
+        try:
+            remove(store, agent_id, check_again, timeout=None)
+        except SessionsError as error:
+            failed[agent_id] = error
+    removed = [_removed(agent_id, found[agent_id]) for agent_id in found if agent_id not in failed]
+    if removed:
+        try:
+            store.purge_trash()
+        except StoreFailure as error:
+            raise DurabilityUnknown(error.path, error.reason) from error
+    return removed, list(failed.values())
+
+
+def _read_or_corrupt(store: Store, agent_id: str) -> RecordOrError:
+    try:
+        return store.read(agent_id)
+    except CorruptSession as error:
+        return error
+
+
+def _removed(agent_id: str, found: RecordOrError) -> RemovedSession:
+    if isinstance(found, SessionsError):
+        return {"agent_id": agent_id}
+    return {"agent_id": agent_id, "agent_name": found["agent_name"], "purpose": found["purpose"]}
+
+
+def _check(store: Store, judge: Judge, found: Mapping[str, RecordOrError], kept: Mapping[str, str | None]) -> None:
+    """Raises why sessions that were named must stay, if one of them must: ``kept`` has the code of the reason."""
+    for agent_id, record in found.items():
+        if isinstance(record, SessionsError):
+            if kept[agent_id] == record.code:
+                record.hint = f"`gaia-sessions rm --force {agent_id}` removes it"
+                raise record
+        elif kept[agent_id] is not None:
+            check_writable(record)
+    reasons = {agent_id: code for agent_id, code in kept.items() if code is not None}
+    if reasons:
+        if judge.unread and "above_open" in reasons.values():
+            raise judge.unread
+        below = _open_below(store, [agent_id for agent_id, code in reasons.items() if code == "above_open"])
+        raise NotRemovable(reasons, [*judge.rule.named], [one for one in below if one not in judge.rule.named])
+
+
+def _open_below(store: Store, agent_ids: Iterable[str]) -> list[str]:
+    """The open sessions below ``agent_ids``, however deep."""
+    seen, level, open_ids = set(agent_ids), set(agent_ids), []
+    while level:
+        children = [record for record in store.children(level) if record["agent_id"] not in seen]
+        level = {record["agent_id"] for record in children}
+        seen |= level
+        open_ids += sorted(record["agent_id"] for record in children if is_open(record))
+    return open_ids

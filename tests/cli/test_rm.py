@@ -1,0 +1,211 @@
+"""``rm``: what somebody names is removed, all of it or nothing, and what must stay is said with its way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.locks import acquire, sleep_and_retry
+from gaia_sessions.system import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+FINAL: dict[str, Any] = {"phase": "completed", "resume_ready": False}
+
+
+def sessions(root: str) -> list[str]:
+    return sorted(name for name in os.listdir(root) if not name.startswith("."))
+
+
+@pytest.fixture
+def family(put: Gaia) -> None:
+    """A final session above a final one above an open one; and a final and an open one that stand alone."""
+    put("top", **FINAL)
+    put("middle", parent_id="top", **FINAL)
+    put("leaf", parent_id="middle")
+    put("done", agent_name="Explore", purpose="read the code", **FINAL)
+    put("open")
+
+
+@pytest.mark.usefixtures("family")
+def test_what_has_ended_is_removed_with_all_its_files_and_said_in_a_line_each(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("other", purpose="general", **FINAL)
+    Path(root, "done", "transcript.jsonl").write_bytes(b"")
+
+    assert gaia("rm", "done", "other", "done").all == (
+        0,
+        "removed done  Explore: read the code\nremoved other  tester\n",
+        "",
+    )
+
+    assert sessions(root) == ["leaf", "middle", "open", "top"]
+    assert os.listdir(f"{root}/.trash") == []
+    assert gaia("rm", "done").code == 3
+    put("again", **FINAL)
+    removed = [{"agent_id": "again", "agent_name": "tester", "purpose": "test"}]
+    assert gaia("rm", "again", "--json").json == {"removed": removed}
+
+
+@pytest.mark.usefixtures("family")
+@pytest.mark.parametrize(
+    ("named", "said", "then_gone"),
+    [
+        (["open"], "session 'open' is open", ["open"]),
+        (["done", "open"], "session 'open' is open", ["done", "open"]),
+        (["middle"], "session 'middle' has an open one below it", ["leaf", "middle"]),
+        (["top"], "session 'top' has an open one below it", ["leaf", "top"]),
+        (["top", "--force"], "session 'top' has an open one below it", ["leaf", "top"]),
+        (
+            ["open", "top"],
+            "session 'open' is open; session 'top' has an open one below it",
+            ["leaf", "open", "top"],
+        ),
+        (["top", "leaf"], "session 'leaf' is open", ["leaf", "top"]),
+    ],
+    ids=" ".join,
+)
+def test_one_that_must_stay_keeps_all_and_the_line_that_is_suggested_removes_them(
+    gaia: Gaia, tree: Gaia, root: str, named: list[str], said: str, then_gone: list[str]
+) -> None:
+    before, there = tree(), sessions(root)
+    code, out, err = gaia("rm", *named).all
+    message, hint = err.splitlines()
+    after = tree()
+
+    assert (code, out, message) == (4, "", f"Error: {said}")
+    assert {path: after[path] for path in before} == before
+    suggested = hint.split("`")[1]
+    assert hint.startswith("Hint: nothing was removed; ")
+    assert gaia(*shlex.split(suggested)[1:]).code == 0
+    assert sessions(root) == [name for name in there if name not in then_gone]
+
+
+def test_where_many_are_open_below_it_is_said_where_they_are_seen(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("top", **FINAL)
+    for number in range(6):
+        put(f"leaf-{number}", parent_id="top")
+    error = gaia("rm", "top", "--json").error
+    assert (error["code"], error["hint"]) == (
+        "not_removable",
+        "nothing was removed; `gaia-sessions tree top` shows what is below it",
+    )
+    assert len(sessions(root)) == 7
+
+
+def test_a_session_stays_on_which_an_agent_may_still_be_at_work(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a", runs=[{"run": 1, "started_at": format_time(utc_now())}], **FINAL)
+    said = "Error: session 'a' has ended, but an agent may still be at work on it\n"
+    hint = "Hint: nothing was removed; `gaia-sessions rm --force a` removes it\n"
+    assert gaia("rm", "a").all == (4, "", said + hint)
+    assert gaia("rm", "a", "--force").code == 0
+    assert sessions(root) == []
+
+
+def test_what_cannot_be_read_is_removed_only_by_force_and_without_the_files_of_others(
+    gaia: Gaia, spoil: Gaia, root: str
+) -> None:
+    path = spoil("torn")
+    Path(root, "torn", "mine.txt").write_bytes(b"")
+    code, out, err = gaia("rm", "torn").all
+    assert (code, out, err.splitlines()[1]) == (6, "", "Hint: `gaia-sessions rm --force torn` removes it")
+    assert str(path) in err
+    assert gaia("rm", "torn", "-f").all == (0, "removed torn  unreadable\n", "")
+    assert os.listdir(f"{root}/torn") == ["mine.txt"]
+
+
+def test_what_cannot_be_read_stays_above_an_open_one(gaia: Gaia, put: Gaia, spoil: Gaia, root: str) -> None:
+    spoil("torn")
+    put("leaf", parent_id="torn")
+    assert gaia("rm", "torn", "--force").code == 4
+    assert gaia("cleanup", "--corrupt", "--dry-run", "--json").json["removed"] == []
+    assert gaia("cleanup", "--corrupt", "--json").json["removed"] == []
+    assert sessions(root) == ["leaf", "torn"]
+    assert gaia("rm", "torn", "leaf", "--force").code == 0
+    assert sessions(root) == []
+
+
+def test_the_record_of_a_later_version_is_never_removed(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("newer", schema=2, **FINAL)
+    put("a", **FINAL)
+    assert gaia("rm", "a", "newer", "--force", "--json").error["code"] == "newer_schema"
+    assert sessions(root) == ["a", "newer"]
+
+
+@pytest.mark.parametrize(
+    ("named", "code"), [(["nobody"], 3), (["a", "nobody"], 3), (["a", "../b"], 7), (["a", "agent"], 2), ([], 2)]
+)
+def test_an_id_that_names_none_or_several_removes_nothing(
+    gaia: Gaia, put: Gaia, root: str, named: list[str], code: int
+) -> None:
+    for agent_id in ("a", "agent-1", "agent-2"):
+        put(agent_id, **FINAL)
+    assert gaia("rm", "--force", *named).code == code
+    assert sessions(root) == ["a", "agent-1", "agent-2"]
+
+
+def test_a_session_may_be_named_in_short_and_which_one_it_is_is_said(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("agent-20260108-180530-abc12345", **FINAL)
+    put("b", **FINAL)
+    code, out, err = gaia("rm", "530-abc12345", "--json").all
+    assert (code, [one["agent_id"] for one in json.loads(out)["removed"]]) == (0, ["agent-20260108-180530-abc12345"])
+    assert "agent-20260108-180530-abc12345" in json.loads(err)["notice"]["message"]
+    code, out, err = gaia("rm", "latest").all
+    assert (code, out, "'b'" in err) == (0, "removed b  tester: test\n", True)
+    assert sessions(root) == []
+
+
+def test_what_is_below_a_cancelled_session_stays_cancelled_as_it_was(gaia: Gaia, put: Gaia) -> None:
+    put("top", **FINAL)
+    put("done", parent_id="top", **FINAL)
+    gaia("cancel", "top", "--reason", "enough")
+    before = json.loads(gaia("cancelled", "done", "--json").out)
+
+    assert gaia("rm", "top").code == 0
+
+    assert json.loads(gaia("cancelled", "done", "--json").out) == before
+    assert (before["by"], before["reason"]) == ("top", "enough")
+    assert gaia("create", "--id", "late", "--parent", "done").code == 0
+    assert gaia("cancelled", "late").code == 10
+
+
+def test_one_that_stays_locked_stays_and_the_others_go_and_both_are_said(gaia: Gaia, put: Gaia, root: str) -> None:
+    for agent_id in ("a", "b", "c"):
+        put(agent_id, **FINAL)
+    gaia("update", "a")  # makes the folder of locks
+    with Directory.at(f"{root}/.locks") as folder, acquire(folder, "b.lock", 0, sleep_and_retry):
+        code, out, err = gaia("rm", "a", "b", "c", "--lock-timeout", "0").all
+        alone = gaia("rm", "b", "--lock-timeout", "0", "--json")
+    assert (code, out) == (5, "removed a  tester: test\nremoved c  tester: test\n")
+    assert err.startswith(f"Error: not removed: {root}/.locks/b.lock: locked by ")
+    assert (alone.code, json.loads(alone.err)["error"]["code"]) == (5, "lock_timeout")
+    assert sessions(root) == ["b"]
+
+
+def test_a_parent_stays_while_one_below_it_that_was_named_is_locked(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("top", **FINAL)
+    put("leaf", parent_id="top")
+    gaia("update", "leaf")
+    with Directory.at(f"{root}/.locks") as folder, acquire(folder, "leaf.lock", 0, sleep_and_retry):
+        code, out, err = gaia("rm", "top", "leaf", "--force", "--lock-timeout", "0").all
+    assert (code, out, err.splitlines()[1]) == (5, "", "Error: not removed: session 'top' has an open one below it")
+    assert sessions(root) == ["leaf", "top"]
+
+
+def test_it_is_applied_first_what_waits_in_the_inbox(gaia: Gaia, root: str) -> None:
+    from gaia_sessions.store.file_store import FileStore
+
+    gaia("create", "--id", "a")
+    event: Any = {"kind": "finalize", "at": format_time(utc_now()), "agent_id": "a", "outcome": "completed"}
+    FileStore(root).defer(event, utc_now())
+    assert gaia("rm", "a").code == 0
+    assert (sessions(root), list(Path(root, ".inbox").glob("*.json"))) == ([], [])
