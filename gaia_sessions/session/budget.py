@@ -56,6 +56,9 @@ MAX_NAME_LENGTH = 200
 _BYTES_PER_TOKEN = 4
 """A usual estimate of English text; the users' document takes it where its tokenizer is missing."""
 
+_COUNTED = frozenset(["charged_tokens", "token_correction", "skills"])
+"""The keys of a record in which somebody counted its tokens; beside its ``usage``, which hosts report."""
+
 _LARGEST = (1 << 63) - 1
 """The largest number that JSON is written with."""
 
@@ -97,6 +100,12 @@ def is_of_sub_agent(record: Record) -> bool:
 def tokens_of(record: Record) -> int:
     """The tokens that count against the budget."""
     return min(max(0, _counted_tokens(record) + record.get("token_correction", 0)), _LARGEST)
+
+
+def reported_tokens(record: Record) -> int | None:
+    """The tokens that count against the budget; None if nobody has charged, stated or reported any."""
+    is_known = not _COUNTED.isdisjoint(record) or any(key.endswith("_tokens") for key in record.get("usage", ()))
+    return tokens_of(record) if is_known else None
 
 
 def skill_tokens_of(record: Record) -> int:

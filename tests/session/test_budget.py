@@ -18,6 +18,7 @@ from gaia_sessions.session.budget import (
     check_skill_name,
     check_tokens,
     elapsed_seconds,
+    reported_tokens,
     tokens_of,
     usage_of,
     with_charge,
@@ -143,6 +144,22 @@ def test_after_any_steps_the_sum_is_the_last_total_and_what_was_added_since(step
             record = with_consumed(record, 1, {"consumed": {"output_tokens": consumed, "total_tokens": consumed}})
             expected += tokens
         assert tokens_of(record) == expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "tokens"),
+    [
+        ({}, None),
+        ({"usage": {}}, None),
+        ({"usage": {"tool_uses": 3, "duration_ms": 9}, "max_tokens": 5}, None),
+        ({"usage": {"total_tokens": 0}}, 0),
+        ({"charged_tokens": 0}, 0),
+        ({"token_correction": 0}, 0),
+        ({"charged_tokens": 7, "skills": {"aws": 3}, "usage": {"output_tokens": 5}}, 15),
+    ],
+)
+def test_tokens_that_nobody_reported_are_not_0(keys: Any, tokens: int | None) -> None:
+    assert reported_tokens({**record_with(), **keys}) == tokens
 
 
 def test_e8_a_skill_counts_once_and_a_second_time_changes_nothing() -> None:
