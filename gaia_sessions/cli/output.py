@@ -6,6 +6,7 @@ terminal in lines that fit it. A closed pipe is not an error: the work is done.
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
 
 _NO_LIMIT = sys.maxsize
 _LONGEST = 2000
+_IN_ASCII = "gaia-sessions-ascii"
+_PLAIN = str.maketrans("├└│─…", "|`|-~")
 _NARROWEST = 40
 """Columns; for a terminal that has fewer, lines are not broken."""
 
 
 def prepare_streams() -> None:
-    """Makes sure that both streams exist and escape what their encoding cannot express, instead of raising."""
+    """Makes sure that both streams exist and write what their encoding cannot express another way, never raising."""
+    codecs.register_error(_IN_ASCII, _in_ascii)
     sys.stdout = _prepare_stream(sys.stdout)
     sys.stderr = _prepare_stream(sys.stderr)
 
@@ -37,8 +41,16 @@ def prepare_streams() -> None:
 def _prepare_stream(stream: TextIO | None) -> TextIO:
     if stream is None:  # it was closed when the interpreter started
         return open(os.devnull, "w", encoding="utf-8")
-    stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]  # the interpreter's own are TextIOWrapper
+    stream.reconfigure(errors=_IN_ASCII)  # type: ignore[attr-defined]  # the interpreter's own are TextIOWrapper
     return stream
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Branches and ellipses as plain characters of the same width, anything else escaped."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
 def print_line(text: str) -> None:
