@@ -235,7 +235,8 @@ class Sessions:
         """What ``list`` finds, each below its parent: pairs of a level and a summary. Level 0 is not indented.
 
         A session that does not stand below the parent that its record names has a ``parent_status``. The line of a
-        parent that is there only for what is below it has ``selected`` False.
+        parent that is there only for what is below it has ``selected`` False. The ``sums`` of a line are those of
+        itself and of all lines below it, without such parents.
         """
         from gaia_sessions.usecases import tree
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from itertools import islice
 
 from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session.budget import reported_tokens
 from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import check_agent_id
@@ -35,6 +36,32 @@ if TYPE_CHECKING:
 
     from .resume import Standing
 
+    class BudgetUse(TypedDict):
+        """The sessions that have a budget in their record and of which tokens were reported.
+
+        sessions: how many. tokens: what they used together. max_tokens: their budgets together. limit_reached: how many
+        have used as much as they may, or more.
+        """
+
+        sessions: int
+        tokens: int
+        max_tokens: int
+        limit_reached: int
+
+    class Sums(TypedDict):
+        """Several sessions together.
+
+        sessions: how many. states: how many in each state; of what has none, with each ``status``. tokens: what counts
+        against their budgets; absent if none of them reported any. unreported: how many reported no tokens, or cannot
+        be read. budgets: how much of their budgets those used that have one.
+        """
+
+        sessions: int
+        states: dict[str, int]
+        tokens: NotRequired[int]
+        unreported: int
+        budgets: NotRequired[BudgetUse]
+
     @final
     class Summary(TypedDict):
         """One session in a list.
@@ -52,7 +79,10 @@ if TYPE_CHECKING:
         parent_status: only in a tree, of one that is not below its parent: ``excluded`` by the options, ``gone``, or
         ``circle`` if it is among the sessions above that parent.
         selected: only in a tree, and false, if it is there for its children alone.
+        tokens: what counts against its budget; absent if nobody reported any. max_tokens: its budget, if its record
+        has one.
         usage: what all runs used, as far as that is known. model, worktree: those of the latest run, if known.
+        sums: only in a tree: it and all that is below it together.
         """
 
         agent_id: str
@@ -77,9 +107,12 @@ if TYPE_CHECKING:
         depth: NotRequired[int]
         parent_status: NotRequired[str]
         selected: NotRequired[bool]
+        tokens: NotRequired[int]
+        max_tokens: NotRequired[int]
         usage: NotRequired[Usage]
         model: NotRequired[str]
         worktree: NotRequired[Worktree]
+        sums: NotRequired[Sums]
 
     @final
     class CorruptSummary(TypedDict):
@@ -88,13 +121,14 @@ if TYPE_CHECKING:
         status: ``corrupt``, ``unreadable`` if the system refuses to read it, or ``newer`` for a later version's; for
         the parent of another, also ``gone`` if there is no such session.
         problem: why, in words.
-        selected: as in ``Summary``.
+        selected, sums: as in ``Summary``.
         """
 
         agent_id: str
         status: str
         problem: str
         selected: NotRequired[bool]
+        sums: NotRequired[Sums]
 
     Line: TypeAlias = Summary | CorruptSummary
 
@@ -245,13 +279,17 @@ def summarize(record: Record, found: Standing) -> Summary:
         line["cancelled"] = True
     if "denial" in decision:
         line["denied"] = True
-    for key in ("parent_id", "usage"):
-        if key in record:
-            line[key] = record[key]
+    line.update(_told_by(record))
+    return line
+
+
+def _told_by(record: Record) -> Summary:
+    """The keys of a summary that only some records have."""
+    line: Summary = {key: record[key] for key in ("parent_id", "max_tokens", "usage") if key in record}  # type: ignore[assignment]  # both have these
+    if (tokens := reported_tokens(record)) is not None:
+        line["tokens"] = tokens
     for run in record.get("runs", [])[-1:]:
-        for of_run in ("model", "worktree"):
-            if of_run in run:
-                line[of_run] = run[of_run]
+        line |= {key: run[key] for key in ("model", "worktree") if key in run}  # type: ignore[typeddict-item]  # so has a summary
     return line
 
 

@@ -1,4 +1,4 @@
-"""Arranges the sessions of a list below their parents.
+"""Arranges the sessions of a list below their parents, and sums up what stands below each.
 
 Owns where a session stands whose parent is not in the list, is gone, or is below it. Must never follow parents without
 an end: records can be written by hand, and then parents may form a circle. Must never change a session.
@@ -10,6 +10,7 @@ from gaia_sessions.store.above import Above
 
 from .listing import lines_of, list_sessions, newest_first
 from .showing import line_of
+from .sums import sums_of, total_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader
 
-    from .listing import Filter, Line
+    from .listing import Filter, Line, Sums
 
     TreeLine: TypeAlias = tuple[int, Line]
     """How many lines a session stands below, and its line."""
@@ -31,10 +32,11 @@ def session_tree(sessions: Reader, wanted: Filter, now: datetime, limits: Limits
     """The lines that ``list_sessions`` has, each below its parent, and above them the parents that are not among them.
 
     A parent that is not among them has ``selected`` False. A session that does not stand below one that is among them,
-    although its record names a parent, has a ``parent_status``: why.
+    although its record names a parent, has a ``parent_status``: why. Each line has the ``sums`` of those lines that
+    are selected among itself and all below it.
     """
     lines, above = list(list_sessions(sessions, wanted, now, limits)), Above(sessions)
-    return arranged(lines, lambda agent_id: line_of(sessions, above, agent_id, now, limits))
+    return _with_sums(arranged(lines, lambda agent_id: line_of(sessions, above, agent_id, now, limits)))
 
 
 def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> list[TreeLine]:
@@ -50,7 +52,16 @@ def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> l
     below = sorted(lines_of(((record["agent_id"], record) for record in records), above, now, limits), key=newest_first)
     first = line_of(sessions, above, agent_id, now, limits)
     tree = arranged([first, *below], lambda parent_id: line_of(sessions, above, parent_id, now, limits))
-    return list(_from(agent_id, tree))
+    return _with_sums(list(_from(agent_id, tree)))
+
+
+def _with_sums(tree: list[TreeLine]) -> list[TreeLine]:
+    """``tree``, in which each line got the sums of itself and all below it, added up from the lowest line on."""
+    below: dict[int, list[Sums]] = {}
+    for level, line in reversed(tree):
+        line["sums"] = total_of([sums_of(line), *below.pop(level + 1, ())])
+        below.setdefault(level, []).append(line["sums"])
+    return tree
 
 
 def _all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:

@@ -38,7 +38,7 @@ SUMMARY = (
 
 
 def ids(ended: Any) -> list[str]:
-    """The ids a list names, in its order."""
+    """The ids that a list or, in JSON, a tree names, in its order."""
     if ended.out.startswith(b"["):
         return [line["agent_id"] for line in ended.json]
     assert (ended.code, ended.err) == (0, b"")
@@ -110,7 +110,7 @@ def test_in_json_it_says_what_a_session_cost_and_the_model_and_worktree_of_its_l
 
     found = {line["agent_id"]: line for line in gaia("list", "--json").json}
 
-    figures = {"usage": {"total_tokens": 9}, "model": "m-2", "worktree": worktree}
+    figures = {"tokens": 9, "usage": {"total_tokens": 9}, "model": "m-2", "worktree": worktree}
     assert {key: found["a"][key] for key in found["a"].keys() - found["b"].keys()} == figures
     assert found["b"].keys().isdisjoint(figures)
 
@@ -583,7 +583,7 @@ def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
     assert max(map(cell_len, plain)) <= columns
     assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", "\n".join(plain)) == []
     listed = {line["agent_id"]: line for line in gaia("list", "--json").json}
-    assert len(lines) == 1 + len(listed)
+    assert len(lines) == 1 + len(listed) + (command == "tree")
     missing = [
         line["purpose"]
         for line in listed.values()
@@ -591,7 +591,7 @@ def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
         and not any(f" {line['purpose'][:7].rstrip()}" in shown for shown in plain)
     ]
     assert missing == []
-    assert ("agent" in plain[0]) <= (columns >= 70)
+    assert ("agent" in plain[0]) <= (columns >= 70 or command == "tree")
 
 
 @pytest.mark.usefixtures("five")
@@ -644,44 +644,51 @@ def family(put: Gaia, spoil: Gaia) -> None:
     minute = timedelta(minutes=1)
     ended = {"phase": "completed", "resume_ready": False}
     put("flow", idle=4 * minute, agent_name="workflow", purpose="Review", **ended)
-    put("flow-2", idle=3 * minute, parent_id="flow")
+    put("flow-2", idle=3 * minute, parent_id="flow", usage={"total_tokens": 50, "cache_read_tokens": 30})
     put("flow-1", idle=2 * minute, parent_id="flow", **ended)
-    put("nested", idle=1 * minute, parent_id="flow-2")
-    put("orphan", idle=5 * minute, parent_id="gone-1")
+    put("nested", idle=1 * minute, parent_id="flow-2", charged_tokens=10)
+    put("orphan", idle=5 * minute, parent_id="gone-1", charged_tokens=1)
     put("single", idle=6 * minute)
     spoil("torn")
 
 
 @pytest.mark.usefixtures("family")
-def test_as_a_tree_each_session_is_indented_below_its_parent(gaia: Gaia) -> None:
+def test_as_a_tree_each_session_stands_on_a_branch_of_its_parent(gaia: Gaia) -> None:
     code, out, err = gaia("list", "--tree").all
     *lines, torn = out.splitlines()
     assert (code, "\n".join(lines) + "\n", err) == (
         0,
         (
-            "flow  workflow: Review  completed  4 minutes ago\n"
-            "  flow-2  tester: test  waiting  3 minutes ago  resumable for 27 minutes\n"
-            "    nested  tester: test  waiting  1 minute ago  resumable for 29 minutes\n"
-            "  flow-1  tester: test  completed  2 minutes ago\n"
-            "gone-1  -  gone  -  there is no such session\n"
-            "  orphan  tester: test  waiting  5 minutes ago  resumable for 25 minutes\n"
-            "single  tester: test  waiting  6 minutes ago  resumable for 24 minutes\n"
+            "4 sessions, 30 tokens (2 reported none): 2 waiting, 2 completed\n"
+            "workflow: Review  completed  -  flow\n"
+            "├─ tester: test  waiting  20 tokens  flow-2\n"
+            "│  └─ tester: test  waiting  10 tokens  nested\n"
+            "└─ tester: test  completed  -  flow-1\n"
+            "there is no such session  gone  -  gone-1\n"
+            "└─ tester: test  waiting  1 token  orphan\n"
+            "tester: test  waiting  -  single\n"
         ),
         "",
     )
-    assert torn.startswith("torn  -  corrupt  -  ")
+    assert torn == "line 1 column 14: not JSON: Expecting value  corrupt  -  torn"
 
 
 @pytest.mark.usefixtures("family")
 def test_a_parent_that_the_options_exclude_is_shown_for_its_children(gaia: Gaia) -> None:
     lines = gaia("list", "--tree", "--active-only", "--limit", "3").out.decode().splitlines()
     assert lines == [
-        "flow  workflow: Review  completed  4 minutes ago  parent only",
-        "  flow-2  tester: test  waiting  3 minutes ago  resumable for 27 minutes",
-        "    nested  tester: test  waiting  1 minute ago  resumable for 29 minutes",
-        "gone-1  -  gone  -  there is no such session",
-        "  orphan  tester: test  waiting  5 minutes ago  resumable for 25 minutes",
+        "2 sessions, 30 tokens: 2 waiting",
+        "(parent only) workflow: Review  completed  -  flow",
+        "└─ tester: test  waiting  20 tokens  flow-2",
+        "   └─ tester: test  waiting  10 tokens  nested",
+        "there is no such session  gone  -  gone-1",
+        "└─ tester: test  waiting  1 token  orphan",
     ]
+
+
+def line_of_parents(lines: dict[str, Any], name: str | None) -> list[str]:
+    """The sessions that ``name`` is below in a list, and itself; none above one that is not in the list."""
+    return [name, *line_of_parents(lines, lines[name].get("parent_id"))] if name in lines else []
 
 
 @pytest.mark.usefixtures("family")
@@ -690,35 +697,42 @@ def test_in_json_a_tree_has_the_sessions_of_the_list_in_the_order_of_the_tree(ga
     listed = {line["agent_id"]: line for line in gaia("list", "--json", *words).json}
     tree = gaia("list", "--json", "--tree", *words).json
     statuses = {line["agent_id"]: line.pop("parent_status", None) for line in tree}
+    sums = {line["agent_id"]: line.pop("sums") for line in tree}
     assert {line["agent_id"]: line for line in tree} == listed
     for line in tree:
         parent_id = line.get("parent_id")
         reason = "gone" if parent_id == "gone-1" else "excluded"
         assert statuses[line["agent_id"]] == (None if parent_id in (None, *listed) else reason)
     order = [line["agent_id"] for line in tree]
-    assert order == [name for name in ids(gaia("list", "--tree", *words)) if name in listed]
+    shown = [line.split()[-1] for line in gaia("list", "--tree", *words).out.decode().splitlines()]
+    assert order == [name for name in shown if name in listed]
+    assert {name: found["sessions"] for name, found in sums.items()} == {
+        name: sum(name in line_of_parents(listed, other) for other in listed) for name in listed
+    }
 
 
 def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: Gaia, put: Gaia) -> None:
     put("a", parent_id="b", idle=timedelta(minutes=1))
     put("b", parent_id="a", idle=timedelta(minutes=2))
     assert gaia("list", "--tree").out.decode().splitlines() == [
-        "a  tester: test  waiting  1 minute ago  resumable for 29 minutes, its parents form a circle",
-        "  b  tester: test  waiting  2 minutes ago  resumable for 28 minutes",
+        "2 sessions, no tokens reported: 2 waiting",
+        "(its parents form a circle) tester: test  waiting  -  a",
+        "└─ tester: test  waiting  -  b",
     ]
     assert [line.get("parent_status") for line in gaia("list", "--tree", "--json").json] == ["circle", None]
 
 
 @pytest.mark.usefixtures("family")
-def test_on_a_terminal_a_tree_is_a_table_with_indented_ids(terminal: Gaia) -> None:
+def test_on_a_terminal_a_tree_is_a_table_with_branches(terminal: Gaia) -> None:
     shown = terminal("list", "--tree", "--active-only", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
     assert [line.rstrip() for line in shown] == [
-        "id          state      left  agent     purpose               seen",
-        "flow        completed        workflow  (parent only) Review  4m",
-        "  flow-2    waiting    27m   tester    test                  3m",
-        "    nested  waiting    29m   tester    test                  1m",
-        "gone-1      gone: there is no such session",
-        "  orphan    waiting    25m   tester    test                  5m",
-        "single      waiting    24m   tester    test                  6m",
-        "torn        corrupt: line 1 column 14: not JSON: Expecting value",
+        "agent: purpose                               state      tokens  id",
+        "2 sessions, 30 tokens: 2 waiting",
+        "(parent only) workflow: Review               completed       -  flow",
+        "└─ tester: test                              waiting        20  flow-2",
+        "   └─ tester: test                           waiting        10  nested",
+        "there is no such session                     gone            -  gone-1",
+        "└─ tester: test                              waiting         1  orphan",
+        "tester: test                                 waiting         -  single",
+        "line 1 column 14: not JSON: Expecting value  corrupt         -  torn",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -30,9 +31,9 @@ def child(gaia: Gaia) -> Callable[..., str]:
 
 
 def levels(out: bytes) -> list[tuple[int, str]]:
-    """The level and the id of each line."""
-    lines = out.decode().splitlines()
-    return [((len(line) - len(line.lstrip())) // 2, line.split()[0]) for line in lines]
+    """The level and the id of each line but the sums."""
+    lines = [line for line in out.decode().splitlines() if not re.match(r"\d+ sessions, ", line)]
+    return [((len(line) - len(line.lstrip("│├└─ "))) // 3, line.split()[-1]) for line in lines]
 
 
 def test_a_child_states_what_is_above_it_and_its_limits(gaia: Gaia, state: Gaia, child: Gaia) -> None:
@@ -112,6 +113,76 @@ def test_with_an_id_it_is_that_session_and_what_is_below_it(gaia: Gaia, child: G
     found = gaia("tree", "middle", "--json").json
     assert [(line["agent_id"], line.get("parent_status")) for line in found] == [("middle", None), ("leaf", None)]
     assert (gaia("tree", "nobody").code, gaia("tree", "../etc").code) == (3, 7)
+
+
+def test_above_a_tree_are_its_sums_and_in_json_each_session_has_those_below_it(
+    gaia: Gaia, put: Gaia, spoil: Gaia
+) -> None:
+    put("root", parent_id="gone", usage={"total_tokens": 1500, "cache_read_tokens": 300}, max_tokens=1000)
+    put("silent", parent_id="root", phase="failed", resume_ready=False)
+    put("leaf", parent_id="silent", skills={"aws": 30})
+    put("alone", charged_tokens=0)
+    spoil("torn")
+    put("below", parent_id="torn", charged_tokens=5)
+
+    leaf = {"sessions": 1, "states": {"waiting": 1}, "tokens": 30, "unreported": 0}
+    used = {"sessions": 1, "tokens": 1200, "max_tokens": 1000, "limit_reached": 1}
+    sums = {
+        "root": {
+            "sessions": 3,
+            "states": {"waiting": 2, "failed": 1},
+            "tokens": 1230,
+            "unreported": 1,
+            "budgets": used,
+        },
+        "silent": {"sessions": 2, "states": {"waiting": 1, "failed": 1}, "tokens": 30, "unreported": 1},
+        "leaf": leaf,
+        "alone": {**leaf, "tokens": 0},
+        "torn": {"sessions": 2, "states": {"corrupt": 1, "waiting": 1}, "tokens": 5, "unreported": 1},
+        "below": {**leaf, "tokens": 5},
+    }
+    assert {line["agent_id"]: line["sums"] for line in gaia("tree", "--json").json} == sums
+    for agent_id, found in sums.items():
+        below = gaia("tree", agent_id, "--json").json
+        assert {line["agent_id"]: line["sums"] for line in below}[agent_id] == found
+        assert {line["agent_id"]: line["sums"] for line in below}.items() <= sums.items()
+    assert gaia("tree", "silent").out.decode().splitlines()[0] == (
+        "2 sessions, 30 tokens (1 reported none): 1 waiting, 1 failed"
+    )
+
+
+def test_where_branches_cannot_be_written_they_are_plain_characters(
+    program: Gaia, terminal: Gaia, gaia: Gaia, child: Gaia
+) -> None:
+    gaia("create", "--id", "root", "--agent", "Pr\u00fcfer", "--purpose", "plan")
+    for name in ("one", "two"):
+        child("root", name, "--agent", "tester", "--purpose", f"{name} {'x' * 90}")
+    child("one", "leaf")
+
+    in_pipe = program("tree", PYTHONIOENCODING="ascii").out.decode("ascii").splitlines()
+    at_terminal = terminal("tree", PYTHONIOENCODING="ascii", PYTHONUTF8="0", NO_COLOR="1", TERM="dumb").out
+    shown = at_terminal.decode("ascii").splitlines()
+
+    starts = ["Pr\\xfcfer: plan", "|- tester: one xxx", "|  `- unknown", "`- tester: two xxx"]
+    for lines in (in_pipe[1:], shown[2:]):
+        assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
+    assert ["~" in line for line in shown[2:]] == [False, True, False, True]
+    assert max(map(len, shown[:2] + shown[3:])) <= 80
+
+
+def test_a_tree_of_a_thousand_levels_fits_on_a_terminal(terminal: Gaia, put: Gaia) -> None:
+    put("level-0")
+    for level in range(1, 1000):
+        put(f"level-{level}", parent_id=f"level-{level - 1}", purpose=f"{level} deep down", charged_tokens=1)
+
+    heading, sums, *rows = terminal("tree", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
+    assert (heading.split(), sums) == (
+        ["agent:", "purpose", "state", "tokens", "id"],
+        "1000 sessions, 999 tokens (1 reported none): 1000 waiting",
+    )
+    assert max(map(len, rows)) <= 80
+    assert [row.split()[-1] for row in rows] == [f"level-{level}" for level in range(1000)]
+    assert all(f"tester: {level} deep" in row for level, row in enumerate(rows) if level)
 
 
 def test_a_parent_that_was_removed_by_hand_is_said_to_be_gone(gaia: Gaia, root: str, child: Gaia) -> None:

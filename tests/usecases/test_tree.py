@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from gaia_sessions.session.clock import format_time, timedelta
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases.listing import Filter, list_sessions
-from gaia_sessions.usecases.tree import session_tree
+from gaia_sessions.usecases.sums import sums_of, total_of
+from gaia_sessions.usecases.tree import session_tree, subtree
 from tests.records import LIMITS, START, record_with
 
 if TYPE_CHECKING:
@@ -154,3 +155,34 @@ def test_every_session_is_there_once_below_its_parent_whatever_parents_are(
         selected = sorted(line["agent_id"] for _, line in tree if line.get("selected", True))
         assert selected == sorted(line["agent_id"] for line in list_sessions(store, wanted, START, LIMITS))
         assert len({line["agent_id"] for _, line in tree}) == len(tree)
+
+
+TOKENS = st.dictionaries(st.sampled_from(IDS), st.integers(0, 1 << 63), max_size=6)
+
+
+@given(PARENTS, st.sets(st.sampled_from(IDS)), TOKENS, TOKENS)
+def test_the_sums_of_all_trees_are_those_of_the_list_and_of_each_session_those_below_it(
+    parents: dict[str, str], final: set[str], charged: dict[str, int], budgets: dict[str, int]
+) -> None:
+    store = MemoryStore()
+    for age, agent_id in enumerate(IDS):
+        counted = {"charged_tokens": min(charged[agent_id], (1 << 63) - 1)} if agent_id in charged else {}
+        limited = {"max_tokens": min(budgets[agent_id] + 1, (1 << 63) - 1)} if agent_id in budgets else {}
+        above = below(parents[agent_id]) if agent_id in parents else {}
+        phase = "completed" if agent_id in final else "executing"
+        put(store, agent_id, age, phase=phase, **above, **counted, **limited)
+
+    for wanted in (Filter(), Filter(active_only=True), Filter(limit=3)):
+        listed = list(list_sessions(store, wanted, START, LIMITS))
+        tree = session_tree(store, wanted, START, LIMITS)
+        assert total_of(line["sums"] for level, line in tree if level == 0) == total_of(map(sums_of, listed))
+        for number, (level, line) in enumerate(tree):
+            rest = [other for other, _ in tree[number + 1 :]]
+            end = next((index for index, other in enumerate(rest) if other <= level), len(rest))
+            lines = [other for _, other in tree[number : number + 1 + end]]
+            assert line["sums"] == total_of(map(sums_of, lines))
+            assert line["sums"]["sessions"] == sum(other.get("selected", True) for other in lines)
+    for agent_id in IDS:
+        [first] = [line for _, line in subtree(store, agent_id, START, LIMITS) if line["agent_id"] == agent_id]
+        total = total_of(sums_of(line) for _, line in subtree(store, agent_id, START, LIMITS))
+        assert first["sums"] == total

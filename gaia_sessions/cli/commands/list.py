@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.tree import TreeLine
 
 
@@ -71,7 +72,8 @@ def command(  # the other options are the arguments of Sessions.list
     wanted["states"] = [*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ())]
     wanted["phases"] = _split(phases)
     try:
-        found = sessions.tree(**wanted) if as_tree else [(0, line) for line in sessions.list(**wanted)]
+        tree = sessions.tree(**wanted) if as_tree else []
+        found = [line for _, line in tree] if as_tree else [*sessions.list(**wanted)]
     except (UnknownPhase, UnknownState) as error:
         error.other_options = {"--phase": PHASES} if isinstance(error, UnknownState) else {"--state": STATES}
         raise
@@ -79,14 +81,15 @@ def command(  # the other options are the arguments of Sessions.list
         raise SessionNotFound(parent_id)
     if not found and wanted["agent_name"] and not call.as_json:
         _say_which_agents_there_are(sessions, wanted["agent_name"])
-    if not ids_alone:
-        print_sessions(call, sessions, found)
-        return
-    ids = [line["agent_id"] for _, line in found if line.get("selected", True)]
-    if call.as_json:
+    ids = [line["agent_id"] for line in found if line.get("selected", True)]
+    if ids_alone and call.as_json:
         output.print_json_array(ids)
-    else:
+    elif ids_alone:
         output.print_lines(ids)
+    elif as_tree:
+        print_tree(call, sessions, tree)
+    else:
+        _print_list(call, sessions, found)
 
 
 def _split(values: tuple[str, ...]) -> list[str]:
@@ -103,16 +106,36 @@ def _say_which_agents_there_are(sessions: Sessions, typed: str) -> None:
         output.print_notice("no_such_agent", f"no session is of agent {typed!r}", hint, as_json=False)
 
 
-def print_sessions(call: Call, sessions: Sessions, found: Sequence[TreeLine]) -> None:
+def _print_list(call: Call, sessions: Sessions, found: Sequence[Line]) -> None:
     """Prints what was ``found`` as JSON for a program, as a table on a terminal, as plain lines in a pipe."""
     if call.as_json:
-        output.print_json_array(line for _, line in found if line.get("selected", True))
+        output.print_json_array(found)
     elif not found:
-        left_out = len(sessions.ids())
-        output.print_line(plain.no_sessions_line(sessions.root, left_out, exists=os.path.exists(sessions.root)))
+        print_that_none_was_found(sessions)
     elif output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
         output.draw(partial(tables.session_table, found, utc_now(), sessions.ids()))
     else:
         output.print_lines(plain.list_lines(found, utc_now()))
+
+
+def print_tree(call: Call, sessions: Sessions, tree: Sequence[TreeLine]) -> None:
+    """Prints ``tree`` as JSON for a program, with short ids on a terminal, with whole ones in a pipe."""
+    if call.as_json:
+        output.print_json_array(line for _, line in tree if line.get("selected", True))
+    elif not tree:
+        print_that_none_was_found(sessions)
+    elif output.is_stdout_terminal():
+        from gaia_sessions.cli.render import tree_table
+
+        output.draw(partial(tree_table.tree_table, tree, sessions.ids()))
+    else:
+        from gaia_sessions.cli.render import trees
+
+        output.print_lines(trees.plain_tree(tree))
+
+
+def print_that_none_was_found(sessions: Sessions) -> None:
+    """Prints where was looked, and how many sessions the options of the command excluded."""
+    output.print_line(plain.no_sessions_line(sessions.root, len(sessions.ids()), exists=os.path.exists(sessions.root)))

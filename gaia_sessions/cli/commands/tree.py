@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli.call import declare
 
-from .list import print_sessions
+from .list import print_tree
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str | None) -> None:
     """Show sessions below their parents: all of them, or one and all below it.
 
-    A parent that is gone stands above its children; parents that form a circle
+    Each with its state and its tokens; above a tree, the sums of all in it. A
+    parent that is gone stands above its children; parents that form a circle
     are reported.
     """
     sessions = call.sessions()
-    lines = sessions.tree() if agent_id is None else sessions.subtree(call.session_id(agent_id))
-    print_sessions(call, sessions, lines)
+    print_tree(call, sessions, sessions.tree() if agent_id is None else sessions.subtree(call.session_id(agent_id)))

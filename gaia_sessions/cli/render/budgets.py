@@ -22,7 +22,7 @@ def usage_line(usage: TokenUsage) -> str:
 
 def budget_text(usage: TokenUsage) -> str:
     """How many tokens of how many were used, whether that is the limit, and how many of them skills took."""
-    parts = [f"{usage['tokens']:,} of {_token_count(usage['max_tokens'])}"]
+    parts = [f"{usage['tokens']:,} of {token_count(usage['max_tokens'])}"]
     if usage["limit_reached"]:
         parts.append("limit reached")
     if usage["skill_tokens"]:
@@ -30,14 +30,15 @@ def budget_text(usage: TokenUsage) -> str:
     return ", ".join(parts)
 
 
-def _token_count(tokens: int) -> str:
+def token_count(tokens: int) -> str:
+    """``1,500 tokens``."""
     return f"{tokens:,} token{'' if tokens == 1 else 's'}"
 
 
 def skill_line(skill: LoadedSkill) -> str:
     """Whether the skill was loaded already, and what it takes."""
     loaded = "loaded" if skill["added"] else "was loaded already"
-    return f"{skill['agent_id']}: skill {safe(skill['name'])} {loaded}, {_token_count(skill['tokens'])}"
+    return f"{skill['agent_id']}: skill {safe(skill['name'])} {loaded}, {token_count(skill['tokens'])}"
 
 
 def todo_change_line(agent_id: str, todo: NumberedTodo) -> str:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.usecases.listing import Line, Summary
-    from gaia_sessions.usecases.tree import TreeLine
+    from gaia_sessions.usecases.listing import CorruptSummary, Line, Summary
 
 
 NO_PURPOSE = "general"
@@ -70,10 +69,10 @@ def show_hint(record: Record) -> str:
     return f"`gaia-sessions show {record['agent_id']}` shows what is stored"
 
 
-def list_lines(lines: Iterable[TreeLine], now: datetime) -> Iterator[str]:
-    """A line for each session, indented by its level, with two blanks between columns."""
-    for level, line in lines:
-        yield "  " * level + "  ".join([safe(line["agent_id"]), *columns(line, now)]).rstrip()
+def list_lines(lines: Iterable[Line], now: datetime) -> Iterator[str]:
+    """A line for each session, with two blanks between columns."""
+    for line in lines:
+        yield "  ".join([safe(line["agent_id"]), *columns(line, now)]).rstrip()
 
 
 def no_sessions_line(root: str, left_out: int, *, exists: bool = True) -> str:
@@ -95,8 +94,13 @@ def columns(line: Line, now: datetime) -> list[str]:
         agent_and_purpose(line["agent_name"], line["purpose"]),
         state_cell(line),
         ago(line.get("last_activity", line["last_updated"]), now),
-        ", ".join(filter(None, [resume, *tree_notes(line)])),
+        resume,
     ]
+
+
+def problem_text(line: CorruptSummary) -> str:
+    """Why there is no more to say of a session, without the path of its file, which has its id."""
+    return safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")[2]
 
 
 def agent_and_purpose(agent_name: str, purpose: str, longest: int = 200) -> str:
@@ -115,9 +119,9 @@ def state_cell(line: Summary) -> str:
 def tree_notes(line: Summary) -> Iterator[str]:
     """Why a session stands in a tree where it does, if that is not because of its parent alone."""
     if line.get("parent_status") == "circle":
-        yield "its parents form a circle"
+        yield "(its parents form a circle)"
     if not line.get("selected", True):
-        yield "parent only"
+        yield "(parent only)"
 
 
 def event_line(entry: Json) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from gaia_sessions.usecases.listing import Line
-    from gaia_sessions.usecases.tree import TreeLine
 
 _STYLES = {
     "waiting": "bold yellow",
@@ -42,47 +41,43 @@ _STYLES = {
 COLUMNS = ("id", "state", "left", "agent", "purpose", "seen")
 """The columns, in their order."""
 
-_GAP = 2
-_STEPS = (2, 1)
-"""By how many cells a session is indented below its parent: by less if ids would have to be cut."""
-
+GAP = 2
 _LONGEST_STATE = 19
 _LEAST_ID, _LEAST_STATE, _LEAST_PURPOSE = 8, 9, 12
 _NARROWEST_WITH_AGENT = 70
-_DEEPEST_LEVEL = 8
-"""Whoever is further down is not indented further: the columns would be lost."""
 
 
-def session_table(
-    lines: Sequence[TreeLine], now: datetime, others: Iterable[str], terminal: TextIO, columns: int
-) -> str:
+def session_table(lines: Sequence[Line], now: datetime, others: Iterable[str], terminal: TextIO, columns: int) -> str:
     """A line of headings and one for each session, none wider than ``columns``, in colours if the terminal has them.
 
     others: further ids, of which a short id may not be a part.
     """
-    short = [safe(name) for name in shorten_ids([line["agent_id"] for _, line in lines], others)]
+    return drawn(_segments(lines, short_ids_of(lines, others), now, columns), terminal, columns)
+
+
+def short_ids_of(lines: Iterable[Line], others: Iterable[str]) -> list[str]:
+    """What is shown of the id of each line, and of no other one."""
+    return [safe(name) for name in shorten_ids([line["agent_id"] for line in lines], others)]
+
+
+def drawn(segments: Iterable[Segment], terminal: TextIO, columns: int) -> str:
+    """The text of ``segments``, in colours if the terminal has them."""
     console = Console(file=terminal, width=columns)
     with console.capture() as captured:
-        console.print(Segments(_segments(lines, short, now, columns)))
+        console.print(Segments(segments))
     return captured.get()
 
 
-def _segments(lines: Sequence[TreeLine], short_ids: Sequence[str], now: datetime, room: int) -> Iterator[Segment]:
-    rows = [_cells(line, now, room) for _, line in lines]
+def _segments(lines: Sequence[Line], short_ids: Sequence[str], now: datetime, room: int) -> Iterator[Segment]:
+    rows = [_cells(line, now, room) for line in lines]
     longest = {name: _longest(name, [row.get(name, "") for row in rows]) for name in COLUMNS}
-    for step in _STEPS:
-        ids = [
-            " " * (step * min(level, _DEEPEST_LEVEL)) + cut_middle(name, max(_LEAST_ID, room // 4))
-            for (level, _), name in zip(lines, short_ids, strict=True)
-        ]
-        longest["id"] = _longest("id", ids)
-        widths = fit_columns(longest, room)
-        if widths["id"] == longest["id"]:
-            break
-    heading = (" " * _GAP).join(cut(name, width) for name, width in widths.items())
+    ids = [cut_middle(name, max(_LEAST_ID, room // 4)) for name in short_ids]
+    longest["id"] = _longest("id", ids)
+    widths = fit_columns(longest, room)
+    heading = (" " * GAP).join(cut(name, width) for name, width in widths.items())
     yield Segment(heading.rstrip() + "\n", Style.parse("dim"))
     for agent_id, row in zip(ids, rows, strict=True):
-        start = cut_id(agent_id, widths["id"]) + " " * _GAP
+        start = cut_middle(agent_id, widths["id"]).ljust(widths["id"]) + " " * GAP
         yield from _problem_row(start, row, room) if "problem" in row else _row(start, row, widths)
         yield Segment.line()
 
@@ -99,14 +94,13 @@ def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
     The agent gives way to the purpose first, and goes below 70 columns; then the state and the ids are cut for it, and
     where there is still less room two further columns go.
     """
-    longest_state = max(_LEAST_STATE, min(_LONGEST_STATE, room // 4))
-    widths = {**longest, "state": min(longest["state"], longest_state), "agent": 0, "purpose": 0}
+    widths = {**longest, "state": min(longest["state"], most_of_state(room)), "agent": 0, "purpose": 0}
 
     def left() -> int:
-        return room - sum(width + _GAP for width in widths.values() if width)
+        return room - sum(width + GAP for width in widths.values() if width)
 
     if room >= _NARROWEST_WITH_AGENT:
-        widths["agent"] = min(longest["agent"], max(room // 6, left() - _GAP - longest["purpose"]))
+        widths["agent"] = min(longest["agent"], max(room // 6, left() - GAP - longest["purpose"]))
     for name, least in (("agent", 0), ("state", _LEAST_STATE), ("id", _LEAST_ID), ("seen", 0), ("left", 0)):
         missing = min(_LEAST_PURPOSE, longest["purpose"]) - left()
         if missing > 0:
@@ -115,35 +109,40 @@ def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
     return {name: widths[name] for name in COLUMNS if widths[name]}
 
 
+def most_of_state(room: int) -> int:
+    """How many cells of ``room`` a state may take."""
+    return max(_LEAST_STATE, min(_LONGEST_STATE, room // 4))
+
+
 def _cells(line: Line, now: datetime, room: int) -> dict[str, str]:
     """The cells of a session but its id; for one that cannot be read, only the problem."""
     if "problem" in line:
-        _, _, problem = safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")
-        return {"status": line["status"], "problem": problem}
-    notes = [f"({note})" for note in plain.tree_notes(line)]
-    purpose = "-" if line["purpose"] == plain.NO_PURPOSE else safe(line["purpose"], room)
-    cells = {
+        return {"status": line["status"], "problem": plain.problem_text(line)}
+    return {
         "state": plain.state_cell(line),
         "left": left_text(line["resume"], now),
         "agent": safe(line["agent_name"], room),
-        "purpose": " ".join([*notes, purpose]),
+        "purpose": "-" if line["purpose"] == plain.NO_PURPOSE else safe(line["purpose"], room),
         "seen": seen_text(line.get("last_activity", line["last_updated"]), now),
     }
-    return cells if line.get("selected", True) else {**cells, "style": "dim"}
 
 
 def _row(start: str, cells: Mapping[str, str], widths: Mapping[str, int]) -> Iterator[Segment]:
     state, *others = [cut(cells[name], width) for name, width in widths.items() if name != "id"]
-    style = cells.get("style", "")
-    yield Segment(start, Style.parse(style))
-    yield Segment(state, Style.parse(style or _STYLES.get(cells["state"].partition(":")[0], "")))
-    yield Segment("".join(" " * _GAP + text for text in others).rstrip(), Style.parse(style))
+    yield Segment(start)
+    yield Segment(state, state_style(cells["state"]))
+    yield Segment("".join(" " * GAP + text for text in others).rstrip())
+
+
+def state_style(state: str) -> Style:
+    """The colour of a state, or of a status."""
+    return Style.parse(_STYLES.get(state.partition(":")[0], ""))
 
 
 def _problem_row(start: str, cells: Mapping[str, str], room: int) -> Iterator[Segment]:
     status = cells["status"]
     yield Segment(start)
-    yield Segment(status, Style.parse(_STYLES.get(status, "")))
+    yield Segment(status, state_style(status))
     yield Segment(cut(f": {cells['problem']}", max(0, room - len(start + status))).rstrip())
 
 
@@ -152,13 +151,6 @@ def cut(text: str, room: int) -> str:
     if (length := cell_len(text)) <= room:
         return text + " " * (room - length)
     return set_cell_size(text, room - 1) + "…" if room else ""
-
-
-def cut_id(indented_id: str, room: int) -> str:
-    """An id in exactly ``room`` cells, indented only as far as the whole id fits."""
-    agent_id = indented_id.lstrip(" ")
-    indent = min(len(indented_id) - len(agent_id), max(0, room - len(agent_id)))
-    return " " * indent + cut_middle(agent_id, room - indent).ljust(room - indent)
 
 
 def cut_middle(agent_id: str, room: int) -> str:

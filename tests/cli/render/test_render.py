@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from gaia_sessions.cli.render import decisions, one_session, plain, reports, tables
+from gaia_sessions.cli.render import decisions, one_session, plain, reports, tables, tree_table, trees
 from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.cli.render.words import (
     Copyable,
@@ -36,6 +36,7 @@ from gaia_sessions.session.state import state_of
 from gaia_sessions.usecases.listing import summarize
 from gaia_sessions.usecases.resume import Standing
 from gaia_sessions.usecases.showing import View
+from gaia_sessions.usecases.sums import total_of
 from tests.records import LIMITS
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
@@ -404,7 +405,7 @@ def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
     ordinary = summarized(record(agent_name="a\nb", phase="approval", resume_ready=True, error_count=1), NOW)
     corrupt: Any = {"agent_id": "bad", "status": "corrupt", "problem": "line 1\x1b: not JSON"}
     newer: Any = {key: ordinary[key] for key in ordinary if key != "state"} | {"status": "newer"}
-    assert list(plain.list_lines([(0, ordinary), (0, corrupt), (0, newer)], NOW + timedelta(minutes=18))) == [
+    assert list(plain.list_lines([ordinary, corrupt, newer], NOW + timedelta(minutes=18))) == [
         "agent-1  a b  waiting  18 minutes ago  resumable for 12 minutes",
         "bad  -  corrupt  -  line 1 : not JSON",
         "agent-1  a b  newer  18 minutes ago  resumable for 12 minutes",
@@ -595,14 +596,33 @@ def test_the_purpose_is_in_every_table_and_no_table_is_too_wide(wanted: tuple[in
         assert ("agent" in widths) <= (room >= 70)
 
 
-def test_an_id_is_indented_as_far_as_all_of_it_fits() -> None:
-    assert [tables.cut_id("    deploy-1", room) for room in (13, 12, 10, 8, 5)] == [
-        "    deploy-1 ",
-        "    deploy-1",
-        "  deploy-1",
-        "deploy-1",
-        "de…-1",
-    ]
+@pytest.mark.parametrize(
+    ("levels", "shown"),
+    [
+        ([0], [""]),
+        ([0, 1, 0], ["", "└─ ", ""]),
+        ([0, 1, 2, 2, 1, 0, 1], ["", "├─ ", "│  ├─ ", "│  └─ ", "└─ ", "", "└─ "]),
+        ([0, 1, 2, 1, 2], ["", "├─ ", "│  └─ ", "└─ ", "   └─ "]),
+        ([0, 1, 2, 3, 4, 1], ["", "├─ ", "│  └─ ", "…    └─ ", "…    └─ ", "└─ "]),
+    ],
+)
+def test_branches_go_on_as_long_as_a_sibling_follows(levels: list[int], shown: list[str]) -> None:
+    assert trees.branches(levels, 2) == shown
+
+
+@pytest.mark.parametrize(
+    ("sums", "line"),
+    [
+        ({"states": {"working": 2}, "tokens": 1, "unreported": 0}, "2 sessions, 1 token: 2 working"),
+        (
+            {"states": {"completed": 1, "newer": 1, "crashed": 1, "waiting": 9}, "tokens": 1500, "unreported": 3},
+            "12 sessions, 1,500 tokens (3 reported none): 9 waiting, 1 crashed, 1 completed, 1 newer",
+        ),
+        ({"states": {"new": 2}, "unreported": 2}, "2 sessions, no tokens reported: 2 new"),
+    ],
+)
+def test_the_sums_of_a_tree_begin_with_what_needs_a_person(sums: Any, line: str) -> None:
+    assert trees.sums_line(sums | {"sessions": sum(sums["states"].values())}) == line
 
 
 # Tables
@@ -616,10 +636,10 @@ def drawn(lines: Any, columns: int) -> list[str]:
 
 def test_a_table_says_what_the_plain_list_says() -> None:
     line = summarized(record(phase="approval", resume_ready=True, error_count=1, purpose="plan"), NOW)
-    heading, row = drawn([(0, line)], 120)
+    heading, row = drawn([line], 120)
     assert heading.split() == ["id", "state", "left", "agent", "purpose", "seen"]
     assert row.split() == ["agent-1", "waiting", "30m", "Explore", "plan", "now"]
-    assert list(plain.list_lines([(0, line)], NOW)) == [
+    assert list(plain.list_lines([line], NOW)) == [
         "agent-1  Explore: plan  waiting  just now  resumable for 30 minutes"
     ]
 
@@ -641,9 +661,14 @@ def test_every_session_is_one_line_that_no_terminal_wraps(
     ]
     lines.append({"agent_id": "bad", "status": "corrupt", "problem": f"/r/bad/state.json: {rows[0][1]}"})
     lines.append({"agent_id": rows[0][1], "status": "gone", "problem": "", "selected": False})
-    tree = list(zip([*levels, *[0] * len(lines)], lines, strict=False))
 
-    shown = drawn(tree, columns)
+    shown = drawn(lines, columns)
+    assert len(shown) == len(lines) + 1
+    assert [line for line in shown if cell_len(line) > columns] == []
+
+    with_sums: list[Any] = [{**line, "sums": total_of(())} for line in lines]
+    tree = list(zip([*levels, *[0] * len(lines)], with_sums, strict=False))
+    shown = tree_table.tree_table(tree, (), io.StringIO(), columns).splitlines()
     assert len(shown) == len(lines) + 1
     assert [line for line in shown if cell_len(line) > columns] == []
 

@@ -1,0 +1,94 @@
+"""A tree of sessions on a terminal, drawn with rich; loaded only when stdout is one.
+
+Owns what is cut where there is no room: branches and agents before purposes, and the ids last.
+"""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+
+from .plain import NO_PURPOSE, problem_text, state_cell, tree_notes
+from .tables import GAP, cut, cut_middle, drawn, most_of_state, short_ids_of, state_style
+from .trees import DEEPEST, branches, heading
+from .words import safe
+from .wrapped import cells as cell_len
+from .wrapped import wrap_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TextIO
+
+    from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.usecases.tree import TreeLine
+
+_NAME = "agent: purpose"
+_COLUMNS = (_NAME, "state", "tokens", "id")
+_LEAST_NAME, _LEAST_AGENT = 20, 8
+_BRANCH = 3
+"""Cells."""
+
+
+def tree_table(tree: Sequence[TreeLine], others: Iterable[str], terminal: TextIO, columns: int) -> str:
+    """A line of headings, above each tree its sums, and a line for each session, none wider than ``columns``.
+
+    others: further ids, of which a short id may not be a part.
+    """
+    return drawn(_segments(tree, short_ids_of([line for _, line in tree], others), columns), terminal, columns)
+
+
+def _segments(tree: Sequence[TreeLine], short_ids: Sequence[str], room: int) -> Iterator[Segment]:
+    rows = [{**_cells(line), "id": name} for (_, line), name in zip(tree, short_ids, strict=True)]
+    titles = {title: title for title in _COLUMNS}
+    widths = fit_tree({title: max(cell_len(row.get(title, "")) for row in [titles, *rows]) for title in _COLUMNS}, room)
+    deepest = min(DEEPEST, max(0, widths[_NAME] - _LEAST_NAME) // _BRANCH)
+    for row, (_, line), drawn_before in zip(rows, tree, branches([level for level, _ in tree], deepest), strict=True):
+        row[_NAME] = drawn_before + _name(line, widths[_NAME] - len(drawn_before))
+    widths[_NAME] = min(widths[_NAME], max(cell_len(row[_NAME]) for row in [titles, *rows]))
+    yield from _row(titles, widths, Style.parse("dim"))
+    for (level, line), row in zip(tree, rows, strict=True):
+        if level == 0:
+            yield from (Segment(wrap_line(text, room) + "\n", Style.parse("bold")) for text in heading(line))
+        yield from _row(row, widths, None if line.get("selected", True) else Style.parse("dim"))
+
+
+def fit_tree(longest: Mapping[str, int], room: int) -> dict[str, int]:
+    """The width of each column; 0 for one that is not shown, because the name would have no room."""
+    widths = {**longest, "state": min(longest["state"], most_of_state(room)), "id": min(longest["id"], room // 2)}
+    del widths[_NAME]
+    for title in ("tokens", "state"):
+        if _left(widths, room) < _LEAST_NAME:
+            widths[title] = 0
+    return {_NAME: max(0, _left(widths, room)), **widths}
+
+
+def _left(widths: Mapping[str, int], room: int) -> int:
+    return room - sum(width + GAP for width in widths.values() if width)
+
+
+def _cells(line: Line) -> dict[str, str]:
+    if "problem" in line:
+        return {"state": line["status"], "tokens": "-"}
+    return {"state": state_cell(line), "tokens": f"{line['tokens']:,}" if "tokens" in line else "-"}
+
+
+def _name(line: Line, room: int) -> str:
+    """The agent and the purpose, for which the agent is cut if there is no room for both."""
+    if "problem" in line:
+        return problem_text(line)
+    notes, agent = "".join(f"{note} " for note in tree_notes(line)), safe(line["agent_name"])
+    if line["purpose"] == NO_PURPOSE:
+        return notes + agent
+    purpose = f": {safe(line['purpose'])}"
+    most = max(_LEAST_AGENT, room - cell_len(notes + purpose))
+    return notes + (agent if cell_len(agent) <= most else cut(agent, most)) + purpose
+
+
+def _row(row: Mapping[str, str], widths: Mapping[str, int], style: Style | None) -> Iterator[Segment]:
+    name, state, tokens, agent_id = (widths[title] for title in _COLUMNS)
+    gap = " " * GAP
+    yield Segment(cut(row[_NAME], name), style)
+    yield Segment(gap + cut(row["state"], state) if state else "", style or state_style(row["state"]))
+    yield Segment(gap + cut(row["tokens"].rjust(tokens), tokens) if tokens else "", style)
+    yield Segment((gap if name else "") + cut_middle(row["id"], agent_id) + "\n", style)

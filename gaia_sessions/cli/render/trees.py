@@ -1,0 +1,61 @@
+"""Sessions below their parents: a row for each with the branches that lead to it, and the sums of a tree above it."""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import plural
+from gaia_sessions.session.state import STATES, WAITING, WENT_WRONG
+
+from .budgets import token_count
+from .plain import agent_and_purpose, problem_text, state_cell, tree_notes
+from .words import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gaia_sessions.usecases.listing import Line, Sums
+    from gaia_sessions.usecases.tree import TreeLine
+
+DEEPEST = 8
+"""So many branches are drawn in front of a session; a tree that is deeper goes on below the last of them."""
+
+
+def plain_tree(tree: Sequence[TreeLine]) -> Iterator[str]:
+    """A line for each session, with its whole id, and two blanks between columns."""
+    for (level, line), drawn in zip(tree, branches([level for level, _ in tree], DEEPEST), strict=True):
+        yield from heading(line) if level == 0 else ()
+        if "problem" in line:
+            cells = [problem_text(line), line["status"], "-"]
+        else:
+            name = " ".join([*tree_notes(line), agent_and_purpose(line["agent_name"], line["purpose"])])
+            cells = [name, state_cell(line), token_count(line["tokens"]) if "tokens" in line else "-"]
+        yield drawn + "  ".join([*cells, safe(line["agent_id"])])
+
+
+def heading(line: Line) -> list[str]:
+    """What stands above the first row of a tree: its sums, if it has several sessions."""
+    sums = line["sums"]
+    return [sums_line(sums)] if sums["sessions"] > 1 else []
+
+
+def sums_line(sums: Sums) -> str:
+    """``3 sessions, 48,200 tokens (1 reported none): 1 waiting, 2 completed``."""
+    order = dict.fromkeys([WAITING, *WENT_WRONG, *STATES, *sums["states"]])
+    counts = ", ".join(f"{sums['states'][state]} {state}" for state in order if state in sums["states"])
+    tokens = token_count(sums["tokens"]) if "tokens" in sums else "no tokens reported"
+    unreported = f" ({sums['unreported']:,} reported none)" if sums["unreported"] and "tokens" in sums else ""
+    return f"{plural(sums['sessions'], 'session')}, {tokens}{unreported}: {counts}"
+
+
+def branches(levels: Sequence[int], deepest: int) -> list[str]:
+    """What is drawn in front of each row: at most ``deepest`` branches, and a mark that there would be more."""
+    drawn = []
+    goes_on: list[bool] = []  # of each level, whether a row further down is below the same parent
+    for level in reversed(levels):
+        goes_on += [False] * (level + 1 - len(goes_on))
+        first = max(1, level + 1 - deepest)
+        lines = ["│  " if goes_on[column] else "   " for column in range(first, level)]
+        lines += ["├─ " if goes_on[level] else "└─ "] if level else []
+        drawn.append("… " * (first > 1) + "".join(lines))
+        goes_on[level:] = [True]
+    return drawn[::-1]
