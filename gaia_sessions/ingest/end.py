@@ -55,12 +55,12 @@ def stop(store: Store, event: Event, context: HandlerContext) -> EventResult:
 
 
 def fail(store: Store, event: Event, context: HandlerContext) -> EventResult:
-    """``paused``, ``finalized``; a delegation that failed before its agent started was denied."""
+    """``broken_off``, ``finalized``; a delegation that failed before its agent started was denied."""
     return _change_with_agents(store, event, find_run(store, event), context, _EndRules(event, context.now).fail)
 
 
 def returned(store: Store, event: Event, context: HandlerContext) -> EventResult:
-    """``paused``, ``finalized``; ``joined`` while the session is open, because no stop has come."""
+    """``finalized``; ``paused`` if its stop came before, ``broken_off`` if none did."""
     return change_joined_run(store, event, context.timeout, _EndRules(event, context.now).returned, _word_for)
 
 
@@ -241,9 +241,12 @@ def _without_silence(run: Run) -> Run:
 
 
 def _word_for(record: Record) -> str:
+    run = record["runs"][-1]
     if is_final(record["phase"]):
         return "finalized"
-    return "paused" if record["resume_ready"] and runs.has_ended(record["runs"][-1]) else "joined"
+    if not (record["resume_ready"] and runs.has_ended(run)):
+        return "joined"
+    return "paused" if run["end"] == STOPPED else "broken_off"
 
 
 def _without_key(event: Event, key: str) -> Event:

@@ -53,8 +53,8 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
     assert gaia(*line.split()).all == (
         0,
         (
-            f"a: phase approval, revision 2, resumable for 30 minutes, {word}\n"
-            f"Give this to your agent, and {how}:\n"
+            f"a: {word}; {how} once it is resumed (resumable for 30 minutes)\n"
+            "To resume it, tell your agent to delegate to tester again, with this line in the prompt:\n"
             f"{resume_line('a')}\n"
         ),
         "",
@@ -141,7 +141,7 @@ def test_an_answer_to_what_may_not_be_resumed_all_the_same_says_why(gaia: Gaia, 
     assert gaia(command, "a").all == (
         0,
         (
-            f"a: phase approval, revision 2, 3 errors, too many errors, {word}\n"
+            f"a: {word}, but it may not be resumed: too many errors\n"
             "  look at last_error and start new work: this one keeps failing\n"
         ),
         "",

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.system.processes import describe
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -343,6 +345,36 @@ def test_a_cancelled_child_takes_no_place_unless_its_agent_works(gaia: Gaia, put
     put("c1", parent_id="root", runs=[LIVE])
     gaia("cancel", "c1")
     assert gaia("create", "--parent", "root").code == 4
+
+
+HERE = {"host_process": describe(os.getpid())}
+WORKS_ON = """\
+One agent works on until it ends or asks `gaia-sessions cancelled ID`; to stop it at once, use the client:
+  {}, in Claude Code (process {})
+"""
+
+
+def test_the_answer_says_who_works_on_all_the_same_and_where_to_stop_it(gaia: Gaia, put: Gaia) -> None:
+    put("root", runs=[ENDED])
+    put("leaf", parent_id="root", runs=[{**LIVE, **HERE}])
+    put("busy", runs=[{**LIVE, **HERE, "host_session_id": "h2"}])
+    put("crashed", runs=[{**LIVE, "host_process": {**(describe(os.getpid()) or {}), "started": "0"}}])
+
+    told = {words: gaia("cancel", *words.split()).all for words in ("root --only", "root", "crashed", "busy --only")}
+
+    assert told == {
+        "root --only": (0, "root: cancelled\n", ""),
+        "root": (0, "root: cancelled, with everything below it\n" + WORKS_ON.format("leaf", os.getpid()), ""),
+        "crashed": (0, "crashed: cancelled, with everything below it\n", ""),
+        "busy --only": (0, "busy: cancelled\n" + WORKS_ON.format("busy", os.getpid()), ""),
+    }
+    for number in range(11):
+        put(f"many-{number:02}", runs=[{**LIVE, "host_session_id": "h3"}])
+    first, *others = gaia("cancel", "--conversation", "h3", "--only").out.decode().splitlines()[11:]
+    assert first == (
+        "Agents work on until they end or ask `gaia-sessions cancelled ID`; to stop them at once, use the client:"
+    )
+    assert others == [*(f"  many-{number:02}, in Claude Code" for number in range(10)), "  and 1 other"]
 
 
 def test_a_session_may_be_named_in_short_and_which_one_it_is_is_said(gaia: Gaia) -> None:

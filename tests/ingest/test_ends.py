@@ -453,7 +453,7 @@ def test_in_one_payload_an_agent_whose_news_does_not_fit_takes_nothing_from_the_
     assert file.read_bytes() == full
     assert end(host.records()[second]) == ("investigating", "killed", 0)
     line = host.log("hook")[-1]
-    assert (line["kinds"], line["decision"], line["session"]) == (["notification"] * 2, "paused", second)
+    assert (line["kinds"], line["decision"], line["session"]) == (["notification"] * 2, "broken_off", second)
     assert [event["host_agent_id"] for event in host.deferred()] == ["a1"]
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import cancellation
-from gaia_sessions.errors import UsageError
+from gaia_sessions.errors import SessionsError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.session.schema import Run
+    from gaia_sessions.usecases.cancellation import CancelledSession
 
 
 @declare(
@@ -26,7 +32,8 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
     """Cancel a session with everything below it, also what is begun there later.
 
     It is not resumed any more and ends as abandoned. A cancellation cannot be
-    taken back; repeating it changes nothing.
+    taken back; repeating it changes nothing. An agent at work is not stopped:
+    it works on until it ends, or asks (see cancelled).
     """
     if (agent_id is None) == (conversation is None):
         problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"
@@ -36,4 +43,22 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
         cancelled = sessions.cancel_conversation(conversation, reason, only=only)
     else:
         cancelled = [sessions.cancel(call.session_id(str(agent_id), writes=True), reason, only=only)]
-    call.print_result({"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled))
+    call.print_result(
+        {"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled, _at_work(sessions, cancelled))
+    )
+
+
+def _at_work(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> dict[str, Run]:
+    """By the id of its session, the run of each agent that works on although its session is cancelled."""
+    found: dict[str, Run] = {}
+    for one in cancelled:
+        with suppress(SessionsError):  # what cannot be read can be cancelled all the same
+            lines = [
+                line
+                for _, line in sessions.subtree(one["agent_id"])
+                if one["below"] or line["agent_id"] == one["agent_id"]
+            ]
+            found.update(
+                {line["agent_id"]: sessions.read(line["agent_id"])["runs"][-1] for line in lines if line.get("running")}
+            )
+    return found

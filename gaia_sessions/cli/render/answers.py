@@ -11,7 +11,7 @@ from gaia_sessions.hosts.marker import without_marker
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
 
-from .plain import agent_and_purpose, update_line
+from .plain import agent_and_purpose
 from .words import Copyable, Prose, ago, client_text, prose, resume_text, safe
 
 TYPE_CHECKING = False
@@ -27,14 +27,18 @@ _INDENT = 4
 
 
 def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
-    """Where an answered session stands, and how the work goes on."""
-    yield update_line(record, decision, now)
+    """What was answered, and what a person does for the work to go on."""
+    agent_id, word = record["agent_id"], "denied" if "denial" in record else "approved"
+    stands = resume_text(decision, record["phase"], now)
     if not decision["should_resume"]:
+        yield f"{agent_id}: {word}, but it may not be resumed: {stands}"
         yield f"  {decision['advice']}"
         return
     what = "it looks for another way" if "denial" in record else "it goes on"
-    yield f"Give this to your agent, and {what}:"
-    yield Copyable(resume_line(record["agent_id"]))
+    yield f"{agent_id}: {word}; {what} once it is resumed ({stands})"
+    to_whom = safe(record["agent_name"], 40)
+    yield f"To resume it, tell your agent to delegate to {to_whom} again, with this line in the prompt:"
+    yield Copyable(resume_line(agent_id))
 
 
 def pending_lines(found: Sequence[Pending], now: datetime, root: str | None) -> Iterator[str]:

@@ -5,25 +5,45 @@ Owns the wording of the answers of ``cancel`` and ``cancelled``, and of the noti
 
 from __future__ import annotations
 
-from .words import cancellation_text, local_time, safe
+from itertools import islice
+
+from gaia_sessions.errors import plural
+
+from .words import cancellation_text, client_text, local_time, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from gaia_sessions.session.cancellation import Cancellation
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.usecases.cancellation import CancelledSession
 
 
-def cancelled_lines(cancelled: Iterable[CancelledSession]) -> Iterator[str]:
-    """A line for each session: whether it was cancelled now, and whether what is below it was too."""
+_MOST_AT_WORK = 10
+
+
+def cancelled_lines(cancelled: Iterable[CancelledSession], at_work: Mapping[str, Run]) -> Iterator[str]:
+    """A line for each session: whether it was cancelled now, and whether what is below it was too; then who works on.
+
+    at_work: the run of each agent that is still at work, by the id of its session.
+    """
     for one in cancelled:
         scope = ", with everything below it" if one["below"] else ""
         line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
         yield line + since + (f": {safe(one['reason'])}" if "reason" in one else "")
+    if at_work:
+        is_one = len(at_work) == 1
+        agents, they, them = (
+            ("One agent works", "it ends or asks", "it") if is_one else ("Agents work", "they end or ask", "them")
+        )
+        yield f"{agents} on until {they} `gaia-sessions cancelled ID`; to stop {them} at once, use the client:"
+    for agent_id, run in islice(at_work.items(), _MOST_AT_WORK):
+        yield f"  {agent_id}, in {client_text(run)}"
+    if len(at_work) > _MOST_AT_WORK:
+        yield f"  and {plural(len(at_work) - _MOST_AT_WORK, 'other')}"
 
 
 def created_notice(agent_id: str) -> tuple[str, str]:
