@@ -224,13 +224,15 @@ class Demo(NamedTuple):
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     """What ``scripts/demo`` shows: the end of ``sh scripts/run``, whose set-up is for a fresh machine to try."""
     folder = tmp_path_factory.mktemp("demo")
+    forced = ("FORCE_COLOR", "TTY_COMPATIBLE")  # colours in a pipe
+    environment = {name: value for name, value in os.environ.items() if name not in forced}
     done = subprocess.run(
         [sys.executable, str(CHECKOUT / "scripts" / "demo"), "demo.svg"],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "HOME": str(folder)},
+        env={**environment, "HOME": str(folder)},
     )
     assert (done.returncode, done.stderr) == (0, "")
     return Demo(done.stdout, (folder / "demo.svg").read_text(encoding="utf-8"))
