@@ -72,12 +72,12 @@ class Call:
             self._sessions = Sessions(self.session_root(), self._flags)
         return self._sessions
 
-    def session_id(self, typed_id: str, *, writes: bool = False, is_shown: bool = True) -> str:
+    def session_id(self, typed_id: str, *, writes: bool = False) -> str:
         """The id of the session that ``typed_id`` names: that very id, the only id that it is a part of, or the latest.
 
-        Text that names no session is returned as it is, and the store then reports it missing. A notice says which
-        session is used if the command ``writes``, or if its result does not show the id; what ``list`` shows of a
-        generated id needs none. Raises ``AmbiguousId``.
+        Text that names no session is returned as it is, and the store then reports it missing. If the command
+        ``writes``, a line says which session is used; what ``list`` shows of a generated id needs none. Raises
+        ``AmbiguousId``.
         """
         if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.sessions().has(typed_id):
             return typed_id
@@ -85,11 +85,8 @@ class Call:
 
         found = resolve_id(self.sessions(), typed_id)
         is_as_listed = is_generated_id(found) and found.endswith(f"-{typed_id}")
-        if found != typed_id and not is_as_listed and (writes or not is_shown):
-            hint = "type the full ID to avoid ambiguity"
-            output.print_notice(
-                "session_taken", f"using session {found!r} for {typed_id!r}", hint, as_json=self.as_json
-            )
+        if writes and found != typed_id and not is_as_listed:
+            output.print_aside("session_taken", f"using session {found} for {typed_id}", as_json=self.as_json)
         return found
 
     def notice_if_abandoned(self, agent_id: str) -> None:

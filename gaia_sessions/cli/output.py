@@ -27,6 +27,7 @@ _NO_LIMIT = sys.maxsize
 _LONGEST = 2000
 _IN_ASCII = "gaia-sessions-ascii"
 _PLAIN = str.maketrans("├└│─…", "|`|-~")
+_DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
 _NARROWEST = 40
 """Columns; for a terminal that has fewer, lines are not broken."""
 
@@ -129,6 +130,16 @@ def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
         print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
     else:
         print_to_stderr(f"Note: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
+
+
+def print_aside(code: str, message: str, *, as_json: bool) -> None:
+    """Prints on stderr what the caller may want to know, and no more than that: a dim line on a terminal."""
+    if as_json:
+        print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": ""}})
+        return
+    text = _fit_to_width(safe(message, _LONGEST), _width(sys.stderr))
+    is_plain = not is_stderr_terminal() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
+    _write_to_stderr(text if is_plain else f"{_DIM}{text}{_NOT_DIM}")
 
 
 def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure, *, as_json: bool) -> int:

@@ -381,5 +381,5 @@ def test_a_session_may_be_named_in_short_and_which_one_it_is_is_said(gaia: Gaia)
     gaia("create", "--id", "agent-20260108-180530-abc12345")
     code, out, err = gaia("cancel", "530-abc12345").all
     assert (code, out.split(":")[0]) == (0, "agent-20260108-180530-abc12345")
-    assert "using session 'agent-20260108-180530-abc12345' for '530-abc12345'" in err
+    assert err == "using session agent-20260108-180530-abc12345 for 530-abc12345\n"
     assert gaia("cancelled", "abc12345").code == 10

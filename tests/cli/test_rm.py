@@ -160,7 +160,7 @@ def test_a_session_may_be_named_in_short_and_which_one_it_is_is_said(gaia: Gaia,
     assert (code, [one["agent_id"] for one in json.loads(out)["removed"]]) == (0, ["agent-20260108-180530-abc12345"])
     assert "agent-20260108-180530-abc12345" in json.loads(err)["notice"]["message"]
     code, out, err = gaia("rm", "latest").all
-    assert (code, out, "'b'" in err) == (0, "removed b  tester: test\n", True)
+    assert (code, out, "using session b for latest" in err) == (0, "removed b  tester: test\n", True)
     assert sessions(root) == []
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @ID
 def command(call: Call, agent_id: str) -> None:
     """Show what hosts reported about a session, with evidence, in the order in which it was applied."""
-    found = call.sessions().events(call.session_id(agent_id, is_shown=False))
+    found = call.sessions().events(call.session_id(agent_id))
     if call.as_json:
         output.print_json_array(_readable_entries(found))
         return

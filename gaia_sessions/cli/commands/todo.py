@@ -45,7 +45,7 @@ def complete(call: Call, agent_id: str, number: int) -> None:
 @ID
 def list_(call: Call, agent_id: str) -> None:
     """List the todos of a session, with their numbers."""
-    todos = call.sessions().todos(call.session_id(agent_id, is_shown=False))
+    todos = call.sessions().todos(call.session_id(agent_id))
     if call.as_json:
         output.print_json_array(todos)
         return

@@ -70,7 +70,7 @@ def command(
 
 
 def _show(call: Call, agent_id: str, recent: int | None, since: datetime | None) -> None:
-    session_id = call.session_id(agent_id, is_shown=False)
+    session_id = call.session_id(agent_id)
     paths, of_agents = call.sessions().messages_of_agents(session_id, last=recent, since=since)
     found = _readable(of_agents if paths else call.sessions().messages(session_id, last=recent, since=since))
     first = list(islice(found, 1))
