@@ -50,7 +50,7 @@ def test_everything_at_once_is_one_revision(gaia: Gaia, state: Gaia, session: st
     words = ("--phase", "planning", "-m", "a=1", "--error", "no such host", "--no-resume-ready", "--if-revision", "1")
     assert gaia("update", session, *words).all == (
         0,
-        "agent-123: phase planning, revision 2, 1 error, disabled\n",
+        "agent-123: phase planning, revision 2, 1 error, resuming is off\n",
         "",
     )
     kept = state(session)
@@ -73,7 +73,7 @@ def test_readiness_is_switched_off_and_on_by_hand(gaia: Gaia, state: Gaia, sessi
     gaia("update", session, "--phase", "approval")
     assert gaia("update", session, "--no-resume-ready").all == (
         0,
-        "agent-123: phase approval, revision 3, disabled\n",
+        "agent-123: phase approval, revision 3, resuming is off\n",
         "",
     )
     assert gaia("update", session, "--phase", "approval").code == 0

@@ -164,7 +164,7 @@ _NOT_RESUMABLE = {
     "phase_not_resumable": "not resumable",
     "corrupt": "not resumable",
     "claimed": STARTING,
-    "not_ready": "disabled",
+    "not_ready": "resuming is off",
 }
 
 

@@ -36,7 +36,7 @@ yes: {ID} is in approval and has been idle for 20
     [gaia-sessions: resume {ID}]
 """,
     "not ready": f"""\
-no: resuming {ID} is disabled (not_ready)
+no: resuming {ID} is off (not_ready)
   start new work, or allow resuming again:
     gaia-sessions update {ID} --resume-ready
 """,
