@@ -14,10 +14,12 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.system import processes
 from gaia_sessions.system.users import user_name
 
-from .findings import first_few, ok, problem, shell_command, undo_command
+from .findings import first_few, not_checked, ok, problem, shell_command, undo_command, warning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gaia_sessions.errors import BadSetting
+
     from .findings import Finding
     from .inspection import Inspection
 
@@ -31,12 +33,15 @@ _LONGEST_ERROR = 200
 
 def settings(inspection: Inspection) -> Finding:
     """Hooks ignore a faulty setting; commands refuse to run with it."""
-    if not inspection.faults:
+    return setting_faults(inspection.faults)
+
+
+def setting_faults(faults: list[BadSetting]) -> Finding:
+    """The finding about the ``faults`` in the settings of gaia-sessions."""
+    if not faults:
         return ok("settings", "all valid")
-    message = "; ".join(f"{fault} ({fault.hint})" for fault in inspection.faults)
-    return problem(
-        "settings", message, " && ".join(dict.fromkeys(undo_command(fault.origin) for fault in inspection.faults))
-    )
+    message = "; ".join(f"{fault} ({fault.hint})" for fault in faults)
+    return problem("settings", message, " && ".join(dict.fromkeys(undo_command(fault.origin) for fault in faults)))
 
 
 def locks(inspection: Inspection) -> Finding:
@@ -47,7 +52,7 @@ def locks(inspection: Inspection) -> Finding:
     if not stopped:
         return ok("locks", f"held: {message}" if held else "none held")
     fix = shell_command("kill", "-CONT", *map(str, stopped)) if all(map(_may_signal, stopped)) else None
-    return problem("locks", f"held by a stopped process: {message}", fix)
+    return problem("locks", f"a lock is held by a stopped process: {message}", fix)
 
 
 def _held_locks(inspection: Inspection) -> dict[str, int]:
@@ -83,17 +88,17 @@ def log(inspection: Inspection) -> Finding:
     """A log over 1 MiB is rotated; a larger one shows that it could not be."""
     folder = logs.log_folder(inspection.root)
     if not os.path.isdir(folder):
-        return ok("log", "no hook has run yet")
+        return not_checked("log", "the log of the hooks: no hook has run yet")
     if not os.access(folder, os.W_OK | os.X_OK):
         return _unwritable(folder)
     sizes = {path: os.path.getsize(path) for path in _log_files(folder)}
-    message = f"{plural(sum(sizes.values()), 'byte')} in {folder}{_last_failure(inspection)}"
     huge = [path for path, size in sizes.items() if size > _MOST_BYTES]
-    return (
-        problem("log", f"{message}; too large: {first_few(huge)}", shell_command("rm", "--", *huge))
-        if huge
-        else ok("log", message)
-    )
+    if huge:
+        return problem("log", f"a log of the hooks is too large: {first_few(huge)}", shell_command("rm", "--", *huge))
+    failure = _last_failure(inspection)
+    if failure:
+        return warning("log", failure, shell_command("grep", '"decision": *"error"', "--", *sizes))
+    return ok("log", f"{plural(sum(sizes.values()), 'byte')} in {folder}")
 
 
 def _unwritable(folder: str) -> Finding:
@@ -113,9 +118,10 @@ def _log_files(folder: str) -> list[str]:
 
 
 def _last_failure(inspection: Inspection) -> str:
-    """Hooks show their failures to nobody, so the finding includes the last one."""
+    """How often hooks failed, which they show to nobody, and the last time; empty if they did not."""
     failed = [line for line in inspection.log_lines if line.get("decision") == "error"]
     if not failed:
         return ""
     last = max(failed, key=lambda line: str(line.get("at")))
-    return f"; {plural(len(failed), 'call')} failed, the last at {last.get('at')}: {last.get('error')}"[:_LONGEST_ERROR]
+    calls = plural(len(failed), "call of a hook", "calls of hooks")
+    return f"{calls} failed, the last at {last.get('at')}: {last.get('error')}"[:_LONGEST_ERROR]

@@ -15,12 +15,12 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS, UNSURE
 
-from .findings import first_few, ok, problem, shell_command
+from .findings import PROBLEM, first_few, not_checked, ok, problem, shell_command, warning
 from .machine import SET_CLOCK_COMMAND, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.store.directory import Directory
@@ -38,21 +38,50 @@ def corrupt(inspection: Inspection) -> Finding:
     if not found:
         return ok("corrupt", "none")
     these = "the file, or remove the session" if len(found) == 1 else "the files, or remove the sessions"
-    message = f"{plural(len(found), 'session')}: {first_few(found.values())}; fix {these} with:"
+    message = f"{plural(len(found), 'corrupt session')}: {first_few(found.values())}; fix {these} with:"
     return problem("corrupt", message, inspection.command(*_REMOVE_CORRUPT))
 
 
 def readable(inspection: Inspection) -> Finding:
     """Records that cannot be read, unless another finding explains that by the owner or the mode of a file."""
+    found = _unexplained(inspection, inspection.records.refused)
+    if found:
+        return problem("readable", first_few(found.values()), None)
+    newer = inspection.records.newer
+    if newer:
+        message = f"{plural(len(newer), 'session')} of a later version can be shown, not changed: {first_few(newer)}"
+        return warning("readable", message)
+    return ok("readable", "all")
+
+
+def _unexplained(inspection: Inspection, refused: Mapping[str, str]) -> dict[str, str]:
+    """Those of the sessions that the system refuses to read for which no other finding says why."""
     explained = {entry.path for entry in (*inspection.entries_of_others, *inspection.entries_with_wrong_mode)}
-    refused = inspection.records.refused.items()
-    found = {
-        agent_id: why for agent_id, why in refused if not _is_in(os.path.join(inspection.root, agent_id), explained)
+    return {
+        agent_id: why
+        for agent_id, why in refused.items()
+        if not _is_in(os.path.join(inspection.root, agent_id), explained)
     }
-    if not found:
-        newer = inspection.records.newer
-        return ok("readable", f"all; {len(newer)} of a later version can be shown, not changed" if newer else "all")
-    return problem("readable", first_few(found.values()), None)
+
+
+def marks(inspection: Inspection) -> list[Finding]:
+    """Marks of cancelled sessions that cannot be read: those and all below count as cancelled."""
+    unread = _unexplained(inspection, inspection.records.unread_marks)
+    found = [_mark_problem(inspection, agent_id, unread.get(agent_id)) for agent_id in inspection.records.no_marks]
+    found += [_mark_problem(inspection, agent_id, why) for agent_id, why in unread.items()]
+    return found or [ok("marks", "all")]
+
+
+def _mark_problem(inspection: Inspection, agent_id: str, why: str | None) -> Finding:
+    """The finding about a mark that the system refuses to read, because of ``why``, or that is none."""
+    path = os.path.join(inspection.root, agent_id, reading.CANCELLED)
+    message = f"{why or f'{path}: not JSON of gaia-sessions'}; so {agent_id} and all below it count as cancelled"
+    is_no_file = os.path.islink(path) or os.path.isdir(path)
+    if why and not is_no_file:
+        return problem("marks", message, None)
+    removal = f"{shell_command('rm', '-r', '--', path)} && " if is_no_file else ""
+    message = f"{message}; remove the file if that is wrong, or cancel {agent_id} again:"
+    return problem("marks", message, removal + inspection.command("cancel", agent_id))
 
 
 def _is_in(folder: str, paths: Iterable[str]) -> bool:
@@ -65,7 +94,7 @@ def times(inspection: Inspection) -> Finding:
     if not in_future:
         return ok("times", "no activity is in the future")
     message = f"the last activity is in the future: {first_few(in_future)}"
-    if not clock(inspection)["ok"]:
+    if clock(inspection)["state"] == PROBLEM:
         return problem("times", message, SET_CLOCK_COMMAND)
     fixes = [inspection.command("update", agent_id) for agent_id, final in in_future.items() if not final]
     final_ones = [os.path.join(inspection.root, agent_id) for agent_id, final in in_future.items() if final]
@@ -89,10 +118,10 @@ def hints(inspection: Inspection) -> Finding:
     """Whether the index is complete and agrees with the records; a wrong index costs time, never an answer."""
     root = roots.open_if_exists(inspection.root)
     if root is None:
-        return ok("hints", "none yet")
+        return not_checked("hints", "the index: there is no session yet")
     with root:
         if _is_in(os.path.join(inspection.root, roots.INDEX), {entry.path for entry in inspection.entries_of_others}):
-            return ok("hints", "not checked: see the finding `owner`")
+            return not_checked("hints", "the index: it belongs to another user")
         if inspection.records.total and not index.is_complete(root):
             message = "the index is not marked complete since the system started: every look-up reads all sessions"
             return problem("hints", message, inspection.command("doctor", "--fix"), fixable=True)
@@ -136,7 +165,8 @@ def messages(inspection: Inspection) -> Finding:
     if not found:
         return ok("messages", "none kept aside")
     message = (
-        f"written but never acknowledged, or of a record that was restored from an older copy: {first_few(found)};"
+        "messages that were written but never acknowledged, or of a record that was restored from an older copy:"
+        f" {first_few(found)};"
         " add each that you miss with 'gaia-sessions transcript ID --append ROLE TEXT', then remove the file"
     )
     return problem("messages", message, None)
@@ -150,7 +180,8 @@ def leftovers(inspection: Inspection) -> Finding:
         return ok("leftovers", "none")
     by_hand = shell_command("rm", "-r", "--", *found)
     fix = by_hand if "leftovers" in inspection.attempted_fixes else inspection.command("doctor", "--fix")
-    return problem("leftovers", f"{len(found)}: {first_few(found)}", fix, fixable=True)
+    message = f"{plural(len(found), 'leftover')} of killed processes: {first_few(found)}"
+    return problem("leftovers", message, fix, fixable=True)
 
 
 def _is_leftover(inspection: Inspection, entry: TreeEntry) -> bool:

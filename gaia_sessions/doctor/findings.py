@@ -6,6 +6,8 @@ Owns the form of a finding, and how its command is written so that a shell takes
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from typing import TypedDict
 
 from gaia_sessions.errors import well_formed
@@ -13,34 +15,50 @@ from gaia_sessions.system.project_root import VARIABLE_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _SHOWN = 3
 
 
+OK, WARNING, PROBLEM, NOT_CHECKED = "ok", "warning", "problem", "not_checked"
+
+
 class Finding(TypedDict):
-    """The result of a check.
+    """A result of a check.
 
     name: that of the check.
-    found: what was found, in words.
-    fix: the exact command; None if all is well, or only a person can decide.
+    state: ``ok``, ``warning``, ``problem``, or ``not_checked`` if there was nothing to look at.
+    found: what was found, in words; for ``not_checked``, what was not looked at, and why.
+    fix: the exact command; None if there is nothing to fix, or only a person can decide.
     fixable: whether ``doctor --fix`` fixes it.
     """
 
     name: str
-    ok: bool
+    state: str
     found: str
     fix: str | None
     fixable: bool
 
 
 def ok(name: str, found: str) -> Finding:
-    return {"name": name, "ok": True, "found": well_formed(found), "fix": None, "fixable": False}
+    return _finding(name, OK, found)
+
+
+def not_checked(name: str, found: str) -> Finding:
+    return _finding(name, NOT_CHECKED, found)
+
+
+def warning(name: str, found: str, fix: str | None = None) -> Finding:
+    return _finding(name, WARNING, found, fix)
 
 
 def problem(name: str, found: str, fix: str | None, *, fixable: bool = False) -> Finding:
+    return _finding(name, PROBLEM, found, fix, fixable=fixable)
+
+
+def _finding(name: str, state: str, found: str, fix: str | None = None, *, fixable: bool = False) -> Finding:
     command = None if fix is None else well_formed(fix)
-    return {"name": name, "ok": False, "found": well_formed(found), "fix": command, "fixable": fixable}
+    return {"name": name, "state": state, "found": well_formed(found), "fix": command, "fixable": fixable}
 
 
 def first_few(items: Iterable[str]) -> str:
@@ -53,6 +71,13 @@ def first_few(items: Iterable[str]) -> str:
 def shell_command(*words: str) -> str:
     """``words`` as one command of a POSIX shell."""
     return shlex.join(words)
+
+
+def own_command(environ: Mapping[str, str], *words: str) -> str:
+    """The command ``gaia-sessions`` with ``words``, by the interpreter if it is not on the path."""
+    installed = shutil.which("gaia-sessions", path=environ.get("PATH"))
+    program = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
+    return shell_command(*program, *words)
 
 
 def undo_command(origin: str) -> str:

@@ -5,8 +5,6 @@ Owns that everything is read once, when a check first asks for it, and that read
 
 from __future__ import annotations
 
-import shutil
-import sys
 from functools import cached_property
 
 from gaia_sessions import config
@@ -19,7 +17,7 @@ from gaia_sessions.usecases.preview import Preview
 from gaia_sessions.usecases.reconcile import reconcile
 
 from . import tree
-from .findings import shell_command
+from .findings import own_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +37,8 @@ class Records:
     active: those that are not final.
     corrupt: those that are no valid records, each with the reason.
     refused: those that the system refuses to read, each with the reason.
+    unread_marks: those whose mark the system refuses to read, each with the reason; no_marks: those with something else
+    in its place.
     in_future: those whose last activity is in the future, each with whether it is final.
     newer: those that a later version wrote.
     parents: those that have a parent, each with its parent.
@@ -49,6 +49,8 @@ class Records:
         self.active: set[str] = set()
         self.corrupt: dict[str, str] = {}
         self.refused: dict[str, str] = {}
+        self.unread_marks: dict[str, str] = {}
+        self.no_marks: list[str] = []
         self.in_future: dict[str, bool] = {}
         self.newer: list[str] = []
         self.parents: dict[str, str] = {}
@@ -81,13 +83,7 @@ class Inspection:
 
     def command(self, *words: str) -> str:
         """The command ``gaia-sessions`` with ``words``, for this root."""
-        return self.command_without_root("--root", self.root, *words)
-
-    def command_without_root(self, *words: str) -> str:
-        """The command ``gaia-sessions`` with ``words``, for the root that it finds by itself."""
-        installed = shutil.which("gaia-sessions", path=self.environ.get("PATH"))
-        program = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
-        return shell_command(*program, *words)
+        return own_command(self.environ, "--root", self.root, *words)
 
     @cached_property
     def entries(self) -> list[tree.TreeEntry]:
@@ -122,11 +118,9 @@ class Inspection:
             else:
                 self._add_record(records, agent_id, found)
             try:
-                self.store.marks([agent_id])
+                records.no_marks += [marked for marked, mark in self.store.marks([agent_id]) if "at" not in mark]
             except StoreFailure as error:
-                records.refused[agent_id] = (
-                    f"{error}; until it can be, this session and all below it count as cancelled"
-                )
+                records.unread_marks[agent_id] = str(error)
         return records
 
     def _add_record(self, records: Records, agent_id: str, record: Record) -> None:

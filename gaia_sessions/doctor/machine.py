@@ -18,7 +18,7 @@ from gaia_sessions.session.clock import format_time, is_ahead
 from gaia_sessions.store.reading import STATE
 from gaia_sessions.system import processes
 
-from .findings import ok, problem, shell_command
+from .findings import not_checked, ok, problem, shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,24 +37,16 @@ _PACKAGES = {
 _FILELOCK = (4, 2, 1), (5,)
 
 
-def interpreter(_inspection: Inspection) -> Finding:
-    """The interpreter that runs this; never a problem."""
-    return ok("interpreter", f"Python {platform.python_version()}, {sys.executable}")
-
-
-def version(_inspection: Inspection) -> Finding:
-    """The installed version and its folder; never a problem."""
-    return ok("version", f"gaia_sessions {gaia_sessions.__version__}, {os.path.dirname(gaia_sessions.__file__)}")
-
-
 def packages(_inspection: Inspection) -> Finding:
-    """The packages that commands and the API need; hooks need none."""
+    """The packages that commands and the API need, and who uses them; hooks need none."""
     wanted = [requirement for name, requirement in _PACKAGES.items() if find_spec(name) is None or _is_unfit(name)]
     if not wanted:
-        return ok("packages", ", ".join(_PACKAGES))
+        package = f"gaia_sessions {gaia_sessions.__version__} in {os.path.dirname(gaia_sessions.__file__)}"
+        used_by = f"Python {platform.python_version()} in {sys.executable}"
+        return ok("packages", f"{', '.join(_PACKAGES)}; {package}; {used_by}")
     return problem(
         "packages",
-        f"missing or too old: {', '.join(wanted)}",
+        f"packages are missing or too old: {', '.join(wanted)}",
         shell_command(sys.executable, "-m", "pip", "install", *wanted),
     )
 
@@ -74,15 +66,17 @@ def _is_unfit(name: str) -> bool:
 def clock(inspection: Inspection) -> Finding:
     """Whether the clock is behind the modification time of the newest record, which the system set itself."""
     stamps = [entry.changed for entry in inspection.entries if os.path.basename(entry.path) == STATE]
-    newest = datetime.fromtimestamp(max(stamps), UTC) if stamps else inspection.now
+    if not stamps:
+        return not_checked("clock", "the clock: there is no session to compare it with")
+    newest = datetime.fromtimestamp(max(stamps), UTC)
     if not is_ahead(newest, inspection.now):
         return ok("clock", format_time(inspection.now))
     message = f"it is {format_time(inspection.now)}, and the newest record was written at {format_time(newest)}"
-    return problem("clock", message, SET_CLOCK_COMMAND)
+    return problem("clock", f"the clock is wrong: {message}", SET_CLOCK_COMMAND)
 
 
 def process_table(_inspection: Inspection) -> Finding:
     """Without a list of processes, it can never be proved that a host was killed."""
     if processes.describe(os.getpid()) is None:
-        return ok("processes", "the system does not list processes: a killed host cannot be told from a silent one")
+        return not_checked("processes", "whether a host was killed: this system does not list processes")
     return ok("processes", "killed hosts are recognised within this pid namespace")

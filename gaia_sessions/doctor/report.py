@@ -17,18 +17,18 @@ from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner, find_root_and_skipped, working_directory
 
 from . import activity, contents, hooks, machine, parents, root_folder, tree
-from .findings import ok, problem
+from .findings import PROBLEM, not_checked, problem
 from .inspection import Inspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gaia_sessions.system.project_root import SkippedProject
 
     from .findings import Finding
 
-    Check = Callable[[Inspection], Finding]
+    Check = Callable[[Inspection], Finding | list[Finding]]
     Fix = Callable[[Inspection], str]
 
 
@@ -46,12 +46,12 @@ class AppliedFix(TypedDict):
 class DoctorReport(TypedDict):
     """What was found and fixed.
 
-    healthy: whether no check found a problem.
+    problems: how many there are.
     root: the directory of the sessions; None where it cannot be found.
-    checks: a finding for each check that was made, after the fixes.
+    checks: what each check found, after the fixes.
     """
 
-    healthy: bool
+    problems: int
     version: str
     root: str | None
     checks: list[Finding]
@@ -59,8 +59,6 @@ class DoctorReport(TypedDict):
 
 
 CHECKS: dict[str, Check] = {
-    "interpreter": machine.interpreter,
-    "version": machine.version,
     "packages": machine.packages,
     "settings": activity.settings,
     "project": root_folder.project,
@@ -72,6 +70,7 @@ CHECKS: dict[str, Check] = {
     "clock": machine.clock,
     "processes": machine.process_table,
     "readable": contents.readable,
+    "marks": contents.marks,
     "corrupt": contents.corrupt,
     "times": contents.times,
     "parents": parents.parents,
@@ -122,31 +121,57 @@ def examine_and_fix(root: str, environ: Mapping[str, str], skipped: Sequence[Ski
 def _report_without_root(fault: BadSetting) -> DoctorReport:
     """The report if no root can be found."""
     fix = f"unset {fault.origin}" if fault.origin.isidentifier() else "cd"
-    return _report(None, [problem("root", f"{fault} ({fault.hint})", fix)], [])
+    return _report(None, _only_root(problem("root", f"{fault} ({fault.hint})", fix)), [])
 
 
 def _report_of_others_root(root: str, fault: OwnedByAnother) -> DoctorReport:
     """The report about sessions of another user: who owns them, and what to do."""
-    return _report(root, [problem("root", f"{fault}; sessions are private to a user", EXPORT_ROOT_COMMAND)], [])
+    found = problem("root", f"{fault}; sessions are private to a user", EXPORT_ROOT_COMMAND)
+    return _report(root, _only_root(found), [])
+
+
+def _only_root(found: Finding) -> list[Finding]:
+    return [found, *_without_root(name for name in CHECKS if name != "root")]
+
+
+_OF_ROOT = frozenset(["owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"])
+_OF_SESSIONS = frozenset(["clock", "readable", "marks", "corrupt", "times", "parents", "runs"])
 
 
 def _findings(inspection: Inspection) -> list[Finding]:
     """The findings of all checks; if the root cannot be used, the other checks would only repeat that."""
-    found = []
-    for name, check in CHECKS.items():
-        found.append(_run_check(name, check, inspection))
-        if name == "root" and not found[-1]["ok"]:
-            break
+    found: list[Finding] = []
+    for number, (name, check) in enumerate(CHECKS.items(), 1):
+        found += _run_check(name, check, inspection)
+        if name == "root" and found[-1]["state"] == PROBLEM:
+            return found + _without_root([*CHECKS][number:])
     return found
 
 
-def _run_check(name: str, check: Check, inspection: Inspection) -> Finding:
+def _without_root(names: Iterable[str]) -> list[Finding]:
+    return [
+        not_checked(name, "everything else: there is no folder for the sessions that can be used") for name in names
+    ]
+
+
+def _run_check(name: str, check: Check, inspection: Inspection) -> list[Finding]:
     try:
-        return check(inspection)
+        nothing = _why_nothing(name, inspection)
+        found = not_checked(name, nothing) if nothing else check(inspection)
     except Exception as error:  # noqa: BLE001  # the other checks may explain what is wrong
         if _is_refusal(error) and inspection.entries_of_others:
-            return ok(name, f"not checked: see the finding `owner` ({error})")
-        return problem(name, f"could not be checked: {type(error).__name__}: {error}", None)
+            return [not_checked(name, f"what belongs to another user: {error}")]
+        return [problem(name, f"{name} could not be checked: {type(error).__name__}: {error}", None)]
+    return found if isinstance(found, list) else [found]
+
+
+def _why_nothing(name: str, inspection: Inspection) -> str:
+    """Why there is nothing that the check could look at; empty if there is."""
+    if name in _OF_ROOT | _OF_SESSIONS and not os.path.exists(inspection.root):
+        return f"sessions: {inspection.root} does not exist yet"
+    if name in _OF_SESSIONS and not inspection.records.total:
+        return f"sessions: there are none in {inspection.root} yet"
+    return ""
 
 
 def _is_refusal(error: Exception) -> bool:
@@ -190,5 +215,5 @@ FIXES: dict[str, Fix] = {
 
 
 def _report(root: str | None, checks: list[Finding], fixed: list[AppliedFix]) -> DoctorReport:
-    healthy = all(finding["ok"] for finding in checks)
-    return {"healthy": healthy, "version": __version__, "root": root, "checks": checks, "fixed": fixed}
+    problem_count = sum(finding["state"] == PROBLEM for finding in checks)
+    return {"problems": problem_count, "version": __version__, "root": root, "checks": checks, "fixed": fixed}

@@ -75,13 +75,15 @@ def file_system(inspection: Inspection) -> Finding:
     kind = kind_at(inspection.root)
     if kind not in NETWORK:
         return ok("file_system", kind or "of unknown type")
-    return problem("file_system", f"{kind}: locks and renames over a network lose writes; {_MOVE}", None)
+    return problem(
+        "file_system", f"{inspection.root} is on {kind}: locks and renames over a network lose writes; {_MOVE}", None
+    )
 
 
 def owner(inspection: Inspection) -> Finding:
     """Files of another user, left by a command run as that user, cannot be written; only root can give them away."""
     if not inspection.entries_of_others:
-        return ok("owner", user_name(inspection.entries[0].owner) if inspection.entries else "none yet")
+        return ok("owner", user_name(inspection.entries[0].owner))
     paths = [entry.path for entry in inspection.entries_of_others]
     owner_name = user_name(inspection.entries[0].owner)
     message = f"{plural(len(paths), 'entry', 'entries')} not owned by {owner_name}: {first_few(paths)}"

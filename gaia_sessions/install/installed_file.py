@@ -15,7 +15,8 @@ from gaia_sessions.store import external_file
 
 from .entries import all_entries
 from .hook_command import arguments_of, command_for, is_mixed_entry, is_own_hook, wanted_entry_of, words_of
-from .json_text import parse
+from .json_edit import require_type
+from .json_text import as_object, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,8 +163,9 @@ def _parse_object(data: bytes, host: HostSettings) -> JsonText:
     if permissions is not None and isinstance(permissions.value, dict):
         _refuse_duplicate_keys(text, permissions.value_start, ("allow",))
     hooks = text.member(text.start, "hooks")
-    if hooks is not None and isinstance(hooks.value, dict):
-        _refuse_duplicate_keys(text, hooks.value_start, hooks.value)
+    if hooks is not None:
+        require_type(hooks, {})
+        _refuse_duplicate_keys(text, hooks.value_start, as_object(hooks.value))
         for groups in text.elements(hooks.value_start)[0]:
             _check_groups(text, groups)
     return text

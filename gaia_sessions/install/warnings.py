@@ -1,7 +1,7 @@
 """Warnings about installed hooks, each with a code that never changes.
 
 The hooks are installed and no event came, a client started here does not read them, they are installed twice, they
-cannot start, they are part of a command of the user's own, they are disabled, or another hook rewrites delegations too.
+cannot start, they are part of a command of the user's own, they are off, or another hook rewrites delegations too.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def file_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
     """The warnings about each file by itself."""
     for file in files:
         if file.error:
-            yield _warning(UNREADABLE_SETTINGS, f"{file.error}; the host ignores the whole file", file.path)
+            yield _warning(UNREADABLE_SETTINGS, f"{file.error}; its host may ignore the whole file", file.path)
         program = file.command[0] if file.command else ""
         interpreter = interpreter_of(program) if is_own_script(program) else program
         if interpreter and os.path.isabs(interpreter) and not os.access(interpreter, os.X_OK):
@@ -140,10 +140,10 @@ def own_setting_warnings(faults: list[BadSetting]) -> Iterator[InstallWarning]:
 def usage_warnings(
     installed: list[InstallState], last_events: LastEvents, now: datetime, *, enabled: bool
 ) -> Iterator[InstallWarning]:
-    """A warning for each file whose host sent no event although one is due; if hooks are disabled, only that."""
+    """A warning for each file whose host sent no event although one is due; if hooks are off, only that."""
     present = [found for found in installed if found["command"]]
     if present and not enabled:
-        yield _warning(HOOKS_OFF, "the hooks are installed, but the setting hooks.enabled is off", None)
+        yield _warning(HOOKS_OFF, "the hooks are installed, but they are off by the setting hooks.enabled", None)
     for found in present if enabled else []:
         since = found["changed_at"]
         if not has_fired(found, last_events) and since and _is_event_due(found["host"], since, last_events, now):

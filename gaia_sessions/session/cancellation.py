@@ -58,9 +58,9 @@ def check_reason(reason: object) -> None:
 
 
 def with_mark(mark: Mark | None, now: datetime, reason: str | None, *, below: bool) -> Mark:
-    """The mark of a session that is cancelled now; ``mark`` itself, if that says no less already."""
-    if mark is None:
-        new: Mark = {"at": format_time(now), "below": below}
+    """The mark of a session that is cancelled now; ``mark`` itself, if it can be read and says no less already."""
+    if mark is None or "at" not in mark:
+        new: Mark = {"at": format_time(now), "below": below or mark is not None}
         return {**new, "reason": reason} if reason else new
     return _for_all_below(mark) if below else mark
 

@@ -47,13 +47,13 @@ def healthy(gaia: Gaia) -> str:
 
 @pytest.fixture
 def found(gaia: Gaia) -> Callable[..., dict[str, Any]]:
-    """What ``doctor`` finds that is to be fixed, by the names of the checks."""
+    """The problems that ``doctor`` finds, by the names of the checks."""
 
     def look(*words: str) -> dict[str, Any]:
         ended = gaia("doctor", "--json", *words)
         report = json.loads(ended.out)
-        problems = {finding["name"]: finding for finding in report["checks"] if not finding["ok"]}
-        assert (ended.code, ended.err, report["healthy"]) == (1 if problems else 0, b"", not problems)
+        problems = {finding["name"]: finding for finding in report["checks"] if finding["state"] == "problem"}
+        assert (ended.code, ended.err, report["problems"]) == (1 if problems else 0, b"", len(problems))
         return problems
 
     return look
@@ -77,25 +77,77 @@ def test_a_mark_that_cannot_be_read_is_found_since_it_refuses_every_write(
     findings = found()
 
     assert gaia("update", "a", "--phase", "planning").code == 8
-    assert [*findings] == ["readable"]
-    assert findings["readable"]["found"].startswith(f"{root}/a/cancelled.json: cannot read: ")
-    assert "count as cancelled" in findings["readable"]["found"]
+    assert [*findings] == ["marks"]
+    assert findings["marks"]["found"].startswith(f"{root}/a/cancelled.json: cannot read: ")
+    assert "; so a and all below it count as cancelled; remove the file if that is wrong" in findings["marks"]["found"]
+    shell(findings["marks"]["fix"])
+    assert (found(), gaia("cancelled", "a").code) == ({}, 10)
 
 
 @pytest.mark.usefixtures("healthy")
 def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
     report = gaia("doctor", "--json").json
-    assert list(report) == ["healthy", "version", "root", "checks", "fixed"]
-    assert (report["healthy"], report["root"], report["fixed"]) == (True, root, [])
+    assert list(report) == ["problems", "version", "root", "checks", "fixed"]
+    assert (report["problems"], report["root"], report["fixed"]) == (0, root, [])
     assert [finding["name"] for finding in report["checks"]] == list(CHECKS)
     for finding in report["checks"]:
-        assert list(finding) == ["name", "ok", "found", "fix", "fixable"]
-        assert (finding["ok"], finding["fix"], finding["fixable"]) == (True, None, False)
-        assert finding["found"]
+        state = {"hooks": "warning", "log": "not_checked"}.get(finding["name"], "ok")
+        assert list(finding) == ["name", "state", "found", "fix", "fixable"]
+        assert (finding["state"], finding["fixable"], bool(finding["found"])) == (state, False, True)
+        assert finding["fix"] == ("gaia-sessions hooks install" if state == "warning" else None)
     code, out, err = gaia("doctor").all
-    lines = out.splitlines()
-    assert (code, err, lines[-1]) == (0, "", "healthy")
-    assert [line.split()[:2] for line in lines[:-1]] == [["ok", name] for name in CHECKS]
+    assert (code, err, out.splitlines()) == (
+        0,
+        "",
+        [
+            "warning: no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:",
+            "    gaia-sessions hooks install",
+            "not looked at: the log of the hooks: no hook has run yet",
+            f"{len(CHECKS) - 2} checks are fine: gaia-sessions doctor --verbose lists them",
+        ],
+    )
+    *first, last = gaia("doctor", "--verbose").out.decode().splitlines()[3:]
+    assert (first[0], last.split()[:2]) == (f"{len(CHECKS) - 2} checks are fine", ["--", "log"])
+    assert [line.split()[:2] for line in first[1:]] == [["ok", name] for name in CHECKS if name not in ("hooks", "log")]
+
+
+@pytest.mark.parametrize("sessions", ["no folder", "none"])
+def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: str, sessions: str) -> None:
+    if sessions == "none":
+        gaia("create", "--id", "a")
+        shutil.rmtree(Path(root, "a"))
+        shell(f"gaia-sessions --root {root} doctor --fix")
+    why = "does not exist yet" if sessions == "no folder" else "there are none in"
+    checks = gaia("doctor", "--json").json["checks"]
+    skipped = {finding["name"] for finding in checks if finding["state"] == "not_checked"}
+    of_sessions = {"clock", "readable", "marks", "corrupt", "times", "parents", "runs"}
+    of_root = {"owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
+    assert skipped == {"log", *of_sessions, *(of_root if sessions == "no folder" else ())}
+    lines = gaia("doctor").out.decode().splitlines()
+    assert [line for line in lines if line.startswith("not looked at: sessions: ") and why in line] == lines[2:3]
+    assert lines[-1].startswith(f"{len(CHECKS) - len(skipped) - 1} checks are fine: ")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_problem_at_a_terminal_comes_first_and_its_command_is_in_one_piece(
+    gaia: Gaia, terminal: Gaia, found: Gaia, root: str, put: Gaia
+) -> None:
+    gaia("create", "--id", "b")
+    garbled(root, put)
+    torn(root, put)
+    shown = terminal("doctor").out.decode().splitlines()
+    commands = [line for line in shown if line.startswith("    ") and line.strip().startswith("gaia-sessions")]
+    assert [line.partition(":")[0] for line in shown if line[0] != " "] == [
+        "problem",
+        "problem",
+        "warning",
+        "not looked at",
+        f"{len(CHECKS) - 4} checks are fine",
+    ]
+    assert [line for line in shown if len(line) > 80 and line not in commands and " " in line.strip()] == []
+    for command in commands[:2]:
+        shell(command)
+    assert found() == {}
 
 
 @pytest.mark.usefixtures("healthy")
@@ -109,7 +161,7 @@ def test_looking_changes_nothing(gaia: Gaia, root: str, tree: Gaia, put: Gaia, s
     assert tree() == before
 
 
-def test_where_there_is_no_root_all_is_well_and_none_is_made(gaia: Gaia, tree: Gaia) -> None:
+def test_where_there_is_no_root_none_is_made(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
     assert gaia("doctor").all[0] == 0
     assert gaia("doctor", "--fix").all[0] == 0
@@ -126,6 +178,15 @@ def opened(root: str, _put: Gaia) -> None:
 
 def torn(root: str, _put: Gaia) -> None:
     Path(root, "a", "state.json").write_bytes(b"{")
+
+
+def garbled(root: str, _put: Gaia) -> None:
+    Path(root, "a", "cancelled.json").write_bytes(b"garbage")
+    Path(root, "a", "cancelled.json").chmod(0o600)
+
+
+def marked_by_a_folder(root: str, _put: Gaia) -> None:
+    Path(root, "a", "cancelled.json").mkdir(mode=0o700)
 
 
 def ahead(root: str, _put: Gaia) -> None:
@@ -210,6 +271,8 @@ def never_rotated(root: str, _put: Gaia) -> None:
 HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
     "open to others": ("modes", opened),
     "a torn record": ("corrupt", torn),
+    "no mark in its place": ("marks", garbled),
+    "a folder in the place of a mark": ("marks", marked_by_a_folder),
     "ahead of its time": ("times", ahead),
     "ahead of its time and final": ("times", ahead_and_final),
     "a lost run": ("runs", lost),
@@ -250,7 +313,7 @@ def test_fix_repairs_what_is_safe_and_nothing_else(
     fixed = json.loads(gaia("doctor", "--fix", "--json").out)
     assert before["fixable"] == (name in FIXES)
     assert [applied["name"] for applied in fixed["fixed"]] == ([name] if name in FIXES else [])
-    assert fixed["healthy"] == (name in FIXES)
+    assert fixed["problems"] == (name not in FIXES)
     assert list(found()) == ([] if name in FIXES else [name])
 
 
@@ -261,7 +324,7 @@ def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str, put
     assert lines[0] == "fixed modes: 2 made private"
     assert lines[1].startswith("fixed inbox: ")
     assert lines[1].endswith(" finalized")
-    assert lines[-1] == "healthy"
+    assert not [line for line in lines if line.startswith("problem")]
     assert stat.S_IMODE(os.stat(Path(root, healthy)).st_mode) == 0o700
     assert json.loads(Path(root, healthy, "state.json").read_bytes())["phase"] == "failed"
 
@@ -270,13 +333,10 @@ def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str, put
 def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, put: Gaia) -> None:
     torn(root, put)
     code, out, _ = gaia("doctor").all
-    lines = out.splitlines()
-    at = next(number for number, line in enumerate(lines) if line.startswith("FIX"))
-    expected = f"1 session: {root}/a/state.json: line 1 column 2: not JSON"
-    assert lines[at].startswith(f"FIX   corrupt      {expected}")
-    assert lines[at].endswith("; fix the file, or remove the session with:")
-    assert lines[at + 1] == f"      gaia-sessions --root {root} cleanup --hours 1000000 --corrupt"
-    assert (code, lines[-1]) == (1, "1 problem found")
+    first, second, *_ = out.splitlines()
+    assert first.startswith(f"problem: 1 corrupt session: {root}/a/state.json: line 1 column 2: not JSON")
+    assert first.endswith("; fix the file, or remove the session with:")
+    assert (code, second) == (1, f"    gaia-sessions --root {root} cleanup --hours 1000000 --corrupt")
 
 
 @pytest.mark.usefixtures("healthy")
@@ -318,7 +378,7 @@ def test_a_held_lock_is_named_with_its_holder(gaia: Gaia, found: Gaia, holder: s
     holder.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, holder.pid, os.WSTOPPED | os.WNOWAIT)
     stopped = found()["locks"]
-    assert stopped["found"] == f"held by a stopped process: a.lock by process {holder.pid} ({program})"
+    assert stopped["found"] == f"a lock is held by a stopped process: a.lock by process {holder.pid} ({program})"
     assert stopped["fix"] == f"kill -CONT {holder.pid}"
     shell(found()["locks"]["fix"])
     assert found() == {}
@@ -341,7 +401,8 @@ def test_a_setting_that_means_nothing_is_found_and_stops_no_other_check(
 def test_a_root_that_cannot_even_be_found_is_a_finding(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "here")
     ended = gaia("doctor", "--json")
-    [finding] = json.loads(ended.out)["checks"]
+    finding, *others = json.loads(ended.out)["checks"]
+    assert {other["state"] for other in others} == {"not_checked"}
     assert (ended.code, finding["name"], finding["fix"]) == (1, "root", "unset GAIA_SESSIONS_ROOT")
 
 
@@ -380,8 +441,14 @@ def test_a_check_that_fails_says_so_and_hides_no_other(
     torn(root, put)
     problems = found()
     assert list(problems) == ["corrupt", "locks"]
-    expected = "could not be checked: RuntimeError: what nobody thought of"
-    assert problems["locks"] == {"name": "locks", "ok": False, "found": expected, "fix": None, "fixable": False}
+    expected = "locks could not be checked: RuntimeError: what nobody thought of"
+    assert problems["locks"] == {
+        "name": "locks",
+        "state": "problem",
+        "found": expected,
+        "fix": None,
+        "fixable": False,
+    }
 
 
 def test_the_folders_of_a_root_are_private_in_a_project_and_elsewhere_the_business_of_who_named_it(
@@ -416,8 +483,11 @@ def test_what_failed_in_a_hook_is_reported_here(gaia: Gaia, root: str) -> None:
         root, "hook", {"at": LONG_AGO, "event": "Stop", "decision": "error", "error": "disk\x1b[2J full"}
     )
     finding = next(finding for finding in gaia("doctor", "--json").json["checks"] if finding["name"] == "log")
-    assert finding["found"].endswith(f"; 1 call failed, the last at {LONG_AGO}: disk\x1b[2J full")
+    expected = f"1 call of a hook failed, the last at {LONG_AGO}: disk\x1b[2J full"
+    assert (finding["state"], finding["found"]) == ("warning", expected)
     assert b"\x1b" not in gaia("doctor").out
+    lines = subprocess.run(["sh", "-euc", finding["fix"]], check=True, capture_output=True, text=True).stdout
+    assert [json.loads(line)["error"] for line in lines.splitlines()] == ["disk\x1b[2J full"]
 
 
 @pytest.mark.parametrize("folder", ["with blank", "$(touch planted)", "quo'te", "-n"])
@@ -428,11 +498,11 @@ def test_a_command_can_be_copied_whatever_the_root_is_called(gaia: Gaia, tmp_pat
     (root / "a" / "state.json").write_bytes(b"{")
     (root / "b").chmod(0o755)
     report = json.loads(gaia("doctor", "--json", "--root", str(root)).out)
-    fixes = [finding["fix"] for finding in report["checks"] if not finding["ok"]]
+    fixes = [finding["fix"] for finding in report["checks"] if finding["state"] == "problem"]
     assert len(fixes) == 2
     for fix in reversed(fixes):  # what doctor fixes itself comes last: before, it would still find the other
         shell(fix)
-    assert gaia("doctor", "--json", "--root", str(root)).json["healthy"]
+    assert gaia("doctor", "--json", "--root", str(root)).json["problems"] == 0
     assert not Path("planted").exists()
 
 
@@ -450,4 +520,4 @@ def test_without_the_command_on_the_path_the_interpreter_is_named(
 def test_doctor_as_a_process_of_its_own(program: Gaia, healthy: str) -> None:
     assert healthy
     ended = program("doctor", "--json")
-    assert (ended.code, ended.err, json.loads(ended.out)["healthy"]) == (0, b"", True)
+    assert (ended.code, ended.err, json.loads(ended.out)["problems"]) == (0, b"", 0)

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def settings(project: Path) -> Path:
     return project / ".claude" / "settings.local.json"
+
+
+@pytest.fixture
+def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is on the path, as where it was installed."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
 def test_installing_says_what_it_wrote_where(gaia: Gaia, settings: Path) -> None:
@@ -253,22 +260,67 @@ def test_a_root_elsewhere_leaves_the_project_where_we_are(
     assert gaia("hooks", "install", "--json").json["file"] == str(settings)
 
 
-def test_status_has_what_is_installed_and_what_was_received(gaia: Gaia, project: Path, settings: Path) -> None:
-    assert gaia("hooks", "status").all == (0, "not installed: gaia-sessions hooks install\n", "")
+@pytest.mark.usefixtures("on_path")
+def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia, project: Path, settings: Path) -> None:
+    code, out, err = gaia("hooks", "status").all
+    assert (code, err, out.splitlines()) == (
+        0,
+        "",
+        [
+            "warning: no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:",
+            "    gaia-sessions hooks install",
+        ],
+    )
     gaia("hooks", "install")
-    lines = gaia("hooks", "status").out.decode().splitlines()
-    assert lines[0] == f"claude-code, local: installed: {settings}"
-    assert lines[-1] == "  no events received yet; expected with the next conversation"
+    installed = f"claude-code: installed in {settings}, "
+    assert gaia("hooks", "status").all == (0, f"{installed}no event received yet\n", "")
     subprocess.run(
-        shlex.split(lines[1].removeprefix("  starts: ")),
+        [PROGRAM],
         input=json.dumps({"hook_event_name": "SessionEnd", "session_id": "s", "cwd": str(project)}).encode(),
         check=True,
     )
-    lines = gaia("hooks", "status").out.decode().splitlines()
-    last_events = [
-        line.split(":")[0].strip() for line in lines if not line.startswith("  events") and not line.startswith("    ")
+    well = gaia("hooks", "status").out.decode()
+    assert (well.startswith(f"{installed}last event "), well.count("\n")) == (True, 1)
+    details = gaia("hooks", "status", "--verbose").out.decode().splitlines()
+    assert (details[0], details[1]) == (well.rstrip(), f"claude-code, local: installed: {settings}")
+    assert details[2] == f"  starts: {PROGRAM}"
+    assert [line.partition(":")[0].strip() for line in details[-2:]] == ["last events from claude-code", "SessionEnd"]
+
+
+@pytest.mark.usefixtures("on_path")
+def test_status_calls_nothing_installed_that_has_a_problem_and_the_command_fixes_it(gaia: Gaia, settings: Path) -> None:
+    gaia("hooks", "install")
+    complete = json.loads(settings.read_bytes())
+    del complete["hooks"]["SubagentStop"]
+    settings.write_text(json.dumps(complete), encoding="utf-8")
+    first, command = gaia("hooks", "status").out.decode().splitlines()
+    assert first == f"problem: the hooks of claude-code in {settings} are not called for SubagentStop"
+    subprocess.run(["sh", "-euc", command], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    assert gaia("hooks", "status").out.decode().startswith(f"claude-code: installed in {settings}, ")
+
+
+def test_status_calls_nothing_installed_while_the_hooks_are_off(
+    gaia: Gaia, settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaia("hooks", "install")
+    monkeypatch.setenv("GAIA_SESSIONS_HOOKS", "off")
+    assert settings.is_file()
+    assert gaia("hooks", "status").out.decode().splitlines() == [
+        "problem: the hooks are installed, but they are off by the setting hooks.enabled",
+        "    unset GAIA_SESSIONS_HOOKS",
     ]
-    assert last_events[2:] == ["last events from claude-code", "SessionEnd"]
+
+
+def test_settings_whose_hooks_are_null_are_a_problem_for_all_who_look(gaia: Gaia, settings: Path) -> None:
+    settings.write_text('{"hooks": null}', encoding="utf-8")
+    expected = [
+        f"problem: {settings}: 'hooks' is null, not an object; its host may ignore the whole file",
+        f'    "${{EDITOR:-vi}}" {settings}',
+    ]
+    assert gaia("hooks", "status").out.decode().splitlines() == expected
+    doctor = gaia("doctor")
+    assert (doctor.code, doctor.out.decode().splitlines()[:2]) == (1, expected)
+    assert gaia("hooks", "install", "--json").error["message"] == f"{settings}: 'hooks' is null, not an object"
 
 
 @pytest.mark.parametrize("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])
@@ -334,11 +386,11 @@ def test_a_root_that_hooks_would_not_use_is_remarked(
     assert f"  Hooks keep their sessions in {elsewhere} only where" in output
     assert "GAIA_SESSIONS_ROOT" in output
     output = gaia("hooks", "status", "--root", elsewhere).out.decode()
-    assert f"warning: root_elsewhere: hooks started here keep their sessions in {project}/.claude/session" in output
+    assert f"warning: hooks started here keep their sessions in {project}/.claude/session" in output
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", elsewhere)
-    assert "root_elsewhere" not in gaia("hooks", "status", "--root", elsewhere).out.decode()
+    assert "warning" not in gaia("hooks", "status", "--root", elsewhere).out.decode()
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "third"))
-    assert "root_elsewhere" in gaia("hooks", "status", "--root", f"{project}/.claude/session").out.decode()
+    assert "warning: hooks started" in gaia("hooks", "status", "--root", f"{project}/.claude/session").out.decode()
 
 
 def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -> None:
@@ -359,8 +411,10 @@ def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> 
     settings.write_bytes(b"\xff")
     code, out, err = gaia("hooks", "status").all
     assert (code, err) == (0, "")
-    assert "cannot be read" in out
-    assert "warning: unreadable_settings: " in out
+    first, second = out.splitlines()
+    assert first == f"problem: {settings}: byte 0: not UTF-8; its host may ignore the whole file"
+    assert second == f'    "${{EDITOR:-vi}}" {settings}'
+    assert "cannot be read" in gaia("hooks", "status", "--verbose").out.decode()
 
 
 @pytest.mark.parametrize("command", ["beep \ud800", "\ud800 /opt/gaia_sessions/hooks/every_event.py"])

@@ -347,7 +347,7 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "should-resume ID": lambda answer, _, __: answer["should_resume"] is True,
     "cleanup": lambda answer, record, _: (answer["removed"], record["revision"]) == (["old"], 1),
     "rm ID": lambda answer, record, _: [one["agent_id"] for one in answer["removed"]] == ["a"] and record is None,
-    "doctor": lambda answer, _, __: "healthy" in answer,
+    "doctor": lambda answer, _, __: "problems" in answer,
     "wait ID": lambda answer, _, __: [report["status"] for report in answer] == ["success"],
     "report ID": lambda answer, _, __: answer["result"] == "here is the plan",
     "usage ID": lambda answer, record, _: (answer["tokens"], record["revision"]) == (0, 1),

@@ -308,7 +308,7 @@ def test_messages_behind_what_the_record_commits_are_kept_aside_and_said(
     assert [json.loads(line) for line in aside.read_bytes().splitlines()] == lost
     assert gaia("transcript", "a", "--append", "user", "newer").err == b""
 
-    [found] = [check for check in json.loads(gaia("doctor", "--json").out)["checks"] if not check["ok"]]
+    [found] = [check for check in json.loads(gaia("doctor", "--json").out)["checks"] if check["state"] == "problem"]
     assert (found["name"], str(aside) in found["found"], found["fix"]) == ("messages", True, None)
     gaia("finalize", "a", "completed")
     assert json.loads(gaia("cleanup", "--hours", "0", "--json").out)["removed"] == ["a"]
@@ -328,7 +328,7 @@ def test_cleanup_takes_the_transcripts_and_the_doctor_finds_nothing(gaia: Gaia, 
     gaia("transcript", "a", "--append", "user", "hello")
     FileStore(root).empty_transcript("a", lambda record: record)
     gaia("transcript", "a", "--append", "user", "hello")
-    assert gaia("doctor", "--json").json["healthy"]
+    assert gaia("doctor", "--json").json["problems"] == 0
     gaia("finalize", "a", "completed")
 
     assert gaia("cleanup", "--hours", "0", "--json").json["removed"] == ["a"]

@@ -1,4 +1,4 @@
-"""The check of the hooks: what a command can fix is a finding with that command, everything else a remark."""
+"""The check of the hooks: what a command can fix is a problem with that command, everything else a warning."""
 
 from __future__ import annotations
 
@@ -35,25 +35,43 @@ def settings(project: Path) -> Path:
     return project / ".claude" / "settings.local.json"
 
 
-def look(project: Path, **environment: str) -> Finding:
+def look_at_all(project: Path, **environment: str) -> list[Finding]:
     root = str(project / ".claude" / "session")
     return hooks.hooks(Inspection(root, {**os.environ, **environment}, utc_now()))
 
 
-def test_hooks_that_are_not_installed_are_a_remark(tmp_path: Path) -> None:
-    assert look(tmp_path) == {
-        "name": "hooks",
-        "ok": True,
-        "found": "not installed; install with `gaia-sessions hooks install`",
-        "fix": None,
-        "fixable": False,
-    }
+def look(project: Path, **environment: str) -> Finding:
+    [finding] = look_at_all(project, **environment)
+    return finding
 
 
-def test_installed_and_not_run_yet_is_a_remark(project: Path) -> None:
+def test_hooks_that_are_not_installed_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / ".claude").mkdir()
+    root = f"{tmp_path}/.claude/session"
+    message = "no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:"
+    expected = {"name": "hooks", "state": "warning", "found": message, "fixable": False}
+    assert look(tmp_path) == {**expected, "fix": f"gaia-sessions --root {root} hooks install"}
+    monkeypatch.chdir(tmp_path)
+    assert look(tmp_path) == {**expected, "fix": "gaia-sessions hooks install"}
+    shell(look(tmp_path)["fix"] or "")
+    assert look(tmp_path)["state"] == "ok"
+
+
+def test_installed_and_not_run_yet_is_fine(project: Path) -> None:
     finding = look(project)
-    assert (finding["ok"], finding["fix"]) == (True, None)
+    assert (finding["state"], finding["fix"]) == ("ok", None)
     assert finding["found"] == "claude-code (local): complete"
+
+
+@pytest.mark.parametrize("text", ['{"hooks": null}', '{"hooks": []}', "garbage"])
+def test_settings_in_which_no_hook_can_be_installed_are_a_problem(project: Path, text: str) -> None:
+    settings(project).write_text(text, encoding="utf-8")
+    finding = look(project)
+    assert (finding["state"], finding["fix"]) == ("problem", f'"${{EDITOR:-vi}}" {settings(project)}')
+    assert finding["found"].startswith(f"{settings(project)}: ")
+    settings(project).write_text("{}", encoding="utf-8")
+    assert look(project)["state"] == "warning", "only now it is known that they are not installed"
 
 
 def test_an_event_that_is_missing_is_fixed_by_installing_again(project: Path) -> None:
@@ -61,18 +79,18 @@ def test_an_event_that_is_missing_is_fixed_by_installing_again(project: Path) ->
     del document["hooks"]["SubagentStop"]
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     finding = look(project)
-    assert (finding["ok"], "incomplete, without SubagentStop" in finding["found"]) == (False, True)
+    assert (finding["state"], "not called for SubagentStop" in finding["found"]) == ("problem", True)
     shell(finding["fix"] or "")
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
 
 
 def test_hooks_installed_twice_are_taken_out_once(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --user")
     finding = look(project)
-    assert not finding["ok"]
+    assert finding["state"] == "problem"
     assert "nothing is counted twice, but an event may start two hooks" in finding["found"]
     shell(finding["fix"] or "")
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
 
 
 def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) -> None:
@@ -80,9 +98,9 @@ def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) 
     document["hooks"]["Stop"] *= 2
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     finding = look(project)
-    assert (finding["ok"], "more than one gaia-sessions entry" in finding["found"]) == (False, True)
+    assert (finding["state"], "more than one gaia-sessions entry" in finding["found"]) == ("problem", True)
     shell(finding["fix"] or "")
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
 
 
 def test_hooks_switched_off_name_the_switch(project: Path) -> None:
@@ -99,7 +117,7 @@ def test_hooks_that_the_user_switched_off_everywhere_name_that_file(project: Pat
     of_user.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
     assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {of_user}'
     of_user.write_text("hooks.enabled = 'no idea'\n", encoding="utf-8")
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
 
 
 def put(project: Path, event: str, command: str) -> None:
@@ -113,33 +131,33 @@ def test_another_checkout_that_misses_events_is_replaced(project: Path, tmp_path
     other.write_bytes(b"")
     put(project, "SubagentStop", f"{sys.executable} {other}")
     finding = look(project)
-    assert (finding["ok"], "elsewhere, without SessionStart" in finding["found"]) == (False, True)
+    assert (finding["state"], "not called for SessionStart" in finding["found"]) == ("problem", True)
     shell(finding["fix"] or "")
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
 
 
 def test_a_checkout_that_moved_away_is_found_whatever_it_was_called_and_replaced(project: Path) -> None:
     put(project, "SubagentStop", "/usr/bin/python3 /gone/away/hooks/every_event.py")
     finding = look(project)
-    assert not finding["ok"]
+    assert finding["state"] == "problem"
     assert "names /gone/away/hooks/every_event.py, which does not exist; Python then exits with 2" in finding["found"]
     shell(finding["fix"] or "")
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
     assert b"/gone/away" not in settings(project).read_bytes()
 
 
-def test_a_command_of_somebodys_own_is_a_remark_until_its_script_is_gone(project: Path, tmp_path: Path) -> None:
+def test_a_command_of_somebodys_own_is_a_warning_until_its_script_is_gone(project: Path, tmp_path: Path) -> None:
     script = tmp_path / "gaia" / "hooks" / "every_event.py"
     script.parent.mkdir(parents=True)
     script.write_bytes(b"")
     document: Any = json.loads(settings(project).read_bytes())
     document["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": f"beep; python3 {script}"}]})
     settings(project).write_text(json.dumps(document), encoding="utf-8")
-    assert look(project)["ok"]
+    assert look(project)["state"] == "warning"
     assert f"beep ; python3 {script} starts gaia-sessions and something else" in look(project)["found"]
     script.unlink()
-    finding = look(project)
-    assert (finding["ok"], finding["fix"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
+    finding, _ = look_at_all(project)
+    assert (finding["state"], finding["fix"]) == ("problem", f'"${{EDITOR:-vi}}" {settings(project)}')
 
 
 def test_the_fix_keeps_the_options(project: Path) -> None:
@@ -155,7 +173,7 @@ def test_the_fix_keeps_the_options(project: Path) -> None:
 
 def test_a_setting_that_means_nothing_is_the_matter_of_another_check(project: Path) -> None:
     (project / ".claude" / "gaia-sessions.toml").write_text("nonsense = 1\n", encoding="utf-8")
-    assert (look(project)["ok"], "nonsense" in look(project)["found"]) == (True, False)
+    assert (look(project)["state"], "nonsense" in look(project)["found"]) == ("ok", False)
 
 
 def test_what_only_the_user_may_change_is_opened_for_them(project: Path) -> None:
@@ -164,7 +182,7 @@ def test_what_only_the_user_may_change_is_opened_for_them(project: Path) -> None
     assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {settings(project)}'
     settings(project).write_text("{", encoding="utf-8")
     finding = look(project)
-    assert (finding["ok"], finding["fix"]) == (False, f'"${{EDITOR:-vi}}" {settings(project)}')
+    assert (finding["state"], finding["fix"]) == ("problem", f'"${{EDITOR:-vi}}" {settings(project)}')
 
 
 def installed_at(project: Path, at: str) -> None:
@@ -186,28 +204,25 @@ def ago(**time: float) -> str:
 def test_hooks_that_never_ran_are_a_finding_after_a_day(project: Path, *, long: bool) -> None:
     installed_at(project, ago(hours=25) if long else ago(hours=23))
     finding = look(project)
-    assert (finding["ok"], finding["fix"]) == (not long, None)
-    expected = f"the hooks of claude-code never ran: start it in {project}, and trust its folder"
+    assert (finding["state"], finding["fix"]) == ("problem" if long else "ok", None)
+    expected = f"the hooks of claude-code in {settings(project)} never ran: start it in {project}, and trust its folder"
     assert (expected in finding["found"]) == long
     log_event(project, "claude-code", ago(minutes=1))
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
 
 
 def test_hooks_that_never_ran_are_a_finding_once_those_of_another_host_ran(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --host codex")
     installed_at(project, ago(minutes=10))
     log_event(project, "claude-code", ago(minutes=20))
-    assert look(project)["ok"], "that was before"
+    assert look(project)["state"] == "ok", "that was before"
     log_event(project, "claude-code", ago(minutes=1))
     finding = look(project)
-    assert (finding["ok"], "of codex never ran" in finding["found"], "/hooks" in finding["found"]) == (
-        False,
-        True,
-        True,
-    )
-    assert "of claude-code never ran" not in finding["found"]
+    assert finding["state"] == "problem"
+    assert finding["found"].startswith(f"the hooks of codex in {project}/.codex/hooks.json never ran: start it in ")
+    assert "/hooks" in finding["found"]
     log_event(project, "codex", ago(minutes=1))
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
 
 
 def test_a_users_own_hooks_may_run_in_other_projects(project: Path) -> None:
@@ -215,7 +230,10 @@ def test_a_users_own_hooks_may_run_in_other_projects(project: Path) -> None:
     shell(f"gaia-sessions --root {project}/.claude/session hooks install --user --host codex")
     installed_at(project, ago(days=9))
     log_event(project, "claude-code", ago(minutes=1))
-    assert look(project)["ok"]
+    assert (look(project)["state"], look(project)["found"]) == (
+        "not_checked",
+        f"whether codex calls the hooks in {Path.home()}/.codex/hooks.json: no event was received in this project yet",
+    )
 
 
 def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
@@ -224,16 +242,16 @@ def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
     deep = project / "modules" / "deep"
     deep.mkdir(parents=True)
     monkeypatch.chdir(project)
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
     monkeypatch.chdir(deep)
     finding = look(project)
-    assert not finding["ok"]
+    assert finding["state"] == "problem"
     assert f"claude-code started in {deep} may not read this file; start it in {project}" in finding["found"]
     assert finding["fix"] == "gaia-sessions hooks install --here --host claude-code --local"
-    assert look(project, CLAUDE_PROJECT_DIR=str(project))["ok"], "the client was started there"
+    assert look(project, CLAUDE_PROJECT_DIR=str(project))["state"] == "ok", "the client was started there"
     shell(finding["fix"] or "")
     assert (deep / ".claude" / "settings.local.json").read_bytes() == settings(project).read_bytes()
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"
 
 
 @pytest.mark.parametrize("words", ["--user", "--host codex"])
@@ -243,4 +261,4 @@ def test_settings_that_are_read_from_below_are_none(project: Path, monkeypatch: 
     deep = project / "modules"
     deep.mkdir()
     monkeypatch.chdir(deep)
-    assert look(project)["ok"]
+    assert look(project)["state"] == "ok"

@@ -37,7 +37,8 @@ def test_every_file_system_over_a_network_is_to_be_left(
     table.write_text(f"1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / {made} rw - {kind} x rw\n", encoding="utf-8")
     monkeypatch.setattr(mounts, "_TABLE", str(table))
     finding = root_folder.file_system(case_of(made))
-    assert (finding["ok"], finding["found"].split(":")[0]) == (False, kind)
+    assert finding["state"] == "problem"
+    assert finding["found"].startswith(f"{made} is on {kind}: ")
     assert finding["fix"] is None
     assert "GAIA_SESSIONS_ROOT" in finding["found"]
     assert root_folder.file_system(case_of(str(tmp_path)))["found"] == "ext4"
@@ -56,14 +57,14 @@ def test_the_users_own_settings_may_have_any_mode(made: str) -> None:
     path = Path(made, ".config.toml")
     path.write_text("", encoding="utf-8")
     path.chmod(0o644)
-    assert root_folder.modes(case_of(made))["ok"]
+    assert root_folder.modes(case_of(made))["state"] == "ok"
 
 
 def test_a_full_disk_is_found(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result([4096, 4096, 10**6, 100, 100, 10**6, 5, 5, 0, 255])
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     finding = root_folder.space(case_of(made))
-    assert (finding["ok"], finding["fix"]) == (False, None)  # what to do without is not for us to say
+    assert (finding["state"], finding["fix"]) == ("problem", None)  # what to do without is not for us to say
     assert finding["found"] == f"0 MiB free, 5 files at {made}; free some space there"
 
 
@@ -116,18 +117,18 @@ def test_a_folder_that_nobody_may_enter_is_made_private_with_all_in_it(tmp_path:
 
 
 def test_a_clock_behind_the_newest_record_is_wrong(made: str) -> None:
-    assert machine.clock(case_of(made))["ok"]
+    assert machine.clock(case_of(made))["state"] == "ok"
     finding = machine.clock(case_of(made, timedelta(days=1)))
-    assert (finding["ok"], finding["fix"]) == (False, "sudo timedatectl set-ntp true")
+    assert (finding["state"], finding["fix"]) == ("problem", "sudo timedatectl set-ntp true")
 
 
 def test_packages_that_are_missing_or_too_old_are_named(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def version_of(_: str) -> str:
         return "3.25.2"
 
-    assert machine.packages(case_of(made))["ok"]
+    assert machine.packages(case_of(made))["state"] == "ok"
     monkeypatch.setattr(machine, "version_of", version_of)
     monkeypatch.setattr(machine, "find_spec", lambda name: None if name == "rich" else object())
     finding: Any = machine.packages(case_of(made))
-    assert finding["found"] == "missing or too old: rich, filelock>=4.2.1,<5"
+    assert finding["found"] == "packages are missing or too old: rich, filelock>=4.2.1,<5"
     assert finding["fix"] == f"{sys.executable} -m pip install rich 'filelock>=4.2.1,<5'"

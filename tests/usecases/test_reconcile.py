@@ -569,7 +569,7 @@ def test_what_waits_in_the_inbox_is_applied_first_by_a_dry_run_and_the_doctor_to
     FileStore(root).defer(event, datetime.now(UTC))
     assert verdicts(root, dry_run=True) == {}
     [runs] = [check for check in examine(root, {})["checks"] if check["name"] == "runs"]
-    assert (runs["ok"], runs["found"]) == (True, "0 runs without an end, 0 unsure")
+    assert (runs["state"], runs["found"]) == ("ok", "0 runs without an end, 0 unsure")
     assert (verdicts(root), ends(root, "a")) == ({}, ["ended_with_host"])
 
 

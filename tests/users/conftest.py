@@ -194,6 +194,10 @@ def tree(folder: Path) -> dict[str, tuple[int, int, int, int, bytes]]:
 
 
 def findings(user: User, cwd: Path, **environment: str) -> dict[str, Any]:
-    """What ``doctor`` finds, by name; that some packages are missing is the tests' own doing."""
+    """The problems that ``doctor`` finds, by name; that some packages are missing is the tests' own doing."""
     report = json.loads(user.gaia(cwd, "doctor", "--json", **environment).out)
-    return {found["name"]: found for found in report["checks"] if not found["ok"] and found["name"] != "packages"}
+    return {
+        found["name"]: found
+        for found in report["checks"]
+        if found["state"] == "problem" and found["name"] != "packages"
+    }

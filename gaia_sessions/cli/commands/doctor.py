@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 @declare("doctor || gaia-sessions doctor --fix", "doctor --fix --json")
 @click.option("--fix", is_flag=True, help="Fix what is safe to fix: modes, index, leftovers, inbox.")
-def command(call: Call, *, fix: bool) -> int:
-    """Check settings, hooks and sessions; say how to fix problems. Exit code 0 healthy, 1 problems found."""
+@click.option("--verbose", is_flag=True, help="List all checks, also those that found nothing.")
+def command(call: Call, *, fix: bool, verbose: bool) -> int:
+    """Check settings, hooks and sessions; say how to fix problems.
+
+    Exit code 1 if there is a problem, 0 if there is none; a warning is no problem.
+    """
     from gaia_sessions.doctor.report import make_report
 
     report = make_report(call.root, os.environ, fix=fix)
-    call.print_result(report, lambda: doctor_lines(report))
-    return EXIT_DONE if report["healthy"] else EXIT_NO
+    call.print_result(report, lambda: doctor_lines(report, verbose=verbose))
+    return EXIT_NO if report["problems"] else EXIT_DONE

@@ -61,19 +61,24 @@ def uninstall(call: Call, places: Places, scope: str | None, host: str, *, dry_r
     _carry_out(call, places, InstallRequest(UNINSTALL, host, scope), dry_run=dry_run)
 
 
-@declare("hooks status", "hooks status --json")
-def status(call: Call) -> None:
+@declare("hooks status", "hooks status --verbose")
+@click.option("--verbose", is_flag=True, help="Also list the events, and when each was last received.")
+def status(call: Call, *, verbose: bool) -> None:
     """Show where the hooks are installed.
 
-    Also which events start them, when each event was last received, and what may be wrong.
+    What is wrong with them comes first, each with the command that fixes it.
     """
+    from gaia_sessions.config import load_with_faults
+    from gaia_sessions.doctor.activity import setting_faults
+    from gaia_sessions.doctor.hooks import hook_findings
     from gaia_sessions.install.status import hook_status
 
     root = call.session_root()
     check_owner(root)
     now = utc_now()
     report = hook_status(root, os.environ, now)
-    call.print_result(json_document(report), lambda: status_lines(report, now))
+    findings = [setting_faults(load_with_faults(root, os.environ)[1]), *hook_findings(report, os.environ)]
+    call.print_result(json_document(report), lambda: status_lines(report, findings, now, verbose=verbose))
 
 
 def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: bool) -> None:

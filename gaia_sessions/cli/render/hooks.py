@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import shlex
 
+from gaia_sessions.doctor.findings import PROBLEM
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hosts import CLAUDE_CODE
-from gaia_sessions.install import installed_file, notices, plan, warnings
+from gaia_sessions.install import installed_file, notices, plan
 from gaia_sessions.session.visible import visible
 
+from .doctor import problem_lines
 from .words import Copyable, ago, safe
 
 TYPE_CHECKING = False
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from gaia_sessions.doctor.findings import Finding
     from gaia_sessions.install.installed_file import InstallState
     from gaia_sessions.install.plan import InstallResult
     from gaia_sessions.install.status import HookStatus
@@ -100,35 +103,34 @@ def _note_lines(result: InstallResult) -> Iterator[str]:
             yield Copyable(visible(result["exclude"]["command"]), before="    ")
 
 
-def status_lines(hook_status: HookStatus, now: datetime) -> Iterator[str]:
-    """Where the hooks are installed, when each event was last received, and every warning."""
+def status_lines(hook_status: HookStatus, findings: list[Finding], now: datetime, *, verbose: bool) -> Iterator[str]:
+    """What is wrong, then where the hooks are installed and work; with ``verbose`` everything that is known of them."""
+    yield from problem_lines(findings)
+    problems = [finding["found"] for finding in findings if finding["state"] == PROBLEM]
     installed = [found for found in hook_status["installed"] if found["state"] != installed_file.ABSENT]
-    files_with_warning = {warning["file"] for warning in hook_status["warnings"]}
     for found in installed:
-        yield from _installation_lines(found)
-        if (
-            found["command"]
-            and not warnings.has_fired(found, hook_status["heard_from"])
-            and found["file"] not in files_with_warning
-        ):
-            yield "  no events received yet; expected with the next conversation"
-    if hook_status["plugin"]:
-        yield "claude-code: the plugin is enabled"
-    if not installed and not hook_status["plugin"]:
-        yield "not installed: gaia-sessions hooks install"
-    for host, events in hook_status["heard_from"].items():
-        yield f"last events from {safe(host, _LONGEST_NAME)}"
-        yield from (f"  {safe(event, _LONGEST_NAME)}: {ago(at, now)}" for event, at in events.items())
-    yield from (
-        f"warning: {warning['code']}: {_warning_text(warning['file'], warning['message'])}"
-        for warning in hook_status["warnings"]
-    )
+        if hook_status["enabled"] and not any(found["file"] in problem for problem in problems):
+            heard = _last_event(hook_status, found["host"], now)
+            yield f"{found['host']}: installed in {_path(found['file'])}, {heard}"
+    if hook_status["enabled"] and hook_status["plugin"]:
+        yield f"{CLAUDE_CODE}: the plugin is enabled, {_last_event(hook_status, CLAUDE_CODE, now)}"
+    if verbose:
+        for found in installed:
+            yield from _installation_lines(found)
+        for host, events in hook_status["heard_from"].items():
+            yield f"last events from {safe(host, _LONGEST_NAME)}"
+            yield from (f"  {safe(event, _LONGEST_NAME)}: {ago(at, now)}" for event, at in events.items())
+
+
+def _last_event(hook_status: HookStatus, host: str, now: datetime) -> str:
+    times = hook_status["heard_from"].get(host, {}).values()
+    return f"last event {ago(max(times), now)}" if times else "no event received yet"
 
 
 def _installation_lines(found: InstallState) -> Iterator[str]:
     yield f"{found['host']}, {found['scope']}: {_STATE_TEXTS[found['state']]}: {_path(found['file'])}"
     if found["command"]:
-        yield Copyable(safe(shlex.join(found["command"]), _LONGEST), before="  starts: ")
+        yield Copyable(visible(shlex.join(found["command"])), before="  starts: ")
     yield from _event_lines("events", found["wired"])
     yield from _event_lines("missing events", found["missing"])
 
@@ -144,11 +146,6 @@ def _event_lines(name: str, events: list[str]) -> Iterator[str]:
         line += f" {word}"
     if events:
         yield line
-
-
-def _warning_text(path: str | None, message: str) -> str:
-    has_path = path is None or path in message
-    return safe(message if has_path else f"{message} ({path})", _LONGEST)
 
 
 def _path(path: str) -> str:
