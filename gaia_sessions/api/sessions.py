@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.revivals import Revival
     from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
+    from gaia_sessions.usecases.sums import UsageByAgent
     from gaia_sessions.usecases.tree import TreeLine
 
     from .waiting import NoReport
@@ -347,6 +348,17 @@ class Sessions:
         Raises ``NewerSchema``.
         """
         return self._usage_of(self.preview(agent_id))
+
+    def usage_by_agent(self, **wanted: Unpack[Wanted]) -> UsageByAgent:
+        """What the sessions used that are ``wanted``: by kinds of agents, and in all.
+
+        Each session counts once, with what counts against its budget: the tokens of a parent do not include those of
+        its children. Those of which nobody reported any are counted as ``unreported``. Raises what ``list`` raises.
+        """
+        from gaia_sessions.usecases import sums
+
+        now = utc_now()
+        return sums.usage_by_agent(self._preview(), _filter(wanted, now), now, self.config.limits)
 
     def charge(self, agent_id: str, tokens: int) -> TokenUsage:
         """Counts ``tokens`` more against the budget, and returns what ``usage`` would.

@@ -22,7 +22,7 @@ GROUPS = {
         "tree": "Show sessions below their parents.",
         "events": "Show what hosts reported about a session, with evidence.",
         "transcript": "Show the messages of a session in their order, or add one.",
-        "usage": "Show how much of its budget a session has used, or charge it.",
+        "usage": "Show the tokens of all agents, or the budget of a session.",
     },
     "Decide": {
         "approve": "Approve what a session in phase approval is waiting for.",

@@ -5,14 +5,56 @@ A session counts once, by its own record: what it used is not in the record of i
 
 from __future__ import annotations
 
+from .listing import list_sessions
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
+    from typing import TypedDict
 
-    from .listing import BudgetUse, Line, Sums
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.store.port import Reader
+
+    from .listing import BudgetUse, Filter, Line, Sums
+
+    class AgentUsage(TypedDict):
+        """The sessions of one kind of agent together."""
+
+        agent_name: str
+        sums: Sums
+
+    class UsageByAgent(TypedDict):
+        """What sessions used. agents: whoever used most first. total: of all agents together.
+
+        unread: how many more sessions there are that cannot be read.
+        """
+
+        agents: list[AgentUsage]
+        total: Sums
+        unread: int
+
 
 _LARGEST = (1 << 63) - 1
 """The largest number that JSON is written with."""
+
+
+def usage_by_agent(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> UsageByAgent:
+    """What the sessions used that are ``wanted``, by the names of their agents."""
+    by_name: dict[str, list[Sums]] = {}
+    unread = 0
+    for line in list_sessions(sessions, wanted, now, limits):
+        if "problem" in line:
+            unread += 1
+        else:
+            by_name.setdefault(line["agent_name"], []).append(sums_of(line))
+    agents: list[AgentUsage] = [{"agent_name": name, "sums": total_of(parts)} for name, parts in by_name.items()]
+    agents.sort(key=_most_first)
+    return {"agents": agents, "total": total_of(agent["sums"] for agent in agents), "unread": unread}
+
+
+def _most_first(agent: AgentUsage) -> tuple[int, int, str]:
+    return -agent["sums"].get("tokens", -1), -agent["sums"]["sessions"], agent["agent_name"]
 
 
 def sums_of(line: Line) -> Sums:

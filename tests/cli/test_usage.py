@@ -98,3 +98,98 @@ def test_defaults_come_from_the_settings(program: Gaia, put: Gaia) -> None:
 
     assert [program("usage", one, "--json", **settings).json["max_tokens"] for one in ("a", "b")] == [10, 20]
     assert [program("usage", one, "--json").json["max_tokens"] for one in ("a", "b")] == [64_000, 200_000]
+
+
+@pytest.fixture
+def agents(put: Gaia, spoil: Gaia) -> None:
+    """Sessions of four agents: of some nobody reported tokens, some have a budget, one cannot be read."""
+    hour = timedelta(hours=1)
+    put("a", agent_name="Explore", charged_tokens=900, max_tokens=1000)
+    put(
+        "b",
+        agent_name="Explore",
+        usage={"total_tokens": 1600, "cache_read_tokens": 500},
+        max_tokens=1000,
+        idle=3 * hour,
+    )
+    put("c", agent_name="Explore", parent_id="b", usage={"tool_uses": 3})
+    put("d", agent_name="\ud55c\uae00", skills={"aws": 5}, idle=3 * hour, phase="completed", resume_ready=False)
+    put("e", agent_name="workflow", max_tokens=5)
+    put("f", agent_name="planner", charged_tokens=0)
+    spoil("torn")
+
+
+@pytest.mark.usefixtures("agents")
+def test_without_an_id_it_is_a_table_of_agents_and_no_unreported_tokens_are_0(gaia: Gaia, terminal: Gaia) -> None:
+    lines = (
+        "agent       sessions  tokens  unreported  of budget\n"
+        "Explore            3   2,000           1  100%, 1 at its limit\n"
+        "\ud55c\uae00               1       5           -  -\n"
+        "planner            1       0           -  -\n"
+        "workflow           1       -           1  -\n"
+        "all agents         6   2,005           2  100%, 1 at its limit\n"
+        "2 of 6 sessions reported no tokens\n"
+        "1 session cannot be read: `gaia-sessions list` says why\n"
+    )
+    assert gaia("usage").all == (0, lines, "")
+    assert terminal("usage").all == (0, lines, "")
+
+
+@pytest.mark.usefixtures("agents")
+def test_since_counts_what_the_list_has_since_then(gaia: Gaia) -> None:
+    assert gaia("usage", "--since", "2h").out.decode() == (
+        "agent       sessions  tokens  unreported  of budget\n"
+        "Explore            2     900           1  90%\n"
+        "planner            1       0           -  -\n"
+        "workflow           1       -           1  -\n"
+        "all agents         4     900           2  90%\n"
+        "2 of 4 sessions reported no tokens\n"
+    )
+    found = gaia("usage", "--since", "2h", "--json").json
+    assert [(agent["agent_name"], agent["sums"]["sessions"]) for agent in found["agents"]] == [
+        ("Explore", 2),
+        ("planner", 1),
+        ("workflow", 1),
+    ]
+    assert found["total"] == {
+        "sessions": 4,
+        "states": {"waiting": 4},
+        "tokens": 900,
+        "unreported": 2,
+        "budgets": {"sessions": 1, "tokens": 900, "max_tokens": 1000, "limit_reached": 0},
+    }
+    assert found["unread"] == 0
+    nothing = gaia("usage", "--since", "now", "--json").json
+    assert nothing == {"agents": [], "total": {"sessions": 0, "states": {}, "unreported": 0}, "unread": 0}
+    assert gaia("usage", "--since", "now").out.decode().endswith("with these options; without them, there are 7\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a", "--since", "2h"], "--since is about all sessions, not about one"),
+        (["--charge", "1"], "--charge is about one session, and none is named"),
+        (["--total", "0"], "--total is about one session, and none is named"),
+    ],
+)
+def test_what_is_about_one_session_is_not_mixed_with_what_is_about_all(
+    gaia: Gaia, put: Gaia, tree: Gaia, words: list[str], said: str
+) -> None:
+    put("a")
+    before = tree()
+    ended = gaia("usage", *words, "--json")
+    assert (ended.code, ended.error["message"]) == (2, said)
+    assert tree() == before
+
+
+def test_the_tokens_of_a_parent_are_not_those_of_its_children(gaia: Gaia) -> None:
+    gaia("create", "--id", "parent", "--agent", "planner")
+    gaia("create", "--id", "child", "--agent", "reviewer", "--parent", "parent")
+    gaia("usage", "parent", "--charge", "100")
+    gaia("usage", "child", "--charge", "7")
+    gaia("usage", "child", "--total", "5")
+
+    found = gaia("usage", "--json").json
+    used = {agent["agent_name"]: agent["sums"]["tokens"] for agent in found["agents"]}
+    assert (used, found["total"]["tokens"]) == ({"planner": 100, "reviewer": 5}, 105)
+    assert [line["sums"]["tokens"] for line in gaia("tree", "--json").json] == [105, 5]

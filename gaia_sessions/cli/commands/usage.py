@@ -1,4 +1,4 @@
-"""``usage``: how much of its budget a session has used; charge it, or state the total."""
+"""``usage``: the tokens of all agents; how much of its budget a session has used; charge it, or state the total."""
 
 from __future__ import annotations
 
@@ -6,28 +6,71 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import budgets
 from gaia_sessions.errors import UsageError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.budget import TokenUsage
 
+_WHOLE_NAME, _AT_TERMINAL = 200, 24
+"""Characters of the name of an agent."""
 
-@declare("usage agent-123 --json", "usage agent-123 --charge 1500", "usage agent-123 --total 42000")
-@ID
+
+@declare(
+    "usage --since yesterday",
+    "usage agent-123 --json",
+    "usage agent-123 --charge 1500",
+    "usage agent-123 --total 42000",
+)
+@click.argument("agent_id", metavar="[ID]", required=False)
+@click.option("--since", type=TIME, help="Without ID: only sessions active at or after this time: 2h (ago), a date.")
 @click.option("--charge", metavar="N", type=int, help="Count N more tokens.")
 @click.option("--total", metavar="N", type=int, help="State that N tokens were used so far; what follows adds to it.")
-def command(call: Call, agent_id: str, charge: int | None, total: int | None) -> None:
-    """Show how much of its budget a session has used, or charge it.
+def command(call: Call, agent_id: str | None, since: datetime | None, charge: int | None, total: int | None) -> None:
+    """Show the tokens of all agents, or the budget of a session.
 
-    The exit code is 0 at the limit too: limit_reached says whether it is reached.
+    --charge and --total count what a session used. The exit code is 0 at
+    the limit too: limit_reached says whether it is reached.
     """
+    if agent_id is None:
+        _reject_without_id(charge, total)
+        _print_all(call, since)
+        return
+    if since is not None:
+        raise UsageError("--since is about all sessions, not about one", "omit it, or omit the ID")
     usage = _usage(call, agent_id, charge, total)
     if charge is not None or total is not None:
         call.notice_if_abandoned(usage["agent_id"])
     call.print_result(usage, lambda: [budgets.usage_line(usage)])
+
+
+def _reject_without_id(charge: int | None, total: int | None) -> None:
+    for option, value in (("--charge", charge), ("--total", total)):
+        if value is not None:
+            hint = f"type its ID from gaia-sessions list: gaia-sessions usage ID {option} {value}"
+            raise UsageError(f"{option} is about one session, and none is named", hint)
+
+
+def _print_all(call: Call, since: datetime | None) -> None:
+    sessions = call.sessions()
+    usage = sessions.usage_by_agent(since=since)
+    if call.as_json:
+        output.print_json(usage)
+    elif usage["agents"] or usage["unread"]:
+        from gaia_sessions.cli.render.agents import table_of_agents
+
+        longest = _AT_TERMINAL if output.is_stdout_terminal() else _WHOLE_NAME
+        output.print_lines(table_of_agents(usage, longest))
+    else:
+        from .list import print_that_none_was_found
+
+        print_that_none_was_found(sessions)
 
 
 def _usage(call: Call, agent_id: str, charge: int | None, total: int | None) -> TokenUsage:
