@@ -110,8 +110,9 @@ class Sessions:
         the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
         its budget.
 
-        Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON, ``SessionNotFound`` and
-        ``CorruptSession`` for the parent, ``TooDeep``, ``TooManyChildren`` if 5 children of the parent are at work.
+        Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name or a purpose that is
+        blank, ``SessionNotFound`` and ``CorruptSession`` for the parent, ``TooDeep``, ``TooManyChildren`` if 5 children
+        of the parent are at work.
         """
         from gaia_sessions.session.requests import NewSession
         from gaia_sessions.usecases import sessions

@@ -46,6 +46,10 @@ class NewSession:
     ) -> None:
         check_string(agent_name, "agent_name")
         check_string(purpose, "purpose")
+        if not agent_name.strip():
+            raise errors.InvalidInput("the name of the agent is blank", hint="name its kind, or leave it out")
+        if not purpose.strip():
+            raise errors.InvalidInput("the purpose is blank", hint="say what the work is for, or leave it out")
         self.agent_name = agent_name
         self.purpose = purpose
         self.metadata = {} if metadata is None else check_metadata(metadata)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.api.sessions import Sessions
+from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.system import utc_now
 
@@ -52,6 +53,26 @@ def test_it_prints_the_made_id_alone_and_keeps_a_whole_record(gaia: Gaia, state:
 def test_without_options_it_is_unknown_and_general(gaia: Gaia, state: Gaia) -> None:
     kept = state(gaia("create").out.decode().strip())
     assert (kept["agent_name"], kept["purpose"], kept["metadata"]) == ("unknown", "general", {})
+
+
+BLANK = [
+    ("", "purpose", "the name of the agent is blank", "name its kind, or leave it out"),
+    (" \n", "purpose", "the name of the agent is blank", "name its kind, or leave it out"),
+    ("scribe", "", "the purpose is blank", "say what the work is for, or leave it out"),
+    ("scribe", "\t ", "the purpose is blank", "say what the work is for, or leave it out"),
+    ("", "", "the name of the agent is blank", "name its kind, or leave it out"),
+]
+
+
+@pytest.mark.parametrize(("agent", "purpose", "message", "hint"), BLANK)
+def test_a_blank_name_or_purpose_is_refused_in_the_shell_and_in_python_and_nothing_is_made(
+    gaia: Gaia, root: str, agent: str, purpose: str, message: str, hint: str
+) -> None:
+    expected = (7, "", f"Error: {message}\nHint: {hint}\n")
+    assert gaia("create", "--agent", agent, "--purpose", purpose).all == expected
+    with pytest.raises(InvalidInput) as raised:
+        Sessions(root).create(agent, purpose)
+    assert (str(raised.value), raised.value.hint, os.path.exists(root)) == (message, hint, False)
 
 
 def test_as_json_it_is_one_object(gaia: Gaia) -> None:

@@ -243,6 +243,7 @@ WRONG = {
     "agent_id: must be a string, not a number": {"agent_id": 5},
     "agent_id: must be a string, not an array": {"agent_id": ["agent-1"]},
     "agent_name: must be a string, not a boolean": {"agent_name": True},
+    "the name of the agent is blank": {"create": True, "agent_name": " "},
     "create: must be true or false, not a string": {"create": "yes"},
     "metadata: must be an object, not an array": {"create": True, "metadata": [1]},
     "'../x' is not a session ID: has a character other than letters, digits, . _ -": {"agent_id": "../x"},
