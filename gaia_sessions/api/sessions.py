@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.store.port import Reader
+    from gaia_sessions.store.port import StoreReader
     from gaia_sessions.usecases.cancellation import CancelledSession
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
@@ -694,10 +694,10 @@ class Sessions:
 
         return Preview(self._store, utc_now(), self.config)
 
-    def _reader_for(self, *, dry_run: bool) -> Reader:
+    def _reader_for(self, *, dry_run: bool) -> StoreReader:
         """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
         if dry_run:
-            return self._preview()
+            return self._preview().applied()
         self._write(lambda *_: None)
         return self._store
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.port import Reader, RecordOrError, Store
+    from gaia_sessions.store.port import RecordOrError, Store, StoreReader
 
     from .reconcile import Reconciled, SkippedSession, Verdict
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         hours: how long a session must have been unused to be removed.
         corrupt_too: whether sessions that cannot be read were removed as well.
         closed: the verdicts on the runs that were closed first.
+        recent: how many were kept because they were used since.
         kept: those that are old, or may be, and were kept, each with the code of the reason.
         busy: those that another process is changing.
         corrupt: those that cannot be read, each with the reason in words; without those that were removed.
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         corrupt_too: bool
         closed: list[Verdict]
         removed: list[str]
+        recent: int
         kept: list[SkippedSession]
         busy: list[str]
         corrupt: list[SkippedSession]
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
 
 _MAX_HOURS = 1_000_000
 _YOUNG = "young"
-"""Why most sessions stay; those are not reported."""
+"""Why most sessions stay; those are only counted."""
 
 
 def _is_valid_hours(hours: object) -> bool:
@@ -106,22 +108,25 @@ def cleanup(
     root: str | None = None,
     *,
     dry_run: bool,
-    sessions: Reader | None = None,
+    sessions: StoreReader | None = None,
 ) -> CleanupReport:
     """Removes what ``cleanup_policy`` allows, and reports what was removed, or with ``dry_run`` would be.
 
-    First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those. ``sessions`` is where
-    the sessions are read, if not in ``store``: a ``Preview`` for a dry run. Locked sessions are skipped as busy, and a
-    session that the system refuses to remove stops no other. Raises ``StoreFailure`` for the store as a whole.
+    First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those. A dry run closes them
+    in memory, above ``sessions`` if given, and so judges what a real run would. Locked sessions are skipped as busy,
+    and a session that the system refuses to remove stops no other. Raises ``StoreFailure`` for the store as a whole.
     """
-    reconciled = reconcile(store, cleanup_policy.now, root, dry_run=dry_run, sessions=sessions)
+    judged = _in_memory(sessions or store) if dry_run else store
+    reconciled = reconcile(judged, cleanup_policy.now, root, dry_run=False)
     report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
-    judge, depths, active = Judge(cleanup_policy, sessions or store), {}, set()
-    for agent_id, found in (sessions or store).scan():
+    judge, depths, active = Judge(cleanup_policy, judged), {}, set()
+    for agent_id, found in judged.scan():
         reason = _reason_to_keep(judge, agent_id, found)
         if reason is None:
             depths[agent_id] = judge.depth(found)
-        elif reason != _YOUNG:
+        elif reason == _YOUNG:
+            report["recent"] += 1
+        else:
             _report_kept(report, agent_id, found, reason)
         if not isinstance(found, SessionsError) and is_open(found):
             active.add(agent_id)
@@ -133,6 +138,12 @@ def cleanup(
         store.purge_trash()
         report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
     return report
+
+
+def _in_memory(sessions: StoreReader) -> Store:
+    from gaia_sessions.store.overlay import Overlay  # only a dry run pays for it
+
+    return Overlay(sessions, [])
 
 
 def _reason_to_keep(judge: Judge, agent_id: str, found: RecordOrError, children: Sequence[Record] = ()) -> str | None:
@@ -148,8 +159,13 @@ def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_ru
         "dry_run": dry_run,
         "hours": cleanup_policy.age.total_seconds() / 3600,
         "corrupt_too": cleanup_policy.corrupt,
-        "closed": [verdict for verdict in reconciled["verdicts"] if verdict["verdict"] in CLOSING_VERDICTS],
+        "closed": [
+            {**verdict, "closed": verdict["closed"] and not dry_run}
+            for verdict in reconciled["verdicts"]
+            if verdict["verdict"] in CLOSING_VERDICTS
+        ],
         "removed": [],
+        "recent": 0,
         "kept": [],
         "busy": [],
         "corrupt": [],

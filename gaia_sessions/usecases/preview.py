@@ -132,6 +132,11 @@ class Preview:
 
         return len(self._waiting) <= TRY_ALL_LIMIT
 
+    def applied(self) -> StoreReader:
+        """All sessions with all waiting events applied, as they were when the first was asked for."""
+        self._applies_everything()
+        return self._sessions()
+
     def _sessions(self) -> StoreReader:
         if self._all_applied is None:
             self._all_applied = self._with_events_applied(self._waiting) if self._waiting else self._store

@@ -15,6 +15,7 @@ from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system import utc_now
+from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
 from tests.records import LIMITS
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 HOUR = timedelta(hours=1)
+NOBODY = 2**22 + 1  # no pid is as large
 QUIET: dict[str, Any] = {"phase": "executing", "resume_ready": False}
 
 
@@ -48,6 +50,7 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
         "corrupt_too": False,
         "closed": [],
         "removed": ["old", "old-approval", "older-final"],
+        "recent": 2,
         "kept": [
             {"agent_id": "future", "reason": "clock_skew"},
             {"agent_id": "newer", "reason": "newer_schema"},
@@ -87,19 +90,57 @@ def test_a_dry_run_where_there_is_no_root_makes_none(gaia: Gaia, tree: Gaia) -> 
 
 
 @pytest.mark.usefixtures("mixed")
-def test_for_people_what_went_and_what_stayed_and_why(gaia: Gaia, root: str) -> None:
-    code, out, err = gaia("cleanup").all
-    first, *lines = out.splitlines()
-    assert (code, first, err) == (0, "removed 3 sessions not updated for 1 day", "")
-    assert sorted(lines) == [
+def test_for_people_what_went_and_what_stayed_and_why_each_in_a_line_with_its_number(gaia: Gaia, root: str) -> None:
+    numbers = [
+        "3 sessions not updated for 1 day",
+        "2 sessions updated since",
+        "1 session that a later version wrote",
+        "1 session whose last activity lies in the future",
+        "1 session that cannot be read",
+    ]
+    would = "".join(f"would {verb} {line}\n" for verb, line in zip(["remove", *["keep"] * 4], numbers, strict=True))
+    assert gaia("cleanup", "-n").all == (0, f"{would}add --verbose to see which\n", "")
+    assert gaia("cleanup", "-n", "--verbose").all[1].splitlines() == [
+        "would remove 3 sessions not updated for 1 day",
         "  old",
         "  old-approval",
         "  older-final",
-        f"corrupt: torn: {root}/torn/state.json: line 1 column 14: not JSON: Expecting value",
-        "kept: future: its last activity lies in the future",
-        "kept: newer: a later version wrote it",
+        "would keep 2 sessions updated since",
+        "would keep 1 session that a later version wrote",
+        "  newer",
+        "would keep 1 session whose last activity lies in the future",
+        "  future",
+        "would keep 1 session that cannot be read",
+        f"  torn: {root}/torn/state.json: line 1 column 14: not JSON: Expecting value",
     ]
-    assert gaia("cleanup").out.splitlines()[0] == b"removed 0 sessions not updated for 1 day"
+    done = "".join(f"{verb} {line}\n" for verb, line in zip(["removed", *["kept"] * 4], numbers, strict=True))
+    assert gaia("cleanup").all == (0, done, "")
+
+
+def test_a_dry_run_names_what_goes_because_the_real_run_first_closes_runs(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
+    """Whoever is above a session whose agent is gone goes with it; what cannot be read stays above an open one."""
+    gone: dict[str, Any] = {
+        "run": 1,
+        "started_at": "2026-01-08T18:05:30Z",
+        "host": "claude-code",
+        "host_session_id": "h",
+    }
+    gone["host_process"] = {**(describe(os.getpid()) or {}), "pid": NOBODY}
+    put("above", idle=99 * HOUR, phase="completed", resume_ready=False)
+    put("below", idle=HOUR, parent_id="above", runs=[gone], **QUIET)
+    put("cancelled", idle=99 * HOUR, runs=[gone])
+    gaia("cancel", "cancelled")
+    spoil("torn")
+    put("open", parent_id="torn")
+
+    dry = gaia("cleanup", "-n", "--corrupt", "--json").json
+    real = gaia("cleanup", "--corrupt", "--json").json
+
+    assert (sorted(dry["removed"]), dry["removed"]) == (["above", "cancelled"], real["removed"])
+    assert [(one["agent_id"], one["phase"]) for one in dry["closed"]] == [
+        (one["agent_id"], one["phase"]) for one in real["closed"]
+    ]
+    assert {one["closed"] for one in dry["closed"]} == {False}
 
 
 @pytest.mark.usefixtures("mixed")
@@ -120,7 +161,7 @@ def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
         put(f"h{hours}", idle=hours * HOUR, **QUIET)
     assert gaia("cleanup", "--hours", "2.5").all == (
         0,
-        "removed 1 session not updated for 2 hours 30 minutes\n  h3\n",
+        "removed 1 session not updated for 2 hours 30 minutes\nkept 2 sessions updated since\n",
         "",
     )
     assert gaia("cleanup", "--hours", "0", "--json").json["removed"] != []
@@ -131,7 +172,7 @@ def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> Non
     put("a")
     assert gaia("cleanup", "--hours", "0").all == (
         0,
-        "removed 0 sessions not updated for 0 seconds\nkept: a: it may be resumed\n",
+        "removed 0 sessions not updated for 0 seconds\nkept 1 session that may be resumed\n",
         "",
     )
 
@@ -142,8 +183,8 @@ def test_no_code_stands_where_a_person_reads_why_a_session_was_kept(gaia: Gaia, 
     put("runs", idle=HOUR, parent_id="above", runs=[{"run": 1, "started_at": format_time(utc_now())}])
 
     assert gaia("cleanup", "--hours", "0").out.decode().splitlines()[1:] == [
-        "kept: above: a session below it is open, or may be",
-        "kept: runs: an agent may still be at work on it",
+        "kept 1 session above one that is open, or may be",
+        "kept 1 session on which an agent may still be at work",
     ]
 
 
@@ -151,10 +192,12 @@ def test_a_session_of_which_nobody_can_say_whether_it_is_cancelled_stays(gaia: G
     put("a")
     os.mkdir(f"{root}/a/cancelled.json")
 
-    code, said, _ = gaia("cleanup", "--hours", "0").all
+    code, said, err = gaia("cleanup", "--hours", "0", "--verbose").all
 
-    failed = f"failed: a: {root}/a/cancelled.json: cannot read: cancelled.json is not a regular file\n"
-    kept = "kept: a: it cannot be read whether it is cancelled\n"
+    reason = f"{root}/a/cancelled.json: cannot read: cancelled.json is not a regular file"
+    failed = f"failed: the system refused access to 1 session\n  a: {reason}\n"
+    kept = "kept 1 session whose cancellation mark cannot be read\n  a\n"
+    assert err.startswith(f"Error: {reason}\n")
     assert (code, said) == (8, f"removed 0 sessions not updated for 0 seconds\n{kept}{failed}")
     assert sessions(root) == ["a"]
 
@@ -218,7 +261,8 @@ def test_leftovers_of_the_dead_are_swept_and_named(gaia: Gaia, put: Gaia, root: 
     left = Path(root, "a", ".state.json.0123456789abcdef.tmp")
     left.write_bytes(b"half")
     os.utime(left, (0, 0))
-    assert gaia("cleanup").all == (0, f"removed 0 sessions not updated for 1 day\nswept: {left}\n", "")
+    rest = f"kept 1 session updated since\nswept 1 file that killed processes had left\n  {left}\n"
+    assert gaia("cleanup", "-v").all == (0, f"removed 0 sessions not updated for 1 day\n{rest}", "")
     assert not left.exists()
 
 
@@ -227,8 +271,8 @@ def test_a_planted_name_is_swept_without_reaching_the_terminal(gaia: Gaia, root:
     left = Path(root, ".locks", ".key.\x1b[2J\x1b]0;mine\x07.lock")
     left.write_bytes(b"")
     os.utime(left, (0, 0))
-    ended = gaia("cleanup")
-    assert (ended.code, b"swept: " in ended.out, left.exists()) == (0, True, False)
+    ended = gaia("cleanup", "--verbose")
+    assert (ended.code, b"swept 1 file" in ended.out, left.exists()) == (0, True, False)
     assert [byte for byte in ended.out if byte < 0x20 and byte != 0x0A] == []
 
 

@@ -92,7 +92,7 @@ def test_a_held_session_is_busy_and_stays_as_it_is(gaia: Gaia, put: Gaia, root: 
     before = put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
     Path(root, ".locks").mkdir()
     with Directory.at(f"{root}/.locks") as folder, acquire(folder, "gone.lock", 0, sleep_and_retry):
-        assert gaia("reconcile").all == (0, "closed 0 runs\nbusy: gone\n", "")
+        assert gaia("reconcile").all == (0, "closed 0 runs\nskipped 1 session locked by another process\n  gone\n", "")
         assert gaia("cleanup", "--hours", "999", "--json").json["busy"] == ["gone"]
     assert state("gone") == before
 
@@ -113,9 +113,10 @@ def test_what_the_system_refuses_is_reported_and_is_no_success(
     reason = f"{root}/gone/state.json: cannot write: No space left on device"
     hint = "fix the reported problem and try again"
     expected = f"Error: {reason}\nHint: {hint}\n"
+    refused = "failed: the system refused access to 1 session\n"
     answers = {
-        ("reconcile",): f"closed 0 runs\nfailed: gone: {reason}\n",
-        ("cleanup",): f"removed 0 sessions not updated for 1 day\nfailed: gone: {reason}\n",
+        ("reconcile",): f"closed 0 runs\n{refused}  gone: {reason}\n",
+        ("cleanup",): f"removed 0 sessions not updated for 1 day\nkept 1 session updated since\n{refused}",
         ("cleanup", "--quiet"): "",
     }
     for words, out in answers.items():
@@ -140,10 +141,12 @@ def test_cleanup_reports_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
     lost = (
         f"lost: gone, run 1: its client crashed or was closed: there is no process {NOBODY}; the session is abandoned\n"
     )
-    nothing = "0 sessions not updated for 1 day\n"
-    assert gaia("cleanup", "-n").all == (0, f"would remove {nothing}would close: {lost}", "")
-    assert gaia("cleanup").all == (0, f"removed {nothing}closed: {lost}", "")
-    assert gaia("cleanup").all == (0, f"removed {nothing}", "")
+    nothing, runs = "0 sessions not updated for 1 day\n", f"1 run that ended without a report\n  {lost}"
+    would = f"would remove {nothing}would close {runs}would keep 1 session updated since\n"
+    assert gaia("cleanup", "-nv").all == (0, would, "")
+    kept = "kept 1 session updated since\n"
+    assert gaia("cleanup", "--verbose").all == (0, f"removed {nothing}closed {runs}{kept}", "")
+    assert gaia("cleanup").all == (0, f"removed {nothing}{kept}", "")
 
 
 def test_reconcile_as_a_process_of_its_own(program: Gaia, put: Gaia, state: Gaia) -> None:

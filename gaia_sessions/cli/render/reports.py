@@ -13,7 +13,7 @@ from .words import duration, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.removal import RemovedSession
 
 _LONGEST = 500
-_WHY_KEPT = {
-    "newer_schema": "a later version wrote it",
-    "clock_skew": "its last activity lies in the future",
-    "mark_unread": "it cannot be read whether it is cancelled",
-    "above_open": "a session below it is open, or may be",
-    "running": "an agent may still be at work on it",
-    "resumable": "it may be resumed",
+_KEPT = {
+    "newer_schema": "that a later version wrote",
+    "clock_skew": "whose last activity lies in the future",
+    "mark_unread": "whose cancellation mark cannot be read",
+    "above_open": "above one that is open, or may be",
+    "running": "on which an agent may still be at work",
+    "resumable": "that may be resumed",
 }
-"""Each reason for which ``cleanup`` and ``reconcile`` leave a session as it is."""
+"""Each reason for which ``cleanup`` and ``reconcile`` leave sessions as they are, after their number."""
 
 
 def reconcile_lines(report: Reconciled) -> Iterator[str]:
@@ -43,7 +43,9 @@ def reconcile_lines(report: Reconciled) -> Iterator[str]:
         sessions = plural(len(report["abandoned"]), "cancelled session")
         yield f"{'would abandon' if report['dry_run'] else 'abandoned'} {sessions}: {', '.join(report['abandoned'])}"
     yield from (verdict_line(verdict) for verdict in sorted(verdicts, key=_sort_key))
-    yield from unchanged_lines(report)
+    for line, named in _unchanged(report):
+        yield line
+        yield from named
 
 
 def verdict_line(verdict: Verdict) -> str:
@@ -57,29 +59,60 @@ def _sort_key(verdict: Verdict) -> tuple[bool, str, int]:
     return verdict["verdict"] not in CLOSING_VERDICTS, verdict["agent_id"], verdict["run"]
 
 
-def unchanged_lines(report: Reconciled | CleanupReport) -> Iterator[str]:
-    """A line for each session that was left unchanged, with the reason."""
-    yield from (f"busy: {agent_id}" for agent_id in report["busy"])
-    yield from (f"kept: {left['agent_id']}: {_WHY_KEPT[left['reason']]}" for left in report["kept"])
-    yield from _reason_lines("corrupt", report["corrupt"])
-    yield from _reason_lines("failed", report["failed"])
+def _unchanged(report: Reconciled | CleanupReport) -> Iterator[tuple[str, list[str]]]:
+    """A line for each reason to leave sessions unchanged, with their number, and the lines that name them."""
+    keep = "would keep" if report["dry_run"] else "kept"
+    for reason, why in _KEPT.items():
+        ids = [left["agent_id"] for left in report["kept"] if left["reason"] == reason]
+        if ids:
+            yield f"{keep} {plural(len(ids), 'session')} {why}", _indented(ids)
+    if report["corrupt"]:
+        yield (
+            f"{keep} {plural(len(report['corrupt']), 'session')} that cannot be read",
+            _with_reasons(report["corrupt"]),
+        )
+    if report["busy"]:
+        yield f"skipped {plural(len(report['busy']), 'session')} locked by another process", _indented(report["busy"])
+    if report["failed"]:
+        refused = f"failed: the system refused access to {plural(len(report['failed']), 'session')}"
+        yield refused, _with_reasons(report["failed"])
 
 
-def _reason_lines(word: str, sessions: list[SkippedSession]) -> Iterator[str]:
-    yield from (f"{word}: {left['agent_id']}: {safe(left['reason'])}" for left in sessions)
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
 
 
-def cleanup_lines(report: CleanupReport) -> Iterator[str]:
-    """What was removed, or would be; then what was not."""
-    verb = "would remove" if report["dry_run"] else "removed"
+def _with_reasons(sessions: Sequence[SkippedSession]) -> list[str]:
+    return _indented(f"{left['agent_id']}: {safe(left['reason'], _LONGEST)}" for left in sessions)
+
+
+def cleanup_lines(report: CleanupReport, *, is_verbose: bool) -> Iterator[str]:
+    """What was removed, or would be, and what was not: a line with the number for each; ``is_verbose`` names them."""
+    named_any = False
+    for line, named in _cleaned(report):
+        yield line
+        yield from named if is_verbose else ()
+        named_any = named_any or bool(named)
+    if report["dry_run"] and named_any and not is_verbose:
+        yield "add --verbose to see which"
+
+
+def _cleaned(report: CleanupReport) -> Iterator[tuple[str, list[str]]]:
+    remove, close, keep = (
+        ("would remove", "would close", "would keep") if report["dry_run"] else ("removed", "closed", "kept")
+    )
     span = duration(round(report["hours"] * 3600), 2)
     condition = f"not updated for {span}" + (", or unreadable" if report["corrupt_too"] else "")
-    yield f"{verb} {plural(len(report['removed']), 'session')} {condition}"
-    yield from (f"  {agent_id}" for agent_id in report["removed"])
-    closed = "would close" if report["dry_run"] else "closed"
-    yield from (f"{closed}: {verdict_line(verdict)}" for verdict in report["closed"])
-    yield from unchanged_lines(report)
-    yield from (f"swept: {safe(path)}" for path in report["swept"])
+    yield f"{remove} {plural(len(report['removed']), 'session')} {condition}", _indented(sorted(report["removed"]))
+    if report["closed"]:
+        runs = plural(len(report["closed"]), "run")
+        yield f"{close} {runs} that ended without a report", _indented(map(verdict_line, report["closed"]))
+    if report["recent"]:
+        yield f"{keep} {plural(report['recent'], 'session')} updated since", []
+    yield from _unchanged(report)
+    if report["swept"]:
+        left = plural(len(report["swept"]), "file")
+        yield f"swept {left} that killed processes had left", _indented(map(safe, report["swept"]))
 
 
 def removed_lines(removed: Sequence[RemovedSession]) -> Iterator[str]:

@@ -421,24 +421,34 @@ def test_a_cleanup_names_everything_it_met() -> None:
             {"agent_id": "f", "run": 2, "verdict": "lost", "evidence": "no\nhost", "phase": "abandoned", "closed": True}
         ],
         "removed": ["a"],
+        "recent": 2,
         "kept": [{"agent_id": "b", "reason": "resumable"}],
         "busy": ["c"],
         "corrupt": [{"agent_id": "d", "reason": "not\nJSON"}],
         "failed": [{"agent_id": "e", "reason": "permission denied"}],
         "swept": ["x.tmp"],
     }
-    assert list(reports.cleanup_lines(report)) == [
-        "removed 1 session not updated for 1 day",
-        "  a",
-        "closed: lost: f, run 2: no host; the session is abandoned",
-        "busy: c",
-        "kept: b: it may be resumed",
-        "corrupt: d: not JSON",
-        "failed: e: permission denied",
-        "swept: x.tmp",
-    ]
+    named = {
+        "removed 1 session not updated for 1 day": ["a"],
+        "closed 1 run that ended without a report": ["lost: f, run 2: no host; the session is abandoned"],
+        "kept 2 sessions updated since": [],
+        "kept 1 session that may be resumed": ["b"],
+        "kept 1 session that cannot be read": ["d: not JSON"],
+        "skipped 1 session locked by another process": ["c"],
+        "failed: the system refused access to 1 session": ["e: permission denied"],
+        "swept 1 file that killed processes had left": ["x.tmp"],
+    }
+    assert list(reports.cleanup_lines(report, is_verbose=False)) == list(named)
+    verbose = [part for line, lines in named.items() for part in (line, *(f"  {one}" for one in lines))]
+    assert list(reports.cleanup_lines(report, is_verbose=True)) == verbose
     report |= {"corrupt_too": False, "dry_run": True, "hours": 0.5}
-    assert next(reports.cleanup_lines(report)) == "would remove 1 session not updated for 30 minutes"
+    first, second, third, *_, last = reports.cleanup_lines(report, is_verbose=False)
+    assert [first, second, third, last] == [
+        "would remove 1 session not updated for 30 minutes",
+        "would close 1 run that ended without a report",
+        "would keep 2 sessions updated since",
+        "add --verbose to see which",
+    ]
 
 
 ENDED: Any = {"started_at": format_time(NOW - timedelta(minutes=3)), "ended_at": MOMENT}
