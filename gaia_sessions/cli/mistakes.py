@@ -25,7 +25,12 @@ _LONGEST_LINE = 144
 _CUTOFF = 0.8
 """How similar a misspelt word must be: ``aproval`` is enough like ``approval``, ``running`` not like ``planning``."""
 
-_ANSWERS = ("approve", "deny")
+_WITHOUT_ID = {
+    **dict.fromkeys(["approve", "deny"], "gaia-sessions pending shows who waits, and the line to type"),
+    "rm": "type IDs from gaia-sessions list; cleanup removes what is not used",
+}
+"""What to do instead of naming the latest session, of which nobody may have thought."""
+
 _MOST_AGENTS = 5
 
 _RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
@@ -40,7 +45,6 @@ _EXPORT = "to export a session copy its folder; import DIR takes copies in"
 _END = "finalize ID ends a session as completed, failed or abandoned"
 _EDIT = "update ID changes a session: --phase PHASE, -m KEY=VALUE, --error TEXT"
 _CONFIG = "settings are in .claude/gaia-sessions.toml; doctor says which are wrong"
-_LOG = "events ID has what hosts reported, transcript ID the messages"
 _FOLLOW = "nothing follows a session; wait ID returns when its work has ended"
 
 COMMANDS = {
@@ -62,6 +66,7 @@ COMMANDS = {
     "result": "report ID",
     **dict.fromkeys(["budget", "tokens", "cost"], "usage ID"),
     "charge": "usage ID --charge N",
+    **dict.fromkeys(["log", "logs", "history"], "events ID"),
     **dict.fromkeys(["messages", "conversation", "chat"], "transcript ID"),
     "todos": "todo list ID",
     **dict.fromkeys(["search", "grep", "find"], "list --grep TEXT"),
@@ -99,7 +104,6 @@ NO_COMMAND = {
     **dict.fromkeys(["end", "close"], _END),
     **dict.fromkeys(["edit", "modify", "change"], _EDIT),
     **dict.fromkeys(["config", "configure", "settings"], _CONFIG),
-    **dict.fromkeys(["log", "logs", "history"], _LOG),
     **dict.fromkeys(["watch", "follow", "tail", "attach"], _FOLLOW),
 }
 """Words for which there is no command, and how it is done."""
@@ -264,8 +268,8 @@ def _id_hint(ctx: click.Context, argv: list[str]) -> str | None:
     names = [param.name for param in ctx.command.params if isinstance(param, click.Argument)]
     if names not in (["agent_id"], ["agent_ids"]):
         return None
-    if ctx.info_name in _ANSWERS:
-        return "gaia-sessions pending shows who waits, and the line to type"
+    if ctx.info_name in _WITHOUT_ID:
+        return _WITHOUT_ID[ctx.info_name]
     line = f"{ctx.find_root().command_path} {shlex.join([*argv, 'latest'])}"
     return f"type an ID from gaia-sessions list, or {line if len(line) < _LONGEST_LINE else 'latest'}"
 

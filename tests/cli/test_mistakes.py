@@ -133,6 +133,11 @@ WRONG = [
         "type an ID from gaia-sessions list, or gaia-sessions should-resume latest",
     ),
     ("approve", "Missing argument 'ID'.", "gaia-sessions pending shows who waits, and the line to type"),
+    (
+        "rm --force",
+        "Missing argument 'ID...'.",
+        "type IDs from gaia-sessions list; cleanup removes what is not used",
+    ),
     ("finalize", "Missing argument 'ID'.", FINALIZE),
     ("finalize a", "Missing argument 'completed|failed|abandoned'.", FINALIZE),
     ("skill add a aws", "Missing option '--tokens'.", "see gaia-sessions skill add --help"),
@@ -352,7 +357,7 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "report ID": lambda answer, _, __: answer["result"] == "here is the plan",
     "usage ID": lambda answer, record, _: (answer["tokens"], record["revision"]) == (0, 1),
     "usage ID --charge N": lambda answer, record, _: answer["tokens"] == record["charged_tokens"] == 2,
-    "transcript ID": lambda answer, _, __: answer == [],
+    **dict.fromkeys(["transcript ID", "events ID"], lambda answer, _, __: answer == []),
     "list --grep TEXT": lambda answer, _, __: [line["agent_id"] for line in answer] == ["a"],
     "hooks install": settings_exist,
     "hooks uninstall": lambda answer, *_: not settings_exist(answer),
@@ -450,8 +455,6 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
     assert gaia("update", "a", "--phase", "planning").code == 4
     assert "wait ID returns when its work has ended" in said["watch"]
     assert gaia("wait", "a").code == 0
-    assert "events ID has what hosts reported, transcript ID the messages" in said["log"]
-    assert [gaia(name, "a", "--json").json for name in ("events", "transcript")] == [[], []]
 
     put("b", runs=[{"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z"}])
     assert "cancel ID marks its session" in said["stop"]
@@ -460,6 +463,12 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
     assert gaia("get", "b").json["phase"] == "approval"
     assert "create makes a session" in said["uncancel"]
     assert gaia("create", "--id", "c", "--json").json == {"agent_id": "c"}
+    assert said["edit"] == "update ID changes a session: --phase PHASE, -m KEY=VALUE, --error TEXT"
+    changed = gaia("update", "c", "--phase", "planning", "-m", "k=v", "--error", "no disk", "--json").json
+    assert [changed[key] for key in ("phase", "metadata", "error_count")] == ["planning", {"k": "v"}, 1]
+    assert "doctor says which are wrong" in said["config"]
+    Path(root, ".config.toml").write_text("nonsense = 1\n", encoding="utf-8")
+    assert b"unknown setting nonsense" in gaia("doctor").out
 
 
 @pytest.mark.parametrize(("words", "code"), [(["list"], 0), (["get", "a"], 3), (["lis"], 2), (["ls", "--nonsense"], 2)])
