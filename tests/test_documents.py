@@ -365,7 +365,7 @@ def test_the_lines_for_a_corrupt_session_show_it_and_remove_it(folder: Folder) -
     assert (said.code, said.out, said.err.splitlines()[0]) == (
         6,
         "",
-        plain(f"Error: {path}: line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
+        plain(f"Error: {path}: line 1 column 1: not JSON: this brace is not closed"),
     )
     [problem] = [line for line in folder.run(commands(METRICS)[1]).out.splitlines() if "CORRUPT" in line]
     assert problem == "CORRUPT ID"

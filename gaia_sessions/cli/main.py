@@ -106,15 +106,16 @@ def _decode_utf8(argument: str) -> str:
 
 
 def _report_error(error: SessionsError, *, as_json: bool) -> int:
-    return _print_error(error.exit_code, error.code, str(error), error.hint, as_json=as_json)
+    return _print_error(error.exit_code, error.code, str(error), error.hint, *error.excerpts, as_json=as_json)
 
 
-def _print_error(status: int, code: str, message: str, hint: str, *, as_json: bool) -> int:
+def _print_error(status: int, code: str, message: str, hint: str, *excerpts: str, as_json: bool) -> int:
     if as_json:
         output.print_json_to_stderr({"error": {"code": code, "message": message, "hint": well_formed(hint)}})
     else:
-        advice = f"\nHint: {safe(hint, _LONGEST)}" if hint else ""
-        output.print_to_stderr(f"Error: {safe(message, _LONGEST)}{advice}")
+        lines = [f"Error: {safe(message, _LONGEST)}", *(f"  {line}" for text in excerpts for line in text.splitlines())]
+        lines += [f"Hint: {safe(hint, _LONGEST)}"] if hint else []
+        output.print_to_stderr("\n".join(lines))
     return status
 
 

@@ -58,7 +58,9 @@ def _load(metadata: str) -> dict[str, Json]:
         raise
     except InvalidInput as error:
         location = f"{source}: {error.where}" if error.where else source
-        raise InvalidInput(error.problem, location, _hint(data, error)) from None
+        refused = InvalidInput(error.problem, location, _hint(error))
+        refused.__notes__ += error.excerpts
+        raise refused from None
 
 
 def _reject_other_forms(metadata: str) -> None:
@@ -78,9 +80,9 @@ def _reject_other_forms(metadata: str) -> None:
         raise InvalidInput(f"{metadata!r} is not JSON", "--metadata", f"type -m {shlex.quote(metadata)} instead")
 
 
-def _hint(data: bytes, error: InvalidInput) -> str:
+def _hint(error: InvalidInput) -> str:
     """The most common mistakes are single quotes for double ones, and quotes that the shell removed."""
-    if error.problem.startswith("not JSON") and data[:1] in b"{'" and (b"'" in data or b'"' not in data):
+    if error.problem.startswith(("not JSON: single quotes", "not JSON: no quotes")):
         return f"JSON needs double quotes: {_EXAMPLE}"
     return error.hint
 

@@ -43,8 +43,12 @@ class SessionsError(Exception):
 
     @hint.setter
     def hint(self, hint: str) -> None:
-        others = [note for note in self.__notes__ if not note.startswith(_HINT)]
-        self.__notes__ = [_HINT + hint, *others] if hint else others
+        self.__notes__ = [_HINT + hint, *self.excerpts] if hint else self.excerpts
+
+    @property
+    def excerpts(self) -> list[str]:
+        """Lines of what is wrong, each with a mark below the place: the other notes."""
+        return [note for note in self.__notes__ if not note.startswith(_HINT)]
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles the error with all its data, whatever its constructor takes: process pools do that."""

@@ -151,7 +151,9 @@ def _read(path: str, host: HostSettings) -> tuple[bytes | None, JsonText]:
     except TooLarge:
         raise SettingsUnreadable(path, f"it is over the limit of {LIMIT} bytes", "") from None
     except InvalidInput as error:
-        raise SettingsUnreadable(path, error.problem, error.where) from None
+        refused = SettingsUnreadable(path, error.problem, error.where)
+        refused.__notes__ += error.excerpts
+        raise refused from None
 
 
 def _parse_object(data: bytes, host: HostSettings) -> JsonText:

@@ -11,6 +11,7 @@ import json
 import re
 
 from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio.mistakes import explain, place, refuse_constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class JsonText:
         self.start = self._past_blanks(1 if text.startswith(BYTE_ORDER_MARK) else 0)
         self.value, end = self._value_at(self.start)
         if self._past_blanks(end) != len(text):
-            raise InvalidInput("not JSON: more than one value", _place(text, self._past_blanks(end)))
+            raise explain(json.JSONDecodeError("Extra data", self.plain, self._past_blanks(end)), text)
 
     def elements(self, start: int) -> tuple[list[Element], int]:
         """The elements of the object or array at ``start``, and the position of its closing bracket."""
@@ -85,7 +86,7 @@ class JsonText:
         """
         found = [element for element in self.elements(start)[0] if element.key == key]
         if len(found) > 1:
-            raise InvalidInput(f"the same key twice in an object: {key!a}", _place(self.text, found[1].start))
+            raise InvalidInput(f"the same key twice in an object: {key!a}", place(self.text, found[1].start))
         return found[0] if found else None
 
     def value_at(self, path: Path) -> int:
@@ -117,7 +118,7 @@ class JsonText:
         try:
             return _DECODER.raw_decode(self.plain, at)
         except json.JSONDecodeError as error:
-            raise InvalidInput(f"not JSON: {error.msg}", _place(self.text, error.pos)) from None
+            raise explain(error, self.text) from None
         except RecursionError:
             raise InvalidInput("nested too deep") from None
 
@@ -146,17 +147,8 @@ def _blank_comment(found: re.Match[str]) -> str:
     return found[0] if found[0].startswith('"') else re.sub(r"[^\n\r]", " ", found[0])
 
 
-def _place(text: str, at: int) -> str:
-    line = text.count("\n", 0, at)
-    return f"line {line + 1} column {at - text.rfind(chr(10), 0, at)}"
-
-
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
 
 
-def _constant(name: str) -> float:
-    raise InvalidInput(f"not JSON: {name}")
-
-
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_constant)
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=refuse_constant)

@@ -114,7 +114,9 @@ def _parse_or_explain(text: str) -> Json:
         )
         value: Json = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise errors.InvalidInput(f"not JSON: {error.msg}", f"line {error.lineno} column {error.colno}") from None
+        from .mistakes import explain
+
+        raise explain(error, text) from None
     return value
 
 
@@ -230,7 +232,9 @@ def _parse_float(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> float:
-    raise errors.InvalidInput("no number in JSON", name)
+    from .mistakes import refuse_constant
+
+    return refuse_constant(name)
 
 
 _SCANNER = fast.Scanner(_object_of_unique_keys, _parse_integer, _parse_float, _refuse_constant)

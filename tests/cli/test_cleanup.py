@@ -56,7 +56,7 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
             {"agent_id": "newer", "reason": "newer_schema"},
         ],
         "busy": [],
-        "corrupt": [{"agent_id": "torn", "reason": f"{path}: line 1 column 14: not JSON: Expecting value"}],
+        "corrupt": [{"agent_id": "torn", "reason": f"{path}: line 1 column 1: not JSON: this brace is not closed"}],
         "failed": [],
         "swept": [],
     }
@@ -111,7 +111,7 @@ def test_for_people_what_went_and_what_stayed_and_why_each_in_a_line_with_its_nu
         "would keep 1 session whose last activity lies in the future",
         "  future",
         "would keep 1 session that cannot be read",
-        f"  torn: {root}/torn/state.json: line 1 column 14: not JSON: Expecting value",
+        f"  torn: {root}/torn/state.json: line 1 column 1: not JSON: this brace is not closed",
     ]
     done = "".join(f"{verb} {line}\n" for verb, line in zip(["removed", *["kept"] * 4], numbers, strict=True))
     assert gaia("cleanup").all == (0, done, "")

@@ -126,7 +126,7 @@ def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia) -> None:
         ("null", "expected a JSON object, not null"),
         ('"text"', "expected a JSON object, not a string"),
         ("", "--metadata: the value is empty"),
-        ("{", "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
+        ("{", "line 1 column 1: not JSON: this brace is not closed"),
         ('{"a": 1, "a": 2}', "key 'a': the same key twice in an object"),
         ('{"a": 1e999}', "1e999: a number that overflows"),
         ('{"a": "\\u0000"}', "a: a NUL character in a string"),

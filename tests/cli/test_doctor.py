@@ -334,7 +334,7 @@ def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, 
     torn(root, put)
     code, out, _ = gaia("doctor").all
     first, second, *_ = out.splitlines()
-    assert first.startswith(f"problem: 1 corrupt session: {root}/a/state.json: line 1 column 2: not JSON")
+    assert first.startswith(f"problem: 1 corrupt session: {root}/a/state.json: line 1 column 1: not JSON")
     assert first.endswith("; fix the file, or remove the session with:")
     assert (code, second) == (1, f"    gaia-sessions --root {root} cleanup --hours 1000000 --corrupt")
 

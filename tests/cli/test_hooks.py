@@ -199,8 +199,22 @@ def test_a_file_that_does_not_parse_is_an_error_of_its_own(gaia: Gaia, settings:
     for ask in ("install", "uninstall"):
         ended = gaia("hooks", ask, "--json")
         assert (ended.code, ended.error["code"]) == (7, "settings_unreadable")
-        assert ended.error["message"] == f"{settings}: line 1 column 1: not JSON: Expecting value"
+        assert ended.error["message"] == f"{settings}: line 1 column 1: not JSON: a comment"
     assert settings.read_bytes() == b"// mine\n{}"
+
+
+def test_a_comma_too_many_is_shown_to_a_person_in_its_line(gaia: Gaia, settings: Path) -> None:
+    settings.write_bytes(b'{\n  "model": "opus",\n}\n')
+    assert gaia("hooks", "install").all == (
+        7,
+        "",
+        (
+            f"Error: {settings}: line 2 column 18: not JSON: a comma before the closing brace\n"
+            '    "model": "opus",\n'
+            "                   ^\n"
+            "Hint: correct the file; it was not changed\n"
+        ),
+    )
 
 
 def test_what_the_system_refuses_is_8(gaia: Gaia, settings: Path) -> None:

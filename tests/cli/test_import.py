@@ -152,7 +152,7 @@ def test_for_people_it_says_what_came_from_where_into_which_place(
 ) -> None:
     leave(OPEN)
     leave("{", "torn")
-    problem = "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"
+    problem = "line 1 column 1: not JSON: this brace is not closed"
     hint = "Hint: fix the reported problem and try again"
     said = f"Error: torn: not imported: {source}/torn/state.json: {problem}\n{hint}\n"
     counted = f"1 session from {source} into {root}\n  {OPEN['agent_id']}\n"
@@ -239,7 +239,7 @@ def test_what_cannot_be_taken_is_an_error_with_its_reason_and_stops_no_other(
         ("string-count", "corrupt", "error_count: must be a whole number from 0"),
         ("too-deep", "corrupt", "nested deeper than 64"),
         ("too-large", "corrupt", "state.json is larger than 1048576 bytes"),
-        ("torn", "corrupt", "line 1 column 2: not JSON: Expecting property name enclosed in double quotes"),
+        ("torn", "corrupt", "line 1 column 1: not JSON: this brace is not closed"),
     ]
 
 

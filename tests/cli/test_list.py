@@ -670,7 +670,7 @@ def test_as_a_tree_each_session_stands_on_a_branch_of_its_parent(gaia: Gaia) -> 
         ),
         "",
     )
-    assert torn == "line 1 column 14: not JSON: Expecting value  corrupt  -  torn"
+    assert torn == "line 1 column 1: not JSON: this brace is not closed  corrupt  -  torn"
 
 
 @pytest.mark.usefixtures("family")
@@ -726,13 +726,13 @@ def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: 
 def test_on_a_terminal_a_tree_is_a_table_with_branches(terminal: Gaia) -> None:
     shown = terminal("list", "--tree", "--active-only", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
     assert [line.rstrip() for line in shown] == [
-        "agent: purpose                               state      tokens  id",
+        "agent: purpose                                       state      tokens  id",
         "2 sessions, 30 tokens: 2 waiting",
-        "(parent only) workflow: Review               completed       -  flow",
-        "└─ tester: test                              waiting        20  flow-2",
-        "   └─ tester: test                           waiting        10  nested",
-        "there is no such session                     gone            -  gone-1",
-        "└─ tester: test                              waiting         1  orphan",
-        "tester: test                                 waiting         -  single",
-        "line 1 column 14: not JSON: Expecting value  corrupt         -  torn",
+        "(parent only) workflow: Review                       completed       -  flow",
+        "└─ tester: test                                      waiting        20  flow-2",
+        "   └─ tester: test                                   waiting        10  nested",
+        "there is no such session                             gone            -  gone-1",
+        "└─ tester: test                                      waiting         1  orphan",
+        "tester: test                                         waiting         -  single",
+        "line 1 column 1: not JSON: this brace is not closed  corrupt         -  torn",
     ]

@@ -187,16 +187,20 @@ REFUSED = [
     ("update a --metadata ''", "the value is empty", """type --metadata '{"key": "value"}', or omit the option"""),
     (
         """update a --metadata "{'k': 'v'}" """,
-        "line 1 column 2: not JSON: Expecting property name enclosed in double quotes",
+        "line 1 column 2: not JSON: single quotes, where JSON has double quotes\n  {'k': 'v'}\n   ^",
         """JSON needs double quotes: --metadata '{"key": "value"}'""",
     ),
     (
         "update a --metadata '{k: v}'",
-        "line 1 column 2: not JSON: Expecting property name enclosed in double quotes",
+        "line 1 column 2: not JSON: no quotes around k\n  {k: v}\n   ^",
         """JSON needs double quotes: --metadata '{"key": "value"}'""",
     ),
-    ("""update a --metadata '{"k" 1}'""", "line 1 column 6: not JSON: Expecting ':' delimiter", ""),
-    ("update a --metadata @none", "line 1 column 1: not JSON: Expecting value", ""),
+    (
+        """update a --metadata '{"k":1,}'""",
+        'line 1 column 7: not JSON: a comma before the closing brace\n  {"k":1,}\n        ^',
+        "",
+    ),
+    ("update a --metadata @none", "line 1 column 1: not JSON: '@' where a value is missing\n  @none\n  ^", ""),
     ("update a --metadata '[]'", "expected a JSON object, not an array", ""),
 ]
 

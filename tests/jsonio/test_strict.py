@@ -96,14 +96,14 @@ def test_what_would_turn_the_direction_of_a_line_round_is_escaped_wherever_it_st
 
 
 ABUSES: list[tuple[str, bytes, str, str]] = [
-    ("nothing", b"", "not JSON: Expecting value", "line 1 column 1"),
-    ("blanks", b" \n ", "not JSON: Expecting value", "line 2 column 2"),
-    ("cut short", b'{"a": [1,\n 2', "not JSON: Expecting ',' delimiter", "line 2 column 3"),
-    ("two documents", b"{}\n{}", "not JSON: Extra data", "line 2 column 1"),
-    ("a byte order mark", b"\xef\xbb\xbf{}", "not JSON: Expecting value", "line 1 column 1"),
-    ("a leading zero", b"01", "not JSON: Extra data", "line 1 column 2"),
-    ("a comment", b"{} // why", "not JSON: Extra data", "line 1 column 4"),
-    ("single quotes", b"{'a': 1}", "not JSON: Expecting property name enclosed in double quotes", "line 1 column 2"),
+    ("nothing", b"", "not JSON: the text is empty", ""),
+    ("blanks", b" \n ", "not JSON: the text is empty", ""),
+    ("cut short", b'{"a": [1,\n 2', "not JSON: this bracket is not closed", "line 1 column 7"),
+    ("two documents", b"{}\n{}", "not JSON: more than one value", "line 2 column 1"),
+    ("a byte order mark", b"\xef\xbb\xbf{}", "not JSON: a byte order mark", "line 1 column 1"),
+    ("a leading zero", b"01", "not JSON: a number that begins with 0", "line 1 column 2"),
+    ("a comment", b"{} // why", "not JSON: a comment", "line 1 column 4"),
+    ("single quotes", b"{'a': 1}", "not JSON: single quotes, where JSON has double quotes", "line 1 column 2"),
     ("a broken byte", b'{"a": "\xff"}', "not UTF-8", "byte 7"),
     ("an overlong encoding", b'"\xc0\x80"', "not UTF-8", "byte 1"),
     ("a surrogate encoded as UTF-8", b'"\xed\xa0\x80"', "not UTF-8", "byte 1"),
@@ -121,8 +121,13 @@ ABUSES: list[tuple[str, bytes, str, str]] = [
     ("an endless integer", b"9" * 5000, "a number that overflows 64 bits", "9" * 40),
     ("a float that overflows", b"[1e999]", "a number that overflows", "1e999"),
     ("a negative float that overflows", b"-1e309", "a number that overflows", "-1e309"),
-    ("a raw NUL", b'"a\0b"', "not JSON: Invalid control character at", "line 1 column 3"),
-    ("a raw newline in a string", b'"a\nb"', "not JSON: Invalid control character at", "line 1 column 3"),
+    ("a raw NUL", b'"a\0b"', "not JSON: a line break or another control character within quotes", "line 1 column 3"),
+    (
+        "a raw newline in a string",
+        b'"a\nb"',
+        "not JSON: a line break or another control character within quotes",
+        "line 1 column 3",
+    ),
     ("an escaped NUL", rb'{"a": [1, "x\u0000"]}', "a NUL character in a string", "a[1]"),
     ("a NUL in a key", rb'{"a": {"\u0000": 1}}', "a NUL character in a string", r"key 'a.\x00'"),
     ("half a pair", rb'{"a": {"b": "\ud83d"}}', "half of a surrogate pair in a string", "a.b"),
@@ -142,7 +147,7 @@ def test_an_abuse_is_refused_with_what_and_where(data: bytes, problem: str, wher
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
 def test_what_python_takes_for_a_number_and_json_does_not_is_refused(word: str) -> None:
-    refused = (InvalidInput, "no number in JSON", word)
+    refused = (InvalidInput, f"not JSON: {word}, a number that JSON does not have", "")
     assert refusal(lambda: loads(word.encode())) == refused
     assert refusal(lambda: loads(f'{{"a": [{word}]}}'.encode())) == refused
 
