@@ -127,7 +127,7 @@ def visibility_warnings(files: list[InstalledFile], places: Places, *, plugin: b
         if not present or everywhere or not is_unread_from_here(places, host):
             continue
         if not files_with_hooks(read_files(Places(places.root, places.variables, places.here), host)):
-            message = f"{host.name} started in {places.here} may not read this file; start it in"
+            message = f"{host.name} started in {places.here} may not read the hooks in {present[0].path}; start it in"
             yield _warning(NOT_READ_HERE, f"{message} {places.project}, or install with --here", present[0].path)
 
 

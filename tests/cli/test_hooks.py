@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from gaia_sessions.install import installed_file as states
 from gaia_sessions.install import notices
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.store import hook_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -286,7 +289,7 @@ def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia,
         ],
     )
     gaia("hooks", "install")
-    installed = f"claude-code: installed in {settings}, "
+    installed = "claude-code: installed in this project for you, "
     assert gaia("hooks", "status").all == (0, f"{installed}no event received yet\n", "")
     subprocess.run(
         [PROGRAM],
@@ -310,7 +313,25 @@ def test_status_calls_nothing_installed_that_has_a_problem_and_the_command_fixes
     first, command = gaia("hooks", "status").out.decode().splitlines()
     assert first == f"problem: the hooks of claude-code in {settings} are not called for SubagentStop"
     subprocess.run(["sh", "-euc", command], check=True, stdin=subprocess.DEVNULL, capture_output=True)
-    assert gaia("hooks", "status").out.decode().startswith(f"claude-code: installed in {settings}, ")
+    assert gaia("hooks", "status").out.decode().startswith("claude-code: installed in this project for you, ")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_is_well_is_one_line_of_a_terminal(gaia: Gaia, terminal: Gaia, project: Path, host: str) -> None:
+    for words, place in (
+        (["--user"], "all your projects"),
+        (["--project"], "this project for the team"),
+        (["--local"], "this project for you"),
+    ):
+        if words == ["--local"] and host != "claude-code":
+            continue
+        gaia("hooks", "install", "--host", host, *words)
+        at = format_time(datetime.now(UTC) - timedelta(minutes=45))
+        hook_log.append_line(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
+        shown = terminal("hooks", "status").out.decode()
+        assert shown == f"{host}: installed in {place}, last event 45 minutes ago\n"
+        assert len(shown) < 80
+        gaia("hooks", "uninstall", "--host", host, *words)
 
 
 def test_status_calls_nothing_installed_while_the_hooks_are_off(

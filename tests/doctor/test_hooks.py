@@ -246,7 +246,10 @@ def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
     monkeypatch.chdir(deep)
     finding = look(project)
     assert finding["state"] == "problem"
-    assert f"claude-code started in {deep} may not read this file; start it in {project}" in finding["found"]
+    assert (
+        f"claude-code started in {deep} may not read the hooks in {settings(project)}; start it in {project}"
+        in finding["found"]
+    )
     assert finding["fix"] == "gaia-sessions hooks install --here --host claude-code --local"
     assert look(project, CLAUDE_PROJECT_DIR=str(project))["state"] == "ok", "the client was started there"
     shell(finding["fix"] or "")

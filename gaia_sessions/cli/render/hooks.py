@@ -11,6 +11,7 @@ import shlex
 from gaia_sessions.doctor.findings import PROBLEM
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
 from gaia_sessions.install import installed_file, notices, plan
 from gaia_sessions.session.visible import visible
 
@@ -55,6 +56,9 @@ _STATE_TEXTS = {
     installed_file.ABSENT: "not installed",
     installed_file.UNREADABLE: "cannot be read",
 }
+
+
+_SCOPE_TEXTS = {LOCAL: "this project for you", PROJECT: "this project for the team", USER: "all your projects"}
 
 
 def json_document(value: object) -> object:
@@ -111,7 +115,7 @@ def status_lines(hook_status: HookStatus, findings: list[Finding], now: datetime
     for found in installed:
         if hook_status["enabled"] and not any(found["file"] in problem for problem in problems):
             heard = _last_event(hook_status, found["host"], now)
-            yield f"{found['host']}: installed in {_path(found['file'])}, {heard}"
+            yield f"{found['host']}: installed in {_SCOPE_TEXTS[found['scope']]}, {heard}"
     if hook_status["enabled"] and hook_status["plugin"]:
         yield f"{CLAUDE_CODE}: the plugin is enabled, {_last_event(hook_status, CLAUDE_CODE, now)}"
     if verbose:
