@@ -14,12 +14,10 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.system import processes
 from gaia_sessions.system.users import user_name
 
-from .findings import first_few, not_checked, ok, problem, shell_command, undo_command, warning
+from .findings import first_few, not_checked, ok, problem, setting_faults, shell_command, warning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.errors import BadSetting
-
     from .findings import Finding
     from .inspection import Inspection
 
@@ -34,14 +32,6 @@ _LONGEST_ERROR = 200
 def settings(inspection: Inspection) -> Finding:
     """Hooks ignore a faulty setting; commands refuse to run with it."""
     return setting_faults(inspection.faults)
-
-
-def setting_faults(faults: list[BadSetting]) -> Finding:
-    """The finding about the ``faults`` in the settings of gaia-sessions."""
-    if not faults:
-        return ok("settings", "all valid")
-    message = "; ".join(f"{fault} ({fault.hint})" for fault in faults)
-    return problem("settings", message, " && ".join(dict.fromkeys(undo_command(fault.origin) for fault in faults)))
 
 
 def locks(inspection: Inspection) -> Finding:

@@ -6,7 +6,6 @@ Owns the form of a finding, and how its command is written so that a shell takes
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from typing import TypedDict
 
@@ -16,6 +15,8 @@ from gaia_sessions.system.project_root import VARIABLE_PREFIX
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from gaia_sessions.errors import BadSetting
 
 _SHOWN = 3
 
@@ -75,6 +76,8 @@ def shell_command(*words: str) -> str:
 
 def own_command(environ: Mapping[str, str], *words: str) -> str:
     """The command ``gaia-sessions`` with ``words``, by the interpreter if it is not on the path."""
+    import shutil
+
     installed = shutil.which("gaia-sessions", path=environ.get("PATH"))
     program = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
     return shell_command(*program, *words)
@@ -88,3 +91,11 @@ def undo_command(origin: str) -> str:
 def edit_command(path: str) -> str:
     """The command that opens a file of the user's, which only the user may change."""
     return f'"${{EDITOR:-vi}}" {shell_command(path)}'
+
+
+def setting_faults(faults: list[BadSetting]) -> Finding:
+    """The finding about the ``faults`` in the settings of gaia-sessions."""
+    if not faults:
+        return ok("settings", "all valid")
+    message = "; ".join(f"{fault} ({fault.hint})" for fault in faults)
+    return problem("settings", message, " && ".join(dict.fromkeys(undo_command(fault.origin) for fault in faults)))

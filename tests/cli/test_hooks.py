@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.cli.commands.hooks import command
-from gaia_sessions.cli.render import hooks
+from gaia_sessions.cli.render import hook_status, hooks
 from gaia_sessions.install import installed_file as states
 from gaia_sessions.install import notices
 from gaia_sessions.install.executable import hook_program
@@ -438,7 +438,7 @@ def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -
 
 
 def test_every_state_and_every_remark_has_words() -> None:
-    assert set(hooks._STATE_TEXTS) == set(states.STATES)
+    assert set(hook_status._STATE_TEXTS) == set(states.STATES)
     assert set(hooks._NOTES) == set(notices.NOTICES)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.cli.render.hooks import status_lines
+from gaia_sessions.cli.render.hook_status import status_lines
 from gaia_sessions.install import warnings
 from gaia_sessions.install.places import HOSTS
 from gaia_sessions.install.status import hook_status

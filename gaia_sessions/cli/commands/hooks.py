@@ -9,7 +9,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
-from gaia_sessions.cli.render.hooks import json_document, result_lines, status_lines
+from gaia_sessions.cli.render.hooks import json_document, result_lines
 from gaia_sessions.cli.settings_options import settings_options
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
@@ -68,8 +68,9 @@ def status(call: Call, *, verbose: bool) -> None:
 
     What is wrong with them comes first, each with the command that fixes it.
     """
+    from gaia_sessions.cli.render.hook_status import status_lines
     from gaia_sessions.config import load_with_faults
-    from gaia_sessions.doctor.activity import setting_faults
+    from gaia_sessions.doctor.findings import setting_faults
     from gaia_sessions.doctor.hooks import hook_findings
     from gaia_sessions.install.status import hook_status
 
