@@ -57,6 +57,7 @@ class Call:
         from gaia_sessions.system.project_root import find_root_and_skipped, working_directory
 
         root, skipped = find_root_and_skipped(self.root, os.environ, working_directory())
+        output.keep_whole(root)
         if skipped:
             from gaia_sessions.system import users
 

@@ -30,6 +30,8 @@ _PLAIN = str.maketrans("├└│─…", "|`|-~")
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
 _NARROWEST = 40
 """Columns; for a terminal that has fewer, lines are not broken."""
+_ROOTS = [""]
+"""That of the command, once it is known."""
 
 
 def prepare_streams() -> None:
@@ -52,6 +54,11 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
         raise error
     text = error.object[error.start : error.end].translate(_PLAIN)
     return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+def keep_whole(root: str) -> None:
+    """Lets no line be broken within the path of ``root``, which may have blanks."""
+    _ROOTS[:] = [root]
 
 
 def print_line(text: str) -> None:
@@ -90,7 +97,7 @@ def _fit_to_width(text: str, width: int) -> str:
         return text
     from .render.wrapped import wrap_line
 
-    return "\n".join(wrap_line(line, width) for line in lines)
+    return "\n".join(wrap_line(line, width, *_ROOTS) for line in lines)
 
 
 def print_json(value: object) -> None:

@@ -36,8 +36,8 @@ def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterato
         return
     what = "it looks for another way" if "denial" in record else "it goes on"
     yield f"{agent_id}: {word}; {what} once it is resumed ({stands})"
-    to_whom = safe(record["agent_name"], 40)
-    yield f"To resume it, tell your agent to delegate to {to_whom} again, with this line in the prompt:"
+    agent = safe(record["agent_name"])
+    yield f"To resume it, tell your agent to delegate to {agent} again, with this line in the prompt:"
     yield Copyable(resume_line(agent_id))
 
 

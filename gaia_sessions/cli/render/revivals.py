@@ -93,7 +93,7 @@ def _how(revival: Revival) -> Iterator[str]:
         return
     if revival["host_is_alive"] and revival["means"] in (MESSAGE, WORKFLOW):
         yield "  its client still runs: if the conversation is open there, type only the quoted text into it"
-    yield "  " + _HOW[revival["means"]].format(agent=safe(revival["agent_name"], 40))
+    yield "  " + _HOW[revival["means"]].format(agent=safe(revival["agent_name"]))
     if revival["command"] is not None:
         yield Copyable(revival["command"])
     elif revival["means"] == LINE:

@@ -1,19 +1,29 @@
 """Breaks a line that is too long for a terminal: between words, and never inside text that is there to be copied.
 
-Owns which part of a line is there to be copied, and how far the following lines are indented. Loaded only when a line
-is too long.
+Owns which part of a line is there to be copied, and how far the following lines are indented. A word that is longer
+than the terminal stays whole on a line of its own, so that it can be copied; only beside wide characters, as those of
+Chinese, may a long text without blanks be broken. Loaded only when a line is too long.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 
 from .words import Copyable, Prose
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _COMMAND = re.compile(r"(.*?(?:^|: |\b(?:type|see) ))((?:gaia-sessions|export|cd|sudo|unset|rm|python3?) .+)")
 """A line that ends with a command to type: the text before it, and the command."""
 
-_NO_BREAK = re.compile(r"`[^`]*`|'gaia-sessions [^']*'|\[gaia-sessions: [^]]*\]|--root (?:'[^']*'|\S+)")
+_NO_BREAK = re.compile(
+    r"`[^`]{1,300}`|'gaia-sessions [^']*'|\[gaia-sessions: [^]]{1,300}\]|--root (?:'[^']*'|\S+)"
+    r"|gaia-sessions(?: (?:hooks|skill|todo))? [a-z-]+(?: (?:-\S+|'[^']*'|[A-Z]+\b|latest\b|\S*\d\S*))*"
+)
 """Text in the middle of a line that is there to be copied."""
 
 _START = re.compile(r" *(?:(?:\S+ {2,})+|[A-Za-z]+: +)?")
@@ -23,19 +33,29 @@ _WORD = re.compile(r"(\s*)(\S+)")
 
 _GLUE = "\0"
 
+_JOINED = ("Mn", "Me", "Cf", "Sk", "Pe", "Pf", "Po")
+"""The categories of characters before which no line is broken."""
 
-def wrap_line(line: str, width: int) -> str:
-    """``line`` in lines of at most ``width`` cells; a command or a marker gets one of its own, however long it is."""
+_JOINER = "\u200d"
+"""It makes one emoji of two."""
+
+
+def wrap_line(line: str, width: int, root: str = "") -> str:
+    """``line`` in lines of at most ``width`` cells; what is there to be copied gets one of its own, however long it is.
+
+    A path is there to be copied too: that of the ``root``, and of the folders in which people start commands.
+    """
     if cells(line) <= width:
         return line
     if isinstance(line, Prose):
-        return "\n".join(_broken(line, width, min(line.indent, width // 2), breaks_words=True))
+        return _fill(line, width, min(line.indent, width // 2), root)
     before, copied = _split_copyable(line)
     if not copied:
-        return _fill(line, width)
+        return _fill(line, width, _hanging_indent(line, width), root)
     if not before.strip():
         return line
-    return f"{_fill(before.rstrip(), width)}\n{' ' * (_leading_blanks(before) + 2)}{copied}"
+    indent = _hanging_indent(before, width)
+    return f"{_fill(before.rstrip(), width, indent, root)}\n{' ' * (_leading_blanks(before) + 2)}{copied}"
 
 
 def cells(text: str) -> int:
@@ -55,33 +75,63 @@ def _split_copyable(line: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (line, "")
 
 
-def _fill(line: str, width: int) -> str:
+def _fill(line: str, width: int, indent: int, root: str) -> str:
+    """``line`` in lines, of which the following begin at ``indent``; the blanks between its words stay."""
+    for folder in _folders_with_blanks(root):
+        line = line.replace(folder, folder.replace(" ", _GLUE))
     glued = _NO_BREAK.sub(lambda found: found[0].replace(" ", _GLUE), line)
-    lines = _broken(glued, width, _hanging_indent(line, width), breaks_words=False)
-    return "\n".join(lines).replace(_GLUE, " ")
+    return "\n".join(_broken(glued, width, indent)).replace(_GLUE, " ")
 
 
-def _broken(text: str, width: int, indent: int, *, breaks_words: bool) -> list[str]:
-    """The lines of ``text``, which keep the blanks between words; a word that fits alone is shifted, not broken."""
-    lines: list[str] = []
-    line = ""
+def _folders_with_blanks(root: str) -> Iterable[str]:
+    """The folders below which a path in a message may be that have blanks in their names, the longest first."""
+    folders = {root, os.path.expanduser("~")}
+    with suppress(OSError):  # it may be removed
+        folders.add(os.getcwd())
+    above = {os.path.dirname(folder) for folder in folders}
+    return sorted((folder for folder in folders | above if " " in folder), key=len, reverse=True)
+
+
+def _broken(text: str, width: int, indent: int) -> Iterator[str]:
+    line, used, is_first = "", 0, True
+    for blanks, unit in _units(text, width - indent):
+        size = cells(unit)
+        if used + len(blanks) + size <= width:
+            line += blanks + unit
+            used += len(blanks) + size
+            continue
+        if line:
+            yield line
+            is_first = False
+        start = blanks[: width // 2] if is_first else " " * indent
+        start = start[: max(0, width - size)]
+        line, used = start + unit, len(start) + size
+    yield line
+
+
+def _units(text: str, room: int) -> Iterator[tuple[str, str]]:
+    """What is not broken of ``text``, each with the blanks before it: its words, or parts of those too long."""
     for blanks, word in _WORD.findall(text):
-        if cells(line + blanks + word) <= width:
-            line += blanks + word
-            continue
-        lines += [line] if line else []
-        start = " " * indent if lines else blanks[: width // 2]
-        if not breaks_words or cells(word) <= width:
-            line = start[: max(0, width - cells(word))] + word
-            continue
-        from rich.cells import chop_cells
+        first, *others = [word] if cells(word) <= room else _parts(word)
+        yield blanks, first
+        yield from (("", part) for part in others)
 
-        *full, rest = chop_cells(word, width - max(len(start), indent))
-        for part in full:
-            lines.append(start + part)
-            start = " " * indent
-        line = start + rest
-    return [*lines, line]
+
+def _parts(word: str) -> list[str]:
+    """``word`` between its wide characters, each with what is joined to it, as signs and the closing of a bracket."""
+    if word.isascii():
+        return [word]
+    from unicodedata import category, east_asian_width
+
+    parts, was_wide = [""], False
+    for char in word:
+        is_wide = east_asian_width(char) in "FW"
+        if category(char) in _JOINED or parts[-1][-1:] == _JOINER or not (parts[-1] and (is_wide or was_wide)):
+            parts[-1] += char
+        else:
+            parts.append(char)
+        was_wide = is_wide
+    return parts
 
 
 def _hanging_indent(line: str, width: int) -> int:

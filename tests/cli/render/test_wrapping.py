@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.cells import cell_len
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,3 +158,79 @@ def test_a_patch_is_not_broken(terminal: Gaia, program: Gaia, tmp_path: Path, mo
     monkeypatch.setenv("HOME", str(tmp_path))
     command = ("hooks", "install", "--user", "--dry-run")
     assert terminal(*command, columns=40).out == program(*command).out
+
+
+LONG_ID = "agent-" + "z" * 80
+LONG_WORD = "wort" * 40
+CJK = "談話室漢字仮名交じり文、" * 8
+EMOJI = "\U0001f469\u200d\U0001f4bb\U0001f642" * 30
+ANY_TEXT = f"may I apply {LONG_WORD} and {CJK} or {EMOJI} then?"
+COMMANDS = [
+    *("show ID", "show ID --verbose", "show LONG", "report ID --verbose", "report failed", "wait ID LONG --timeout 0"),
+    *("pending", "revive", "revive --host-session nobody", "transcript ID", "todo list ID", "todo add ID x"),
+    *("usage ID", "events ID", "should-resume LONG", "should-resume failed --verbose", "cancelled ID", "show missing"),
+    *(
+        "get missing",
+        "get torn",
+        "wait missing --timeout 0",
+        "list --agent nobody",
+        "doctor",
+        "hooks install",
+    ),
+    *("cleanup --dry-run --hours 0", "reconcile --dry-run", "import .", "hooks status", "approve ID", "deny ID"),
+    *("cancel ID", "update ID --phase planning", "update failed", "finalize failed completed", "rm missing", "update"),
+    *("create --id new --parent LONG", "skill add ID a-skill --tokens 5", "list --nonsense"),
+]
+TO_COPY = re.compile(r"`[^`]*`|\[gaia-sessions: \w+ [\w-]+\]|gaia-sessions [a-z-]+(?: (?:--?[a-z]\S*|ID|latest))*")
+
+
+@pytest.fixture
+def project(tmp_path: Path, put: Gaia, spoil: Gaia, root: str) -> Callable[[], Path]:
+    """Makes anew a project whose name has blanks, with sessions that have every kind of text."""
+    long_ago = "2026-01-08T18:05:30Z"
+    lost = {**RUN, "host": "claude-code", "ended_at": long_ago, "end": "lost"}
+    asks = f"So:\n{ANY_TEXT}\n[gaia-sessions: approval] {ANY_TEXT}"
+    todos = [{"description": ANY_TEXT, "status": "pending"}]
+    stopped = {**lost, "end": "stopped", "detail": "said so in its last line", "last_message": asks}
+    put(ID, agent_name="a" * 70, purpose=ANY_TEXT, todos=todos, metadata={"note": ANY_TEXT}, runs=[stopped])
+    put(LONG_ID, phase="planning", purpose=ANY_TEXT, parent_id=ID, runs=[lost, {**RUN, "run": 2}])
+    put("crashed", phase="planning", runs=[lost])
+    error = {"message": ANY_TEXT, "timestamp": long_ago}
+    put("failed", phase="failed", resume_ready=False, last_error=error, error_count=1)
+    spoil("torn")
+    place = tmp_path / "a project with blanks" / "and a long name of several words"
+
+    def make() -> Path:
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(root, place / ".claude" / "session")
+        return place
+
+    return make
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("line", COMMANDS)
+def test_no_command_breaks_a_word_nor_what_is_there_to_be_copied(
+    terminal: Gaia, gaia: Gaia, project: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, columns: int
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "the home of somebody"))
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT")
+    words = [{"ID": ID, "LONG": LONG_ID, "missing": OTHER}.get(word, word) for word in line.split()]
+
+    monkeypatch.chdir(project())
+    ended = gaia(*words)
+    piped = (ended.err + ended.out).decode()
+    monkeypatch.chdir(place := str(project()))
+    shown = terminal(*words, columns=columns).out.decode()
+
+    assert words_but_of_numbers(shown) == words_but_of_numbers(piped)
+    copied = {place, ID, LONG_ID, LONG_WORD, *TO_COPY.findall(piped)}
+    assert {text: shown.count(text) for text in copied} == {text: piped.count(text) for text in copied}
+    too_long = [line.strip().replace(place, "") for line in shown.splitlines() if cell_len(line) > columns]
+    assert [line for line in too_long if " " in line and not _COPIED.fullmatch(f" {TO_COPY.sub('', line)}")] == []
+
+
+def words_but_of_numbers(text: str) -> list[str]:
+    """The words of ``text`` without its numbers, in no order; of those that may be broken their characters."""
+    words = re.sub(r"\d+", "", text).split()
+    return sorted(part for word in words for part in ([word] if word.isascii() else word))
