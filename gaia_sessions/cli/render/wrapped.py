@@ -95,7 +95,7 @@ def _folders_with_blanks(root: str) -> Iterable[str]:
 def _broken(text: str, width: int, indent: int) -> Iterator[str]:
     line, used, is_first = "", 0, True
     for blanks, unit in _units(text, width - indent):
-        size = cells(unit)
+        size = cells(unit.replace(_GLUE, " "))
         if used + len(blanks) + size <= width:
             line += blanks + unit
             used += len(blanks) + size

@@ -315,6 +315,7 @@ def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None
         ("  - one two three", 4, "  - one\n    two\n    three"),
         ("see: rm -rf 123456789 12345678901 x", 2, "see: rm\n  -rf\n 123456789\n12345678901\n  x"),
         ("abcdefghijkl", 0, "abcdefghijkl"),
+        ("`¡ 23456` 1", 0, "`¡ 23456`\n1"),
         ("a [gaia-sessions: resume a] b", 2, "a\n[gaia-sessions: resume a]\n  b"),
         ("is it 談話室漢字。", 2, "is it 談話\n  室漢字。"),
         ("談話室漢字。", 0, "談話室漢\n字。"),
