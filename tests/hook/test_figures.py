@@ -182,6 +182,8 @@ def test_an_agent_that_was_woken_counts_in_each_session_what_it_used_there(host:
     host.hear(host.returning())  # told again, late
 
     assert consumed_by(host) == [used(10, 1), used(10, 5)]
+    total = Sessions(str(host.root)).usage_by_agent()["total"]
+    assert (total["sessions"], total.get("tokens")) == (2, 26)
 
 
 def test_what_a_hook_had_no_time_for_reconcile_counts_once(host: Host, transcript: Path) -> None:
