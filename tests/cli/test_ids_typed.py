@@ -68,7 +68,8 @@ def test_every_command_that_takes_an_id_is_in_these_tests() -> None:
         name
         for name in COMMANDS
         for parameter in group.get_command(click.Context(group), name).params  # type: ignore[union-attr]  # all are there
-        if isinstance(parameter, click.Argument) and (parameter.human_readable_name == "ID" or name == "show")
+        if isinstance(parameter, click.Argument)
+        and (parameter.human_readable_name == "ID" or name in ("show", "usage"))
     ]
     assert sorted(taking) == sorted(ALL)
 
