@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 
-from gaia_sessions.errors import plural
+from gaia_sessions.errors import EXPORT_ROOT_COMMAND, plural
 from gaia_sessions.system import users
 from gaia_sessions.system.mounts import NETWORK, kind_at
 from gaia_sessions.system.users import user_name
@@ -41,9 +41,11 @@ def root(inspection: Inspection) -> Finding:
         above = _nearest_folder(inspection.root)
         if os.access(above, os.W_OK | os.X_OK):
             return ok("root", f"{inspection.root}: does not exist yet; the first session creates it")
-        return problem("root", f"{inspection.root}: does not exist, and {above} is not writable; {_MOVE}", None)
+        return problem(
+            "root", f"{inspection.root}: does not exist, and {above} is not writable; {_MOVE}", EXPORT_ROOT_COMMAND
+        )
     if not os.path.isdir(inspection.root):
-        return problem("root", f"{inspection.root}: not a directory; {_MOVE}", None)
+        return problem("root", f"{inspection.root}: not a directory; {_MOVE}", EXPORT_ROOT_COMMAND)
     if os.access(inspection.root, os.R_OK | os.W_OK | os.X_OK):
         return ok("root", f"{inspection.root}: {plural(inspection.records.total, 'session')}")
     return _unusable(inspection)
@@ -57,7 +59,7 @@ def _unusable(inspection: Inspection) -> Finding:
         return problem(
             "root", message, shell_command("chmod", "u+rwx", os.path.realpath(inspection.root)), fixable=True
         )
-    return problem("root", f"{inspection.root}: cannot be read and written; {_MOVE}", None)
+    return problem("root", f"{inspection.root}: cannot be read and written; {_MOVE}", EXPORT_ROOT_COMMAND)
 
 
 def space(inspection: Inspection) -> Finding:

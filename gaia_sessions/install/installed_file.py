@@ -13,9 +13,9 @@ from gaia_sessions.errors import InvalidInput, SessionsError, SettingsUnreadable
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import external_file
 
-from .entries import all_entries
+from .entries import HOOKS, all_entries
 from .hook_command import arguments_of, command_for, is_mixed_entry, is_own_hook, wanted_entry_of, words_of
-from .json_edit import require_type
+from .json_edit import with_member
 from .json_text import as_object, parse
 
 TYPE_CHECKING = False
@@ -89,17 +89,28 @@ class InstalledFile:
         self.command = words_of(self.own[0].handler) if self.own else []
         self._arguments = arguments_of(self.command)
 
+    def why_no_hooks(self) -> SessionsError | None:
+        """Why no hooks can be installed in it; None if they can."""
+        try:
+            text, start = with_member(self.text, self.text.start, HOOKS, {})
+            for event in {*self.host.wired_events(tools=True)} & as_object(as_object(text.value)[HOOKS]).keys():
+                with_member(text, start, event, [])
+        except InvalidInput as problem:
+            return SettingsUnreadable(self.path, problem.problem, problem.where)
+        return self.error
+
     def state(self) -> InstallState:
         """What is installed, compared with what an installation would write now."""
         tools = self._arguments["tools"]
         wired = list(dict.fromkeys(entry.event for entry in self.own))
         missing = self._missing_events(tools=tools) if self.own else []
+        why_no_hooks = self.why_no_hooks()
         return {
             "host": self.host.name,
             "scope": self.scope,
             "file": self.path,
-            "state": UNREADABLE if self.error else self._state(missing),
-            "problem": str(self.error) if self.error else None,
+            "state": UNREADABLE if why_no_hooks else self._state(missing),
+            "problem": str(why_no_hooks) if why_no_hooks else None,
             "command": self.command,
             "track_tools": tools,
             "allow_report": self._arguments["reports"],
@@ -165,9 +176,8 @@ def _parse_object(data: bytes, host: HostSettings) -> JsonText:
     if permissions is not None and isinstance(permissions.value, dict):
         _refuse_duplicate_keys(text, permissions.value_start, ("allow",))
     hooks = text.member(text.start, "hooks")
-    if hooks is not None:
-        require_type(hooks, {})
-        _refuse_duplicate_keys(text, hooks.value_start, as_object(hooks.value))
+    if hooks is not None and isinstance(hooks.value, dict):
+        _refuse_duplicate_keys(text, hooks.value_start, hooks.value)
         for groups in text.elements(hooks.value_start)[0]:
             _check_groups(text, groups)
     return text

@@ -31,14 +31,9 @@ def with_member(text: JsonText, start: int, key: str, empty: Json) -> tuple[Json
     if found is None:
         text = append_value(text, start, empty, key)
         return text, text.elements(start)[0][-1].value_start
-    require_type(found, empty)
+    if type(found.value) is not type(empty):
+        raise InvalidInput(f"{key!a} is {json_type_of(found.value)}, not {json_type_of(empty)}")
     return text, found.value_start
-
-
-def require_type(member: Element, example: Json) -> None:
-    """Raises ``InvalidInput`` unless the value of ``member`` has the type of ``example``."""
-    if type(member.value) is not type(example):
-        raise InvalidInput(f"{member.key!a} is {json_type_of(member.value)}, not {json_type_of(example)}")
 
 
 def append_value(text: JsonText, start: int, value: Json, key: str | None = None) -> JsonText:

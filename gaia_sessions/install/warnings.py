@@ -74,8 +74,8 @@ _EVENT_DUE_AFTER = timedelta(days=1)
 def file_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
     """The warnings about each file by itself."""
     for file in files:
-        if file.error:
-            yield _warning(UNREADABLE_SETTINGS, f"{file.error}; its host may ignore the whole file", file.path)
+        if error := file.why_no_hooks():
+            yield _warning(UNREADABLE_SETTINGS, f"{error}; its host may ignore the whole file", file.path)
         program = file.command[0] if file.command else ""
         interpreter = interpreter_of(program) if is_own_script(program) else program
         if interpreter and os.path.isabs(interpreter) and not os.access(interpreter, os.X_OK):

@@ -427,7 +427,8 @@ def test_a_file_in_the_place_of_the_root(found: Gaia, root: str) -> None:
     Path(root).write_text("mine", encoding="utf-8")
     assert "root" in found()
     assert found()["root"]["found"].startswith(f"{root}: not a directory; use another folder: set GAIA_SESSIONS_ROOT")
-    assert found()["root"]["fix"] is None
+    assert found()["root"]["fix"] == 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
+    shell(f"{found()['root']['fix']} && gaia-sessions doctor")
 
 
 @pytest.mark.usefixtures("healthy")

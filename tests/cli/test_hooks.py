@@ -356,6 +356,7 @@ def test_settings_whose_hooks_are_null_are_a_problem_for_all_who_look(gaia: Gaia
     doctor = gaia("doctor")
     assert (doctor.code, doctor.out.decode().splitlines()[:2]) == (1, expected)
     assert gaia("hooks", "install", "--json").error["message"] == f"{settings}: 'hooks' is null, not an object"
+    assert gaia("hooks", "uninstall").all == (0, f"not installed in {settings}, nothing changed\n", "")
 
 
 @pytest.mark.parametrize("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])

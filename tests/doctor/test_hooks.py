@@ -64,7 +64,7 @@ def test_installed_and_not_run_yet_is_fine(project: Path) -> None:
     assert finding["found"] == "claude-code (local): complete"
 
 
-@pytest.mark.parametrize("text", ['{"hooks": null}', '{"hooks": []}', "garbage"])
+@pytest.mark.parametrize("text", ['{"hooks": null}', '{"hooks": []}', '{"hooks": {"Stop": null}}', "garbage"])
 def test_settings_in_which_no_hook_can_be_installed_are_a_problem(project: Path, text: str) -> None:
     settings(project).write_text(text, encoding="utf-8")
     finding = look(project)

@@ -153,12 +153,14 @@ def test_logs_of_somebody_else_are_put_aside_by_the_command(project: Path, alice
     assert (logs.stat().st_uid, (project / ".claude" / "logs.old").stat().st_uid) == (alice.uid, 0)
 
 
-def test_a_folder_in_which_no_project_can_begin_is_one_finding_without_a_command(world: Path, alice: User) -> None:
+def test_a_folder_in_which_no_project_can_begin_is_one_finding_with_the_command_for_another(
+    world: Path, alice: User
+) -> None:
     here = world / "here"
     here.mkdir(mode=0o755)
 
     found = findings(alice, here)
 
     assert list(found) == ["root"]
-    assert found["root"]["fix"] is None
+    assert found["root"]["fix"] == 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
     assert create(alice, here, GAIA_SESSIONS_ROOT=f"{alice.home}/sessions")[1] == ""
