@@ -12,6 +12,10 @@ from gaia_sessions.errors.exit_codes import EXIT_DONE
 
 from . import output
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 GROUPS = {
     "Look": {
         "list": "List sessions, the most recently active first.",
@@ -20,7 +24,7 @@ GROUPS = {
         "wait": "Wait until the work of sessions has ended.",
         "pending": "Show who waits for a person, and for what.",
         "tree": "Show sessions below their parents.",
-        "events": "Show what hosts reported about a session, with evidence.",
+        "events": "Show what Claude Code or another client told of a session.",
         "transcript": "Show the messages of a session in their order, or add one.",
         "usage": "Show the tokens of all agents, or the budget of a session.",
     },
@@ -43,11 +47,11 @@ GROUPS = {
         "get": "Print the record of a session as JSON, as it is stored.",
     },
     "Set up and maintain": {
-        "hooks": "Install, remove or check the hooks in a host's settings.",
+        "hooks": "Install, remove or check the hooks in a client's settings.",
         "doctor": "Check settings, hooks and sessions; say how to fix problems.",
         "cleanup": "Remove sessions that have not been used for a while.",
         "rm": "Remove sessions that you name.",
-        "reconcile": "Close runs that are proven to have ended without a report.",
+        "reconcile": "End runs whose agent is gone, although nobody reported an end.",
         "import": "Import whole sessions from other folders.",
         "schema": "Print the JSON Schema of state.json.",
     },
@@ -63,8 +67,30 @@ SHARED = ("root", "lock_timeout", "as_json")
 """Options that every command takes: the help of each has them in one line."""
 
 
+class _HelpFormatter(click.HelpFormatter):
+    """Breaks no line at a hyphen, since the names of commands, options and hosts have some."""
+
+    _GLUE = "\0"
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl([(term, text.replace("-", self._GLUE)) for term, text in rows], col_max, col_spacing)
+
+    def write_text(self, text: str) -> None:
+        write_paragraphs = super().write_text
+        write_paragraphs(text.replace("-", self._GLUE))
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(self._GLUE, "-")
+
+
+class _Context(click.Context):
+    formatter_class = _HelpFormatter
+
+
 class Command(click.Command):
     """A command whose help has its own options, and in one line those that all commands take."""
+
+    context_class = _Context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own = [one for one in self.params if isinstance(one, click.Option) and one.name not in SHARED]
@@ -77,6 +103,8 @@ class Command(click.Command):
 
 class Group(click.Group):
     """A group that says which words it could not take, and which commands it has, also if they are not loaded."""
+
+    context_class = _Context
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

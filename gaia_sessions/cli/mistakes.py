@@ -35,8 +35,8 @@ _MOST_AGENTS = 5
 
 _RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
 _REVIVE = "revive prints the commands that continue what stopped"
-_START = "this program starts no agent, its host does; create makes a session"
-_STOP = "this program stops no agent, its host does; cancel ID marks its session"
+_START = "this program starts no agent, its client does; create makes a session"
+_STOP = "this program stops no agent, its client does; cancel ID marks its session"
 _PAUSE = "an agent pauses by its last line: [gaia-sessions: approval] why"
 _UNCANCEL = "nothing takes a cancellation back; create makes a session to go on in"
 _REOPEN = "no command takes an end back; create makes a session to go on in"

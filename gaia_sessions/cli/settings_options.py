@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SCOPE_HELP = {
     USER: "Your own settings, for all projects.",
     PROJECT: "The project's settings, shared with the team.",
-    LOCAL: "The project's settings that only you use.  [default where the host has them]",
+    LOCAL: "The project's settings that only you use.  [default where the client has them]",
 }
 
 
@@ -48,7 +48,7 @@ _HOST = click.option(
     type=_Host(list(HOSTS)),
     default=hosts.CLAUDE_CODE,
     metavar="|".join(HOSTS),
-    help="Host whose settings to use.  [default: claude-code]",
+    help="Client whose settings to use.  [default: claude-code]",
 )
 
 

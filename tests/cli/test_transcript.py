@@ -127,7 +127,7 @@ def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_o
             *(f"{times[2]}  assistant", "   [31mDone."),
         ],
     )
-    assert err.startswith("Note: a has no messages of its own; these are what its host keeps in ")
+    assert err.startswith("Note: a has no messages of its own; these are what its client keeps in ")
     assert f"{tmp_path}/1.jsonl, {tmp_path}/2.jsonl" in err
     notice = json.loads(gaia("transcript", "a", "--json").err)
     assert (list(notice), notice["notice"]["code"]) == (["notice"], "of_agent")

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 @click.argument("agent_id", metavar="[ID]", required=False)
 @click.option("--reason", metavar="TEXT", help="Why; the reason of the first cancellation is kept.")
 @click.option("--only", is_flag=True, help="Leave out what is below the session.")
-@click.option("--conversation", metavar="ID", help="Cancel every session of this conversation of a host.")
+@click.option(
+    "--conversation",
+    metavar="ID",
+    help="Cancel every session of this conversation: its ID in Claude Code or another client.",
+)
 def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool, conversation: str | None) -> None:
     """Cancel a session with everything below it, also what is begun there later.
 

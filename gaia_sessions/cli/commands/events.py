@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")
 @ID
 def command(call: Call, agent_id: str) -> None:
-    """Show what hosts reported about a session, with evidence, in the order in which it was applied."""
+    """Show what Claude Code or another client told of a session.
+
+    Each event comes with its evidence, in the order in which it was applied.
+    """
     found = call.sessions().events(call.session_id(agent_id))
     if call.as_json:
         output.print_json_array(_readable_entries(found))

@@ -26,7 +26,7 @@ _DRY_RUN = click.option("--dry-run", is_flag=True, help="Write nothing; print th
 
 @declare_group("hooks install --user", "hooks status")
 def command(call: Call) -> None:
-    """Install, remove or check the hooks in a host's settings."""
+    """Install, remove or check the hooks in a client's settings: those of Claude Code, for example."""
 
 
 @declare("hooks install", "hooks install --allow-report", "hooks install --host codex --user --dry-run")
@@ -41,7 +41,7 @@ def command(call: Call) -> None:
 def install(
     call: Call, places: Places, scope: str | None, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool
 ) -> None:
-    """Add the hooks to a host's settings.
+    """Add the hooks to a client's settings.
 
     Nothing else in the settings changes. Installing again replaces the entries of gaia-sessions in the file that has
     them, and drops options that are not given again. Entries that you had written for its hooks are printed.
@@ -54,7 +54,7 @@ def install(
 @settings_options
 @_DRY_RUN
 def uninstall(call: Call, places: Places, scope: str | None, host: str, *, dry_run: bool) -> None:
-    """Remove the hooks from a host's settings.
+    """Remove the hooks from a client's settings.
 
     Every other byte stays. A file in which nothing else is left is removed.
     """

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 @declare("reconcile --dry-run", "reconcile --json")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be closed; close nothing.")
 def command(call: Call, *, dry_run: bool) -> int:
-    """Close runs that are proven to have ended without a report: the host said so, or its process is gone.
+    """End runs whose agent is gone, although nobody reported an end: its client said so, or crashed.
 
-    Each verdict comes with its evidence. A run that may still be active is listed as unsure and left alone.
+    A run is one time that an agent worked. Each verdict comes with its evidence. A run that may still be at work is
+    listed as unsure and left alone.
     """
     report = call.sessions().reconcile(dry_run=dry_run)
     call.print_result(report, lambda: reports.reconcile_lines(report))

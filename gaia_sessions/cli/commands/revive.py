@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 
 @declare("revive", "revive --host-session 0b7e3c1a-5a0e-4c57-9d0c-2f6f0d1d8a55", "revive --json")
-@click.option("--host-session", metavar="ID", help="Only what belongs to this conversation of a host.")
+@click.option(
+    "--host-session",
+    metavar="ID",
+    help="Only what belongs to this conversation: its ID in Claude Code or another client.",
+)
 def command(call: Call, *, host_session: str | None) -> None:
     """Print the commands that continue what stopped before it was done: by an error, Esc, a limit, an overload, a lost
-    connection, or the end of its host. The cheapest way comes first.
+    connection, or a crash of its client. The cheapest way comes first.
 
     Nothing is started. What still waits for a limit is listed with the time of its reset, and what the user stopped
     comes last.

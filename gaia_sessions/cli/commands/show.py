@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str, *, verbose: bool) -> None:
     """Show one session: state, question, errors, runs.
 
-    Without an ID it is the latest.
+    Without an ID it is the latest. A run is one time that its agent worked.
     """
     sessions, session_id = call.sessions(), call.session_id(agent_id)
     if call.as_json:

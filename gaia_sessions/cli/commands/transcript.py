@@ -49,7 +49,8 @@ def command(
 ) -> None:
     """Show the messages of a session in their order, or add one.
 
-    Of a session without messages of its own, those in the transcripts that its host keeps of its agents are shown.
+    Of a session without messages of its own, those in the transcripts are shown that its client (Claude Code, for
+    example) keeps of its agents.
     """
     if new is None:
         _show(call, agent_id, recent, since)

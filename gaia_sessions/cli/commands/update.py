@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "--host-agent",
     nargs=2,
     metavar="SESSION AGENT",
-    help="Select the session by the host's IDs of its agent instead of by ID.",
+    help="Select the session by the IDs that its client gave the conversation and the agent, instead of by ID.",
 )
 @click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
 @METADATA

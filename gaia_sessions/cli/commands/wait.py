@@ -35,7 +35,7 @@ _SEVERITY = [*CODES_OF_REPORTS]
 def command(call: Call, agent_ids: tuple[str, ...], *, first: bool, timeout: float | None) -> int:
     """Wait until the work of sessions has ended. The state and the result of each are printed.
 
-    Work has ended when the latest run of its agent has, in whatever phase that leaves the session, or when the session
+    Work has ended when its agent has, in whatever phase that leaves the session, or when the session
     is final or cancelled. Sessions that do not exist are not waited for, and are named at once.
 
     Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.

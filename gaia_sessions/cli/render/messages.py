@@ -31,7 +31,7 @@ def message_lines(message: NewMessage) -> Iterator[str]:
 def of_agent_notice(agent_id: str, paths: Sequence[str]) -> tuple[str, str]:
     """That the messages are those of a host, from these files, and a hint."""
     return (
-        f"{agent_id} has no messages of its own; these are what its host keeps in {', '.join(paths)}",
+        f"{agent_id} has no messages of its own; these are what its client keeps in {', '.join(paths)}",
         f"`gaia-sessions report {agent_id}` prints the result alone",
     )
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.cells import cell_len
 
+from gaia_sessions.cli import group
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -228,6 +230,16 @@ def test_no_command_breaks_a_word_nor_what_is_there_to_be_copied(
     assert {text: shown.count(text) for text in copied} == {text: piped.count(text) for text in copied}
     too_long = [line.strip().replace(place, "") for line in shown.splitlines() if cell_len(line) > columns]
     assert [line for line in too_long if " " in line and not _COPIED.fullmatch(f" {TO_COPY.sub('', line)}")] == []
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_no_help_breaks_a_word_at_its_hyphen(gaia: Gaia, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    of_parts = [f"hooks {part}" for part in ("install", "uninstall", "status")] + ["todo add", "skill add"]
+    for line in (*group.COMMANDS, *of_parts):
+        lines = gaia(*line.split(), "--help").out.decode().splitlines()
+        assert [shown for shown in lines if re.search(r"\w-$", shown)] == []
+        assert "\0" not in "".join(lines)
 
 
 def words_but_of_numbers(text: str) -> list[str]:
