@@ -74,14 +74,14 @@ def _cells(line: Line) -> dict[str, str]:
 
 
 def _name(line: Line, room: int) -> str:
-    """The agent and the purpose, for which the agent is cut if there is no room for both."""
+    """The agent and the purpose; if there is no room for both, the agent keeps a third of it."""
     if "problem" in line:
         return problem_text(line)
     notes, agent = "".join(f"{note} " for note in tree_notes(line)), safe(line["agent_name"])
     if line["purpose"] == NO_PURPOSE:
         return notes + agent
     purpose = f": {safe(line['purpose'])}"
-    most = max(_LEAST_AGENT, room - cell_len(notes + purpose))
+    most = max(_LEAST_AGENT, room // 3, room - cell_len(notes + purpose))
     return notes + (agent if cell_len(agent) <= most else cut(agent, most)) + purpose
 
 
