@@ -75,10 +75,6 @@ class _HelpFormatter(click.HelpFormatter):
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         super().write_dl([(term, text.replace("-", self._GLUE)) for term, text in rows], col_max, col_spacing)
 
-    def write_text(self, text: str) -> None:
-        write_paragraphs = super().write_text
-        write_paragraphs(text.replace("-", self._GLUE))
-
     def getvalue(self) -> str:
         return super().getvalue().replace(self._GLUE, "-")
 
