@@ -117,7 +117,11 @@ def test_the_environment_beats_the_project_file_which_beats_the_user_file(host: 
 
 FAULTS = {
     "an unknown variable": ({"GAIA_SESSIONS_HOOK": "off"}, "", "unknown setting GAIA_SESSIONS_HOOK; did you mean"),
-    "a bad value": ({"GAIA_SESSIONS_MAX_ERRORS": "many"}, "", "max_errors = 'many'; must be a whole number above 0"),
+    "a bad value": (
+        {"GAIA_SESSIONS_MAX_ERRORS": "many"},
+        "",
+        "GAIA_SESSIONS_MAX_ERRORS = 'many'; must be a whole number above 0",
+    ),
     "an unknown key": ({}, "[hooks]\nenable = false\n", "unknown setting hooks.enable; did you mean hooks.enabled?"),
     "a torn file": ({}, "[hooks\nenabled = false\n", "correct the file or remove it"),
 }
