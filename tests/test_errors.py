@@ -189,23 +189,27 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "not_removable",
         4,
         "session 'agent-1' is open",
-        "nothing was removed; `gaia-sessions rm --force agent-1` removes it",
+        "nothing was removed; add --force to remove it all the same",
         {"reasons": {"agent-1": "open"}, "wanted": ("agent-1",), "open_below": ()},
     ),
     (
-        NotRemovable({"a": "above_open", "b": "running"}, ["a", "b", "c"], ["d"]),
+        NotRemovable({"a": "above_open", "b": "running", "c": "above_open"}, ["a", "b", "c"], ["d"]),
         "not_removable",
         4,
-        "session 'a' has an open one below it; session 'b' has ended, but an agent may still be at work on it",
-        "nothing was removed; `gaia-sessions rm --force a b c d` removes them all",
-        {"reasons": {"a": "above_open", "b": "running"}, "wanted": ("a", "b", "c"), "open_below": ("d",)},
+        "session 'b' has ended, but an agent may still be at work on it; 2 sessions have open ones below them: 'a', 'c'",  # noqa: E501  # as it is said
+        "nothing was removed; to remove them all, type gaia-sessions rm --force a b c d",
+        {
+            "reasons": {"a": "above_open", "b": "running", "c": "above_open"},
+            "wanted": ("a", "b", "c"),
+            "open_below": ("d",),
+        },
     ),
     (
         NotRemovable({"a": "above_open"}, ["a"], ["b", "c", "d", "e", "f", "g"]),
         "not_removable",
         4,
         "session 'a' has an open one below it",
-        "nothing was removed; `gaia-sessions tree a` shows what is below it",
+        "nothing was removed; to see what is below it, type gaia-sessions tree a",
         {"reasons": {"a": "above_open"}, "wanted": ("a",), "open_below": ("b", "c", "d", "e", "f", "g")},
     ),
     (

@@ -163,23 +163,30 @@ class NotRemovable(Conflict):
         self.reasons = {**reasons}
         self.wanted = tuple(wanted)
         self.open_below = tuple(open_below)
-        named = [*self.wanted, *self.open_below]
-        hint = f"`gaia-sessions rm --force {' '.join(named)}` removes {'it' if len(named) == 1 else 'them all'}"
+        kept = {reason: [agent_id for agent_id in reasons if reasons[agent_id] == reason] for reason in _WHY_KEPT}
+        said = (_says(agent_ids, *_WHY_KEPT[reason]) for reason, agent_ids in kept.items() if agent_ids)
+        hint = f"add --force to remove {'it' if len(self.wanted) == 1 else 'them'} all the same"
         if len(self.open_below) > _MOST_TYPED:
-            above = next(agent_id for agent_id, reason in reasons.items() if reason == "above_open")
-            hint = f"`gaia-sessions tree {above}` shows what is below it"
-        super().__init__(
-            "; ".join(f"session {agent_id!r} {_WHY_NOT_REMOVABLE[reason]}" for agent_id, reason in reasons.items()),
-            f"nothing was removed; {hint}",
-        )
+            hint = f"to see what is below it, type gaia-sessions tree {kept['above_open'][0]}"
+        elif kept["above_open"]:
+            hint = f"to remove them all, type gaia-sessions rm --force {' '.join([*self.wanted, *self.open_below])}"
+        super().__init__("; ".join(said), f"nothing was removed; {hint}")
 
 
 _MOST_TYPED = 5
-_WHY_NOT_REMOVABLE = {
-    "open": "is open",
-    "running": "has ended, but an agent may still be at work on it",
-    "above_open": "has an open one below it",
+_WHY_KEPT = {
+    "open": ("is open", "are open"),
+    "running": ("has ended, but an agent may still be at work on it", "have ended, but agents may be at work on them"),
+    "above_open": ("has an open one below it", "have open ones below them"),
 }
+"""What is said of a session for each reason, and of several."""
+
+
+def _says(agent_ids: list[str], of_one: str, of_several: str) -> str:
+    """``session 'a' is open``, ``2 sessions are open: 'a', 'b'``."""
+    if len(agent_ids) == 1:
+        return f"session {agent_ids[0]!r} {of_one}"
+    return f"{len(agent_ids)} sessions {of_several}: {', '.join(map(repr, agent_ids))}"
 
 
 class Cancelled(SessionsError):

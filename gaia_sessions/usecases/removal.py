@@ -217,7 +217,7 @@ def _check(store: Store, judge: Judge, found: Mapping[str, RecordOrError], kept:
     for agent_id, record in found.items():
         if isinstance(record, SessionsError):
             if kept[agent_id] == record.code:
-                record.hint = f"`gaia-sessions rm --force {agent_id}` removes it"
+                record.hint = "nothing was removed; add --force to remove it all the same"
                 raise record
         elif kept[agent_id] is not None:
             check_writable(record)
