@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from gaia_sessions import errors
-from gaia_sessions.errors import BadArgument, CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
@@ -78,7 +78,7 @@ class CleanupPolicy:
 
     def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
         if not _is_valid_hours(hours):
-            raise BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}")
+            raise errors.BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}")
         self.now = now
         self.age = timedelta(hours=hours)
         self.limits = limits

@@ -8,7 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 
-from gaia_sessions.errors import CorruptSession, DurabilityUnknown, NotRemovable, SessionsError, StoreFailure
+from gaia_sessions import errors
+from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.session.runs import has_ended, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
@@ -195,7 +196,7 @@ def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[
         try:
             store.purge_trash()
         except StoreFailure as error:
-            raise DurabilityUnknown(error.path, error.reason) from error
+            raise errors.DurabilityUnknown(error.path, error.reason) from error
     return removed, list(failed.values())
 
 
@@ -226,7 +227,7 @@ def _check(store: Store, judge: Judge, found: Mapping[str, RecordOrError], kept:
         if judge.unread and "above_open" in reasons.values():
             raise judge.unread
         below = _open_below(store, [agent_id for agent_id, code in reasons.items() if code == "above_open"])
-        raise NotRemovable(reasons, [*judge.rule.named], [one for one in below if one not in judge.rule.named])
+        raise errors.NotRemovable(reasons, [*judge.rule.named], [one for one in below if one not in judge.rule.named])
 
 
 def _open_below(store: Store, agent_ids: Iterable[str]) -> list[str]:

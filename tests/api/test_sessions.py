@@ -14,7 +14,9 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import Sessions
-from gaia_sessions.errors import SessionNotFound, SessionsError
+from gaia_sessions.errors import BadArgument, LockTimeout, NotRemovable, SessionNotFound, SessionsError
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.locks import acquire, sleep_and_retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,3 +96,32 @@ def test_show_is_what_the_command_prints_for_programs(root: str) -> None:
     assert printed == shown
     assert (shown["metadata"], shown["children"]) == ({"plan": "three steps"}, [below])
     assert (shown["resume"]["reason"], shown["cancellation"]["reason"]) == ("cancelled", "enough")
+
+
+def test_what_is_named_is_removed_in_that_order_and_the_error_of_one_that_stays_is_raised_after(root: str) -> None:
+    sessions = Sessions(root)
+    for agent_id in ("a", "b", "c"):
+        sessions.create("Explore", "look", agent_id=agent_id)
+    with pytest.raises(BadArgument):
+        sessions.remove("a")
+    with pytest.raises(NotRemovable) as refused:
+        sessions.remove(["c", "a"])
+    assert refused.value.reasons == {"c": "open", "a": "open"}
+    with pytest.raises(SessionNotFound):
+        sessions.remove(["a", "nobody"], force=True)
+    assert sorted(sessions.ids()) == ["a", "b", "c"]
+
+    shape = {"agent_name": "Explore", "purpose": "look"}
+    removed = sessions.remove(iter(["c", "a", "c"]), force=True)
+    assert list(removed) == [{"agent_id": "c", **shape}, {"agent_id": "a", **shape}]
+    assert sessions.remove([]) == []
+
+    sessions.create(agent_id="d")
+    impatient = Sessions(root, {"lock_timeout": 0})
+    with (
+        Directory.at(f"{root}/.locks") as folder,
+        acquire(folder, "b.lock", 0, sleep_and_retry),
+        pytest.raises(LockTimeout),
+    ):
+        impatient.remove(["b", "d"], force=True)
+    assert list(sessions.ids()) == ["b"]

@@ -161,8 +161,10 @@ def starts_by_hook(root: str, tool_use_id: str) -> str | None:
         "launch": True,
         "background": True,
     }
-    result = apply_event(FileStore.from_config(root, config), event, HandlerContext(now, config, 10.0))
-    return result.agent_id
+    try:
+        return apply_event(FileStore.from_config(root, config), event, HandlerContext(now, config, 10.0)).agent_id
+    except SessionNotFound:  # removed after it was found; a hook logs that, and is silent
+        return None
 
 
 def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:

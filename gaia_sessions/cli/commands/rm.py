@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.render import reports
+from gaia_sessions.cli.render import plain
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -24,7 +24,7 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     """
     ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
     removed, failed = call.sessions().removed(ids, force=force)
-    call.print_result({"removed": removed}, lambda: reports.removed_lines(removed))
+    call.print_result({"removed": removed}, lambda: plain.removed_lines(removed))
     return output.print_failures(
         [f"not removed: {error}" for error in failed], *[type(error) for error in failed[:1]], as_json=call.as_json
     )

@@ -13,13 +13,14 @@ from .words import ago, left_text, local_time, resume_text, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
     from gaia_sessions.usecases.listing import CorruptSummary, Line, Summary
+    from gaia_sessions.usecases.removal import RemovedSession
 
 
 NO_PURPOSE = "general"
@@ -107,6 +108,13 @@ def agent_and_purpose(agent_name: str, purpose: str, longest: int = 200) -> str:
     """The agent and, if one was given, the purpose, which distinguishes agents of one kind."""
     name = safe(agent_name)
     return name if purpose == NO_PURPOSE else f"{name}: {safe(purpose, longest)}"
+
+
+def removed_lines(removed: Sequence[RemovedSession]) -> Iterator[str]:
+    """``removed agent-1  Explore: read the code``."""
+    for session in removed:
+        who = agent_and_purpose(session["agent_name"], session["purpose"]) if "purpose" in session else "unreadable"
+        yield f"removed {session['agent_id']}  {who}"
 
 
 def state_cell(line: Summary) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS
 
-from .plain import agent_and_purpose
 from .words import duration, safe
 
 TYPE_CHECKING = False
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
     from gaia_sessions.usecases.reconcile import Reconciled, SkippedSession, Verdict
-    from gaia_sessions.usecases.removal import RemovedSession
 
 _LONGEST = 500
 _KEPT = {
@@ -113,13 +111,6 @@ def _cleaned(report: CleanupReport) -> Iterator[tuple[str, list[str]]]:
     if report["swept"]:
         left = plural(len(report["swept"]), "file")
         yield f"swept {left} that killed processes had left", _indented(map(safe, report["swept"]))
-
-
-def removed_lines(removed: Sequence[RemovedSession]) -> Iterator[str]:
-    """``removed agent-1  Explore: read the code``."""
-    for session in removed:
-        who = agent_and_purpose(session["agent_name"], session["purpose"]) if "purpose" in session else "unreadable"
-        yield f"removed {session['agent_id']}  {who}"
 
 
 def import_lines(report: Imported) -> Iterator[str]:
