@@ -108,6 +108,23 @@ def of_host(path: Path, agent: str, *texts: str, minute: int = 0) -> dict[str, o
 MARKDOWN = "# Plan\n\n1. *one*\n\n```sh\n\techo  two\n```\n"
 
 
+def test_a_path_of_those_messages_is_quoted_if_it_has_blanks_and_never_broken(
+    terminal: Gaia, put: Gaia, tmp_path: Path
+) -> None:
+    folder = tmp_path / "the settings of somebody" / "and a folder below them"
+    folder.mkdir(parents=True)
+    put("a", runs=[of_host(folder / "1.jsonl", "a1", "Begun.")])
+
+    lines = terminal("transcript", "a", columns=60).out.decode().splitlines()
+
+    assert lines[:4] == [
+        "Note: a has no messages of its own; these are what its",
+        "      client keeps in",
+        f"'{folder}/1.jsonl'",
+        "Hint: `gaia-sessions report a` prints the result alone",
+    ]
+
+
 def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_of_its_agents(
     gaia: Gaia, put: Gaia, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ Owns that wording: a line about each message, and its whole text below, indented
 
 from __future__ import annotations
 
+import shlex
+
 from gaia_sessions.errors import plural
 
 from .words import local_time, prose, safe
@@ -30,8 +32,9 @@ def message_lines(message: NewMessage) -> Iterator[str]:
 
 def of_agent_notice(agent_id: str, paths: Sequence[str]) -> tuple[str, str]:
     """That the messages are those of a host, from these files, and a hint."""
+    places = ", ".join(map(shlex.quote, paths))
     return (
-        f"{agent_id} has no messages of its own; these are what its client keeps in {', '.join(paths)}",
+        f"{agent_id} has no messages of its own; these are what its client keeps in {places}",
         f"`gaia-sessions report {agent_id}` prints the result alone",
     )
 
