@@ -19,6 +19,7 @@ from gaia_sessions.doctor.report import CHECKS, FIXES
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import processes
 from gaia_sessions.system.processes import describe
 from tests.hook.conftest import HOLDS
 
@@ -522,3 +523,20 @@ def test_doctor_as_a_process_of_its_own(program: Gaia, healthy: str) -> None:
     assert healthy
     ended = program("doctor", "--json")
     assert (ended.code, ended.err, json.loads(ended.out)["problems"]) == (0, b"", 0)
+
+
+@pytest.mark.usefixtures("healthy")
+def test_sessions_of_a_later_version_are_a_warning(gaia: Gaia, root: str) -> None:
+    edited(root, "a", schema=99)
+    lines = gaia("doctor").out.decode().splitlines()
+    assert lines[0] == "warning: 1 session of a later version can be shown, not changed: a"
+
+
+@pytest.mark.usefixtures("healthy")
+def test_where_the_system_lists_no_processes_that_is_said_and_no_problem(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "describe", lambda _: None)
+    assert "not looked at: whether a host was killed: this system does not list processes" in (
+        gaia("doctor").out.decode().splitlines()
+    )
