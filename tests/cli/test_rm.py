@@ -152,7 +152,9 @@ def test_an_id_that_names_none_or_several_removes_nothing(
 ) -> None:
     for agent_id in ("a", "agent-1", "agent-2"):
         put(agent_id, **FINAL)
-    assert gaia("rm", "--force", *named).code == code
+    refused = gaia("rm", "--force", *named)
+    assert (refused.code, refused.out) == (code, b"")
+    assert (b"Hint: nothing was removed; " in refused.err) == (code == 3)
     assert sessions(root) == ["a", "agent-1", "agent-2"]
 
 

@@ -9,6 +9,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import plain
+from gaia_sessions.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -23,7 +24,12 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     A session above an open one stays, unless you name that one too.
     """
     ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
-    removed, failed = call.sessions().removed(ids, force=force)
+    try:
+        removed, failed = call.sessions().removed(ids, force=force)
+    except SessionNotFound as missing:
+        call.explain_missing(missing)
+        missing.hint = f"nothing was removed; {missing.hint}"
+        raise
     call.print_result({"removed": removed}, lambda: plain.removed_lines(removed))
     return output.print_failures(
         [f"not removed: {error}" for error in failed], *[type(error) for error in failed[:1]], as_json=call.as_json
