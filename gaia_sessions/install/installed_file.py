@@ -91,6 +91,8 @@ class InstalledFile:
 
     def why_no_hooks(self) -> SessionsError | None:
         """Why no hooks can be installed in it; None if they can."""
+        if HOOKS not in as_object(self.text.value):
+            return self.error
         try:
             text, start = with_member(self.text, self.text.start, HOOKS, {})
             for event in {*self.host.wired_events(tools=True)} & as_object(as_object(text.value)[HOOKS]).keys():
