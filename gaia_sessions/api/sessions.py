@@ -580,6 +580,12 @@ class Sessions:
         """For commands: the record as it will be once the waiting events are applied. Raises what ``read`` raises."""
         return self._preview().read(agent_id)
 
+    def ids_below(self, agent_id: str) -> Sequence[str]:
+        """For commands: the ids of all sessions below one. Raises ``SessionNotFound``."""
+        from gaia_sessions.usecases import tree
+
+        return tree.ids_below(self._preview(), agent_id)
+
     def view(self, agent_id: str) -> View:
         """For commands: what a person is shown of a session."""
         from gaia_sessions.usecases.showing import view
@@ -731,7 +737,10 @@ def _filter(wanted: Wanted, now: datetime) -> Filter:
     """What is ``wanted``, with its times read."""
     from gaia_sessions.usecases.listing import TIMES, Filter
 
-    from .times import moment_of
+    times: dict[str, datetime] = {}
+    for name in TIMES:
+        if wanted.get(name) is not None:
+            from .times import moment_of
 
-    times = {name: moment_of(wanted[name], name, now) for name in TIMES if wanted.get(name) is not None}
+            times[name] = moment_of(wanted[name], name, now)
     return Filter(**{**wanted, **times})  # type: ignore[arg-type]  # the keys of both are the same

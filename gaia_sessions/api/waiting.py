@@ -7,6 +7,7 @@ what cancels a session may stand above it, and its end may wait in the inbox.
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import TypedDict
 
 from gaia_sessions.errors import BadArgument, SessionNotFound
@@ -14,12 +15,14 @@ from gaia_sessions.session.report import RUNNING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Literal, TypeAlias
 
     from gaia_sessions.session.report import Report
+    from gaia_sessions.usecases.resume import Standing
 
-    ReportOn: TypeAlias = Callable[[str], tuple[Report, object]]
+    ReportOn: TypeAlias = Callable[[str], tuple[Report, Standing]]
+    Found: TypeAlias = tuple[Report | "NoReport", Standing | None]
 
 NOT_FOUND: Literal["not_found"] = "not_found"
 
@@ -38,41 +41,57 @@ class NoReport(TypedDict):
 
 
 def wait(
-    reporter: Callable[[], ReportOn],
-    agent_ids: Iterable[str],
-    *,
-    first: bool,
-    timeout: float | None,
-    hear: Callable[[Iterable[Report | NoReport]], None] | None = None,
+    reporter: Callable[[], ReportOn], agent_ids: Iterable[str], *, first: bool, timeout: float | None
 ) -> list[Report | NoReport]:
-    """What ``Sessions.wait`` does; ``reporter`` is called for each look at the sessions, ``hear`` after the first."""
+    """What ``Sessions.wait`` does."""
     if isinstance(agent_ids, str | bytes):  # or it would wait for each letter
         raise BadArgument("agent_ids", agent_ids, "a list of IDs")
     if timeout is not None and not timeout >= 0:
         raise BadArgument("timeout", timeout, "a number of seconds from 0")
-    deadline = float("inf") if timeout is None else time.monotonic() + timeout
     asked = [*agent_ids]
-    waited_for, pause = list(dict.fromkeys(asked)), _FIRST_PAUSE
-    reports = dict(_look(reporter(), waited_for))
-    if hear:
-        hear(reports.values())
+    [found] = deque(looks(reporter, lambda: asked, first=first, timeout=timeout), maxlen=1)
+    return [found[agent_id][0] for agent_id in asked]
+
+
+def looks(
+    reporter: Callable[[], ReportOn],
+    agent_ids: Callable[[], Iterable[str]],
+    *,
+    first: bool = False,
+    timeout: float | None = None,
+) -> Iterator[Mapping[str, Found]]:
+    """What is found at each look at the sessions, until the work of all has ended, or of the ``first``, or the time is
+    up.
+
+    For each look ``reporter`` is called once, and ``agent_ids``, since sessions may have come.
+    """
+    deadline = float("inf") if timeout is None else time.monotonic() + timeout
+    found: dict[str, Found] = {}
+    pause, latest = _FIRST_PAUSE, float("inf")  # at the first look everybody is looked at
     while True:
-        at_work = [agent_id for agent_id in waited_for if reports[agent_id]["status"] == RUNNING]
-        left = deadline - time.monotonic()
-        if not at_work or (first and len(at_work) < len(waited_for)) or left <= 0:
-            return [reports[agent_id] for agent_id in asked]
-        time.sleep(min(pause, left))
-        pause = min(pause * 1.5, _LONGEST_PAUSE)
-        for agent_id, report in _look(reporter(), at_work):
-            reports[agent_id] = report
-            if time.monotonic() >= deadline + _GRACE:
+        report_on = reporter()
+        for agent_id in dict.fromkeys(agent_ids()):
+            if agent_id in found and not is_at_work(found[agent_id]):
+                continue
+            found[agent_id] = _look(report_on, agent_id)
+            if time.monotonic() >= latest:
                 break
+        yield found
+        at_work = sum(map(is_at_work, found.values()))
+        left = deadline - time.monotonic()
+        if not at_work or (first and at_work < len(found)) or left <= 0:
+            return
+        time.sleep(min(pause, left))
+        pause, latest = min(pause * 1.5, _LONGEST_PAUSE), deadline + _GRACE
 
 
-def _look(report_on: ReportOn, agent_ids: Iterable[str]) -> Iterator[tuple[str, Report | NoReport]]:
-    """A report on each session, made when it is asked for."""
-    for agent_id in agent_ids:
-        try:
-            yield agent_id, report_on(agent_id)[0]
-        except SessionNotFound:
-            yield agent_id, {"agent_id": agent_id, "status": NOT_FOUND}
+def is_at_work(found: Found) -> bool:
+    """Whether the work of the session goes on."""
+    return found[0]["status"] == RUNNING
+
+
+def _look(report_on: ReportOn, agent_id: str) -> Found:
+    try:
+        return report_on(agent_id)
+    except SessionNotFound:
+        return {"agent_id": agent_id, "status": NOT_FOUND}, None

@@ -125,10 +125,21 @@ def print_json_to_stderr(value: object) -> None:
 
 
 def _write_to_stderr(text: str) -> None:
+    draw_to_stderr(text + "\n")
+
+
+def draw_to_stderr(text: str) -> None:
+    """Writes ``text`` on stderr as it is, without ending the line."""
     try:
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(text)
+        sys.stderr.flush()
     except OSError:
         discard_buffered(sys.stderr)
+
+
+def stderr_width() -> int:
+    """The columns of the terminal on which a person reads stderr; 0 if a program reads it."""
+    return _width(sys.stderr)
 
 
 def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:

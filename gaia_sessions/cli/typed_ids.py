@@ -7,7 +7,6 @@ command must never list all sessions.
 from __future__ import annotations
 
 import os
-import shlex
 
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
 from gaia_sessions.session.ids import (
@@ -57,7 +56,11 @@ def other_root_hint(agent_id: str) -> str | None:
     """What to type for a session that is in another of the user's stores, here or in a folder above."""
     roots = own_roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
     found = next((root for root in roots if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
-    return f"it is in another store; add --root {shlex.quote(found)}" if found else None
+    if found is None:
+        return None
+    from shlex import quote  # most texts name a session here
+
+    return f"it is in another store; add --root {quote(found)}"
 
 
 def explain(missing: SessionNotFound, sessions: Sessions) -> None:

@@ -15,14 +15,18 @@ from .updates import check_open, with_activity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
+    from typing import TypeVar
+
+    from gaia_sessions.errors import SessionsError
 
     from . import shapes
     from .schema import Record
 
     Message = shapes.Message
     NewMessage = shapes.NewMessage
+    Kind = TypeVar("Kind", bound=NewMessage)
 
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -94,6 +98,11 @@ def decode_message(line: bytes) -> Message:
 def after(seq: int) -> Callable[[Message | errors.SessionsError], bool]:
     """Whether a message has a higher number than ``seq``; one that cannot be read may have."""
     return lambda message: isinstance(message, errors.SessionsError) or message["seq"] > seq
+
+
+def readable(found: Iterable[Kind | SessionsError]) -> Iterator[Kind]:
+    """Those of ``found`` that can be read, one at a time."""
+    return (message for message in found if not isinstance(message, errors.SessionsError))
 
 
 def committed_bytes(record: Record) -> int:

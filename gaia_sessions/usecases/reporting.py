@@ -9,15 +9,13 @@ from __future__ import annotations
 from itertools import islice
 
 from gaia_sessions import hosts
-from gaia_sessions.hosts.marker import read_why
 from gaia_sessions.session.phases import is_failure
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, report
 from gaia_sessions.session.schema import MARKER_DETAIL
-from gaia_sessions.session.transcript import committed_bytes
+from gaia_sessions.session.transcript import committed_bytes, readable
 
 from .resume import standing
-from .transcript import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +62,11 @@ def why_failed(record: Record) -> str:
     runs = record.get("runs", [])
     run: Run = runs[-1] if runs else {}
     is_stated = run.get("detail") == MARKER_DETAIL and run.get("reported") == record["phase"]
-    return read_why(run.get("last_message", "")) if is_stated and is_failure(record["phase"]) else ""
+    if not is_stated or not is_failure(record["phase"]):
+        return ""
+    from gaia_sessions.hosts.marker import read_why  # few runs were said to fail by their agent
+
+    return read_why(run.get("last_message", ""))
 
 
 def _as_recent(message: NewMessage) -> RecentMessage:

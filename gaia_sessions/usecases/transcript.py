@@ -14,19 +14,16 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.compaction import compaction_of, replaced_through, summary_message, with_compaction
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.transcript import after
+from gaia_sessions.session.transcript import after, readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from datetime import datetime
-    from typing import TypeVar
 
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Messages, Reader, Store
-
-    Kind = TypeVar("Kind", bound=NewMessage)
 
 
 def compact(store: Store, now: datetime, agent_id: str) -> bool:
@@ -62,11 +59,6 @@ def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list
     newest_first = takewhile(lambda message: message["seq"] > through, readable(sessions.messages_backwards(agent_id)))
     found = list(islice(newest_first, most))[::-1]
     return [*summary_message(record), *found] if len(found) < last else found
-
-
-def readable(found: Iterable[Kind | SessionsError]) -> Iterator[Kind]:
-    """Those of ``found`` that can be read, one at a time."""
-    return (message for message in found if not isinstance(message, SessionsError))
 
 
 def messages(

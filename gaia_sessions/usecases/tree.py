@@ -55,6 +55,17 @@ def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> l
     return _with_sums(list(_from(agent_id, tree)))
 
 
+def ids_below(sessions: Reader, agent_id: str) -> list[str]:
+    """The id of each session below ``agent_id`` that can be read, level by level.
+
+    Raises ``SessionNotFound`` if there are neither it nor any below, ``InvalidId``.
+    """
+    ids = [record["agent_id"] for record in _all_below(sessions, agent_id)]
+    if not ids:
+        sessions.read(agent_id)
+    return ids
+
+
 def _with_sums(tree: list[TreeLine]) -> list[TreeLine]:
     """``tree``, in which each line got the sums of itself and all below it, added up from the lowest line on."""
     below: dict[int, list[Sums]] = {}

@@ -121,7 +121,7 @@ def test_a_commit_over_the_limit_is_refused_with_what_to_do(monkeypatch: pytest.
         (line(content=None), "content"),
         (line(timestamp="today"), "timestamp"),
         (b"[]", ""),
-        (b"{", "line 1 column 2"),
+        (b"{", "line 1 column 1"),
         (b"\0\0", "line 1 column 1"),
     ],
 )

@@ -12,14 +12,15 @@ from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import SECONDS
 from gaia_sessions.cli.render import session_reports
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS
+from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE
 from gaia_sessions.session import report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from gaia_sessions.api.waiting import NoReport
+    from gaia_sessions.api.waiting import Found, NoReport
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.cli.progress import Progress
     from gaia_sessions.session.report import Report
 
 _SEVERITY = [*CODES_OF_REPORTS]
@@ -28,31 +29,71 @@ _SEVERITY = [*CODES_OF_REPORTS]
 @declare(
     "wait agent-123 --timeout 500ms || echo 'not in time'",
     "wait agent-123 agent-124 --any --timeout 0.5 || echo 'not yet'",
+    "wait --children agent-123",
 )
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--children", is_flag=True, help="Wait for all sessions below ID, later ones too, but not for ID itself.")
 @click.option("--any/--all", "first", default=False, help="Wait for the first of them, or for all.  [default: --all]")
 @click.option("--timeout", type=SECONDS, help="Wait no longer: seconds, or 15m, 1h30m.  [default: no limit]")
-def command(call: Call, agent_ids: tuple[str, ...], *, first: bool, timeout: float | None) -> int:
+def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bool, timeout: float | None) -> int:
     """Wait until the work of sessions has ended. The state and the result of each are printed.
 
-    Work has ended when its agent has, in whatever phase that leaves the session, or when the session
-    is final or cancelled. Sessions that do not exist are not waited for, and are named at once.
+    Work has ended when its agent has, in whatever phase that leaves the session, or when the session is final or
+    cancelled. Sessions that do not exist are not waited for, and are named at once. A terminal shows meanwhile who is
+    waited for, and who asks for a permission.
 
     Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.
     """
-    ids = [call.session_id(agent_id) for agent_id in agent_ids]
-    reports = waiting.wait(
-        call.sessions().reporter, ids, first=first, timeout=timeout, hear=lambda found: _say_at_once(call, found)
-    )
+    asked = [call.session_id(agent_id) for agent_id in agent_ids]
+    reports = _wait(call, lambda: _below(call, asked) if children else asked, first=first, timeout=timeout)
+    if children and not reports:
+        hint = "to wait for its own work, omit --children"
+        output.print_notice("nothing_below", f"no session is below {', '.join(asked)}", hint, as_json=call.as_json)
     if call.as_json:
         output.print_json_array(reports)
     else:
         output.print_lines(session_reports.wait_lines(reports))
-    return CODES_OF_REPORTS[_worst(reports, first=first)]
+    return CODES_OF_REPORTS[_worst(reports, first=first)] if reports else EXIT_DONE
+
+
+def _below(call: Call, agent_ids: list[str]) -> list[str]:
+    return [below for agent_id in agent_ids for below in call.sessions().ids_below(agent_id)]
+
+
+def _wait(
+    call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeout: float | None
+) -> list[Report | NoReport]:
+    """The reports on ``agent_ids``, and on those that come, once their work has ended; a terminal shows who is at work.
+
+    Says of each at the first look at it who does not exist, or may never end by itself.
+    """
+    progress, known = _progress(call), set[str]()
+    found: Mapping[str, Found] = {}
+    try:
+        for found in waiting.looks(call.sessions().reporter, agent_ids, first=first, timeout=timeout):
+            if new := found.keys() - known:
+                if progress:
+                    progress.clear()
+                _say_at_once(call, [report for agent_id, (report, _) in found.items() if agent_id in new])
+                known |= new
+            if progress:
+                progress.show(found)
+    finally:
+        if progress:
+            progress.clear()
+    return [found[agent_id][0] for agent_id in agent_ids() if agent_id in found]
+
+
+def _progress(call: Call) -> Progress | None:
+    if not output.is_stderr_terminal():
+        return None
+    from gaia_sessions.cli.progress import Progress
+
+    return Progress(call.sessions())
 
 
 def _say_at_once(call: Call, reports: Iterable[Report | NoReport]) -> None:
-    """Says who does not exist, or may never end by itself, before anybody is waited for."""
+    """Says who does not exist, or may never end by itself."""
     for found in reports:
         agent_id = found["agent_id"]
         if found["status"] == waiting.NOT_FOUND:

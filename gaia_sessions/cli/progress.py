@@ -1,0 +1,80 @@
+"""The line that says how a wait stands, drawn again in its place on stderr. Loaded only if a person reads stderr."""
+
+from __future__ import annotations
+
+from gaia_sessions.api.waiting import is_at_work
+from gaia_sessions.session import state
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.system import utc_now
+
+from . import output
+from .render.plain import agent_and_purpose
+from .render.words import duration, safe, state_text
+from .render.wrapped import cells
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.api.waiting import Found
+
+_SHORTEST = 10
+"""Characters of a name, if that leaves room for what stands behind it."""
+
+
+class Progress:
+    """Says how many have ended and who is waited for; first of all, whoever waits for a person."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._names: dict[str, str] = {}
+        self._shown = ""
+
+    def show(self, found: Mapping[str, Found]) -> None:
+        """Draws the line; nobody at work removes it."""
+        at_work = [agent_id for agent_id, one in found.items() if is_at_work(one)]
+        asking = [agent_id for agent_id in at_work if found[agent_id][0].get("state") == state.WAITING]
+        awaited = next(iter([*asking, *at_work]), None)
+        if awaited is None:
+            self._draw("")
+            return
+        count = f"{len(found) - len(at_work)} of {len(found)} ended, " if len(found) > 1 else ""
+        before, after = f"{count}waiting for ", _standing(found[awaited], utc_now())
+        name, width = self._name_of(awaited), output.stderr_width()
+        while len(name) > _SHORTEST and cells(before + name + after) >= width:
+            name = name[:-2] + "…"
+        self._draw(before + name + after)
+
+    def clear(self) -> None:
+        """Removes the line."""
+        self._draw("")
+
+    def _name_of(self, agent_id: str) -> str:
+        if agent_id not in self._names:
+            record = self._sessions.preview(agent_id)
+            self._names[agent_id] = agent_and_purpose(record["agent_name"], record["purpose"])
+        return self._names[agent_id]
+
+    def _draw(self, text: str) -> None:
+        """Shows as much of ``text`` as fits into the line."""
+        width = output.stderr_width()
+        while text and cells(text) >= width:
+            text = text[:-2] + "…" * (len(text) > 1)
+        before, self._shown = self._shown, text  # first: an interrupt may follow what is drawn
+        if text != before:
+            output.draw_to_stderr("\r" + text + " " * (cells(before) - cells(text)) + "\r" * (not text))
+
+
+def _standing(found: Found, now: datetime) -> str:
+    """``, working for 3 minutes``; ``, which asks you to permit Bash`` if its client does."""
+    report, stands = found
+    alive = stands.alive if stands else None
+    if alive and "for" in alive:
+        return f", which asks you to permit {safe(alive['for'], 30)}"
+    since = report.get("state_since")
+    if stands is None or since is None:
+        return ""
+    text = state_text(str(report.get("state")), stands.decision["phase"] or "", alive)
+    return f", {text} for {duration(max(0, (now - parse_time(str(since))).total_seconds()))}"

@@ -1,0 +1,155 @@
+"""``wait`` for whole trees, and what a terminal shows meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Gaia = Callable[..., Any]
+
+PATIENCE = 60
+"""Seconds: whoever needs them hangs."""
+
+COMMAND = (sys.executable, "-m", "gaia_sessions")
+PARENT = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a", "parent_id": "top"}
+
+
+def at_work(**more: Any) -> list[dict[str, Any]]:
+    return [{"run": 1, "host": "claude-code", "host_session_id": "s", "started_at": format_time(utc_now()), **more}]
+
+
+def end(root: str, agent_id: str, **more: Any) -> None:
+    runs: Any = at_work(ended_at=format_time(utc_now()), end="stopped", **more)
+    FileStore(root).change(agent_id, lambda record: {**record, "runs": runs})
+
+
+class Screen:
+    """A command at a terminal of 80 columns whose standard error is watched while it runs."""
+
+    def __init__(self, command: subprocess.Popen[bytes], terminal: int) -> None:
+        self.command = command
+        self.shown = ""
+        self._terminal = terminal
+
+    def until(self, pattern: str) -> str:
+        """What was shown until ``pattern`` was."""
+        while not re.search(pattern, self.shown):
+            if not select.select([self._terminal], [], [], PATIENCE)[0]:
+                raise TimeoutError(self.shown)
+            self.shown += os.read(self._terminal, 1 << 16).decode()
+        return self.shown
+
+    def rest(self) -> str:
+        with suppress(OSError):  # so a terminal ends that nobody has open any more
+            while chunk := os.read(self._terminal, 1 << 16):
+                self.shown += chunk.decode()
+        self.command.wait()
+        return self.shown
+
+
+@contextmanager
+def watched(*words: str) -> Iterator[Screen]:
+    own_end, their_end = pty.openpty()
+    termios.tcsetwinsize(their_end, (24, 80))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"PYTHONUTF8": "1"}
+    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=their_end, env=environment) as command:
+        os.close(their_end)
+        try:
+            yield Screen(command, own_end)
+        finally:
+            command.kill()
+            os.close(own_end)
+
+
+def left_on(shown: str) -> list[str]:
+    """The lines that a terminal has in the end."""
+    lines = []
+    for line in shown.replace("\r\n", "\n").split("\n"):
+        cells: list[str] = []
+        for part in line.split("\r"):
+            cells[: len(part)] = part
+        lines.append("".join(cells).rstrip())
+    return lines
+
+
+def test_children_are_waited_for_those_that_come_too_but_not_the_session_itself(root: str, put: Gaia) -> None:
+    put("top", phase="executing", runs=at_work())
+    put("one", parent_id="top", phase="executing", runs=at_work())
+    with subprocess.Popen([*COMMAND, "wait", "--children", "top"], stdout=-1, stderr=-1, text=True) as command:
+        put("two", parent_id="one", phase="executing", runs=at_work())
+        end(root, "one", last_message="first")
+        with suppress(subprocess.TimeoutExpired):
+            command.wait(1.5)
+        assert command.poll() is None
+        end(root, "two", last_message="second")
+        out, err = command.communicate()
+    assert (command.returncode, out, err) == (0, "one: paused\n  first\ntwo: paused\n  second\n", "")
+
+
+def test_the_worst_end_below_is_the_exit_code_and_any_waits_for_the_first(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("top")
+    put("fine", parent_id="top", phase="completed", runs=at_work(ended_at=format_time(utc_now()), end="stopped"))
+    put("going", parent_id="top", phase="executing", runs=at_work())
+    assert gaia("wait", "--children", "top", "--any").code == 0
+    assert gaia("wait", "--children", "top", "--timeout", "0").code == 124
+    put("bad", parent_id="fine", phase="failed")
+    end(root, "going")
+    assert gaia("wait", "--children", "top").code == 11
+    reports = json.loads(gaia("wait", "--children", "top", "--json").out)
+    assert {one["agent_id"] for one in reports} == {"fine", "going", "bad"}
+
+
+def test_nothing_below_is_said_and_no_failure_but_a_session_that_is_missing_is(gaia: Gaia, put: Gaia) -> None:
+    put("top")
+    note = "Note: no session is below top\nHint: to wait for its own work, omit --children\n"
+    assert gaia("wait", "--children", "top").all == (0, "", note)
+    assert gaia("wait", "--children", "top-2").code == 3
+
+
+def test_a_terminal_shows_who_is_waited_for_in_one_line_that_goes_at_the_end(put: Gaia, root: str) -> None:
+    put("one", agent_name="reviewer", purpose="read the diff " * 20, phase="executing", runs=at_work())
+    put("two", agent_name="fixer", purpose="日本語" * 40, phase="executing", runs=at_work())
+    with watched("wait", "one", "two") as screen:
+        screen.until(r"0 of 2 ended, waiting for reviewer: read the diff .*…, working for \d+ seconds?")
+        end(root, "one")
+        screen.until(r"1 of 2 ended, waiting for fixer: 日本語.*…, working for \d+ seconds?")
+        end(root, "two")
+        shown = screen.rest()
+    assert screen.command.returncode == 0
+    assert left_on(shown) == [""]
+    assert max(len(part) for part in shown.split("\r")) < 80
+    assert "\n" not in shown
+
+
+def test_a_terminal_says_first_that_somebody_asks_for_a_permission(put: Gaia) -> None:
+    asked = {"since": format_time(utc_now()), "for": "Bash"}
+    put("busy", phase="executing", runs=at_work())
+    put("asks", agent_name="reviewer", purpose="read", phase="executing", runs=at_work(waiting=asked))
+    with watched("wait", "busy", "asks") as screen:
+        screen.until("0 of 2 ended, waiting for reviewer: read, which asks you to permit Bash")
+
+
+def test_a_wait_that_is_interrupted_leaves_no_line_behind(put: Gaia) -> None:
+    put("one", phase="executing", runs=at_work())
+    with watched("wait", "one") as screen:
+        screen.until("waiting for tester: test, working")
+        screen.command.send_signal(signal.SIGINT)
+        shown = screen.rest()
+    assert screen.command.returncode == 130
+    assert left_on(shown)[:2] == ["", "Error: interrupted"]
