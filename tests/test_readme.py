@@ -159,6 +159,10 @@ def test_the_readme_is_short_and_narrow() -> None:
     assert [line for line in lines if len(line) > WIDEST] == []
 
 
+def test_the_changelog_is_narrow() -> None:
+    assert [line for line in text_of("CHANGELOG.md").splitlines() if len(line) > WIDEST] == []
+
+
 def test_the_readme_leads_to_every_page() -> None:
     assert [page.name for page in DOCS if f"](docs/{page.name})" not in text_of("README.md")] == []
 
