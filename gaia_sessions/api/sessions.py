@@ -266,10 +266,12 @@ class Sessions:
     def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
         """An iterator of what hosts reported about a session, in the order in which it was applied.
 
+        Events that wait in the inbox are shown as applied, although nothing is written.
+
         Each entry is ``{at, kind, run, phase, end?, detail?, revision, evidence}``; an error stands in place of one
         that cannot be read. What the call raises it raises before the first step of the iteration.
         """
-        return self._store.entries(agent_id, EVENTS)
+        return self._preview().entries(agent_id, EVENTS)
 
     def messages(
         self, agent_id: str, *, last: int | None = None, since: datetime | str | None = None

@@ -45,7 +45,7 @@ _EXPORT = "to export a session copy its folder; import DIR takes copies in"
 _END = "finalize ID ends a session as completed, failed or abandoned"
 _EDIT = "update ID changes a session: --phase PHASE, -m KEY=VALUE, --error TEXT"
 _CONFIG = "settings are in .claude/gaia-sessions.toml; doctor says which are wrong"
-_FOLLOW = "nothing follows a session; wait ID returns when its work has ended"
+_FOLLOW = "events ID --follow prints what happens; wait ID returns at the end"
 
 COMMANDS = {
     "new": "create",

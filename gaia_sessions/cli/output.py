@@ -18,7 +18,7 @@ from .render.words import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import TextIO
 
     from gaia_sessions.errors import SessionsError
@@ -103,6 +103,26 @@ def _fit_to_width(text: str, width: int) -> str:
 def print_json(value: object) -> None:
     """Prints the result as one JSON document."""
     _write_bytes(strict.dumps(value, limit=_NO_LIMIT))
+
+
+def print_at_once(line: str | Mapping[str, object]) -> bool:
+    """Prints one line of the result, a dict as JSON, without delay; False if nobody reads it any more."""
+    if isinstance(line, str):
+        data = (_fit_to_width(line, _width(sys.stdout)) + "\n").encode(
+            sys.stdout.encoding, sys.stdout.errors or "strict"
+        )
+    else:
+        data = strict.dump_line(line, limit=_NO_LIMIT)
+    return _write(lambda: (sys.stdout.buffer.write(data), sys.stdout.flush()))
+
+
+def is_result_read() -> bool:
+    """Whether the other end of the pipe is open to which the result goes; True for everything but a pipe."""
+    import select
+
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return not any(flags & (select.POLLERR | select.POLLHUP) for _, flags in poll.poll(0))
 
 
 def print_json_array(values: Iterable[object]) -> None:
@@ -203,15 +223,17 @@ def _write_bytes(data: bytes) -> None:
     _write(lambda: sys.stdout.buffer.write(data))
 
 
-def _write(write: Callable[[], object]) -> None:
-    """Raises ``StoreFailure`` if the result cannot be written; a closed pipe is ignored."""
+def _write(write: Callable[[], object]) -> bool:
+    """Raises ``StoreFailure`` if the result cannot be written; a closed pipe is ignored: then it returns False."""
     try:
         write()
     except BrokenPipeError:
         discard_buffered(sys.stdout)
+        return False
     except OSError as error:
         discard_buffered(sys.stdout)
         raise StoreFailure("write the output", "stdout", error.strerror or str(error)) from None
+    return True
 
 
 def discard_buffered(stream: TextIO) -> None:

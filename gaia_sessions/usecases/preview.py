@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
@@ -88,6 +89,10 @@ class Preview:
     def messages_backwards(self, agent_id: str) -> Messages:
         """Reads a transcript, as ``Store.messages_backwards`` does."""
         return self._reader_of_transcripts().messages_backwards(agent_id)
+
+    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
+        """Reads a journal, as ``Store.entries`` does, with what the waiting events add to it."""
+        return (self._sessions() if self._applies_everything() else self._store).entries(agent_id, journal)
 
     def _reader_of_transcripts(self) -> Reader:
         """The session itself may be one that only an event makes."""

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from gaia_sessions.cli.render.words import local_time
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,3 +78,70 @@ def test_a_session_that_is_not_there_has_none_to_show(gaia: Gaia, tree: Gaia) ->
     assert gaia("events", "nobody", "--json").error["code"] == "not_found"
     assert (gaia("events", "nobody").code, gaia("events", "../x").code) == (3, 7)
     assert tree() == before
+
+
+def test_what_waits_in_the_inbox_is_shown_as_it_will_be_applied(gaia: Gaia, put: Gaia, root: str) -> None:
+    keys = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a1"}
+    put("a", phase="executing", runs=[{"run": 1, "started_at": format_time(utc_now()), **keys}])
+    event: Any = {"kind": "stop", "at": format_time(utc_now()), **keys}
+    FileStore(root).defer(event, utc_now())
+    before = gaia("events", "a").out.decode()
+    put("b")
+    assert gaia("update", "b").code == 0  # applies what waits
+    assert " stop, run 1, " in before
+    assert gaia("events", "a").out.decode() == before
+
+
+def follow(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "gaia_sessions", "events", "a", "--follow", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def read(stream: IO[str] | None) -> str:
+    assert stream is not None
+    return stream.readline()
+
+
+def running(put: Gaia, **run: str) -> None:
+    put("a", phase="executing", runs=[{"run": 1, "host": "claude-code", "started_at": format_time(utc_now()), **run}])
+
+
+def test_each_new_one_is_followed_as_it_comes_until_the_work_has_ended(put: Gaia, root: str) -> None:
+    running(put)
+    journal(root, line(BEGUN))
+    with follow("--json") as following:
+        assert json.loads(read(following.stdout)) == BEGUN
+        journal(root, line(BEGUN), b'{"torn', b'": 1}\n', line(FAILED))
+        assert [json.loads(read(following.stdout)) for _ in range(2)] == [{"torn": 1}, FAILED]
+        last = {**FAILED, "kind": "stop", "at": format_time(utc_now())}
+        journal(root, line(BEGUN), line(FAILED), line(last))
+        running(put, ended_at=format_time(utc_now()), end="stopped")
+        assert (*following.communicate(), following.returncode) == (json.dumps(last) + "\n", "", 0)
+
+
+def test_work_that_has_ended_is_shown_and_followed_no_further(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("a", phase="completed")
+    journal(root, line(BEGUN), b"{\n", line(FAILED))
+    with follow() as following:
+        assert (following.wait(60), *following.communicate()) == gaia("events", "a").all
+    assert gaia("events", "a-2", "--follow").code == 3
+
+
+def test_whoever_reads_no_further_ends_it_though_nothing_happens(put: Gaia, root: str) -> None:
+    running(put)
+    journal(root, line(BEGUN))
+    with follow() as following:
+        assert read(following.stdout).startswith(local_time(AT))
+        assert following.stdout is not None
+        following.stdout.close()
+        assert following.wait(60) == 0
+
+
+def test_an_interrupt_ends_it_as_it_ends_a_wait(put: Gaia, root: str) -> None:
+    running(put)
+    journal(root, line(BEGUN))
+    with follow() as following:
+        read(following.stdout)
+        following.send_signal(signal.SIGINT)
+        following.communicate()
+    assert following.returncode == 130

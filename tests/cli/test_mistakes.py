@@ -459,7 +459,7 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
     assert [gaia("finalize", "a", outcome).code for outcome in ("completed", "failed", "abandoned")] == [0, 4, 4]
     assert "no command takes an end back" in said["reopen"]
     assert gaia("update", "a", "--phase", "planning").code == 4
-    assert "wait ID returns when its work has ended" in said["watch"]
+    assert said["watch"] == "events ID --follow prints what happens; wait ID returns at the end"
     assert gaia("wait", "a").code == 0
 
     put("b", runs=[{"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z"}])

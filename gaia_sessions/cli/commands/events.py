@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import SessionsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gaia_sessions.cli.call import Call
     from gaia_sessions.jsonio.strict import Json
@@ -18,17 +20,45 @@ if TYPE_CHECKING:
 
 @declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")
 @ID
-def command(call: Call, agent_id: str) -> None:
+@click.option("-f", "--follow", is_flag=True, help="Print each new event as it comes, until the work has ended.")
+def command(call: Call, agent_id: str, *, follow: bool) -> None:
     """Show what Claude Code or another client told of a session.
 
-    Each event comes with its evidence, in the order in which it was applied.
+    Each event comes with its evidence, in the order in which it was applied. With --follow, --json prints a document
+    on each line.
     """
-    found = call.sessions().events(call.session_id(agent_id))
+    found_id = call.session_id(agent_id)
+    if follow:
+        _follow(call, found_id)
+        return
+    found = call.sessions().events(found_id)
     if call.as_json:
         output.print_json_array(_readable_entries(found))
         return
     lines = [plain.event_line(entry) for entry in _readable_entries(found)]
     output.print_lines(lines or ["No events"])
+
+
+def _follow(call: Call, agent_id: str) -> None:
+    """Prints the events, after each look of a wait those that are new, until nobody reads them any more."""
+    from gaia_sessions.api.waiting import looks
+
+    seen: set[str] = set()
+    for _ in looks(call.sessions().reporter, lambda: [agent_id]):
+        for entry in _readable_entries(_new(call.sessions().events(agent_id), seen)):
+            if not output.print_at_once(entry if call.as_json and isinstance(entry, dict) else plain.event_line(entry)):
+                return
+        if not output.is_result_read():
+            return
+
+
+def _new(found: Iterable[Json | SessionsError], seen: set[str]) -> Iterator[Json | SessionsError]:
+    """Those of ``found`` that were not ``seen``: an event that waited is the same once it is applied."""
+    for entry in found:
+        same = [entry.get(key) for key in ("at", "kind", "run", "end")] if isinstance(entry, dict) else entry
+        if str(same) not in seen:
+            seen.add(str(same))
+            yield entry
 
 
 def _readable_entries(found: Iterator[Json | SessionsError]) -> Iterator[Json]:

@@ -76,7 +76,7 @@ def _wait(
                     progress.clear()
                 _say_at_once(call, [report for agent_id, (report, _) in found.items() if agent_id in new])
                 known |= new
-            if progress:
+            elif progress:
                 progress.show(found)
     finally:
         if progress:
