@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"(.*?(?:^|: |\b(?:type|see) ))((?:gaia-sessions|export|cd
 """A line that ends with a command to type: the text before it, and the command."""
 
 _NO_BREAK = re.compile(
-    r"`[^`]{1,300}`|'(?:gaia-sessions |/)[^']*'|\[gaia-sessions: [^]]{1,300}\]|--root (?:'[^']*'|\S+)"
+    r"`[^`]{0,300}`|'(?:gaia-sessions |/)[^']*'|\[gaia-sessions: [^]]{1,300}\]|--root (?:'[^']*'|\S+)"
     r"|gaia-sessions(?: (?:hooks|skill|todo))? [a-z-]+(?: (?:-\S+|'[^']*'|[A-Z]+\b|latest\b|\S*\d\S*))*"
 )
 """Text in the middle of a line that is there to be copied."""

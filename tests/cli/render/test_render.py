@@ -291,6 +291,7 @@ def test_no_time_of_a_session_or_its_events_is_shown_in_utc(zone: Callable[[str]
             42,
             "FIX   modes   see\n              /a/path/that/is/quite/long/x",
         ),
+        ("``: one two `three four`", 14, "``: one two\n  `three four`"),
         (Copyable("find / -name x"), 10, "find / -name x"),
         (Copyable("/bin/a b c", before="  starts: "), 12, "  starts:\n    /bin/a b c"),
     ],
@@ -304,7 +305,7 @@ def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None
     lines = wrap_line(line, width).split("\n")
     assert " ".join(lines).split() == line.split()
     assert [
-        too_long for too_long in lines if len(too_long) > width and " " in re.sub("`[^`]*`", "", too_long.strip())
+        too_long for too_long in lines if len(too_long) > width and " " in re.sub("`[^`]{0,300}`", "", too_long.strip())
     ] == []
 
 
@@ -338,7 +339,9 @@ def test_what_anybody_may_have_written_is_whole_and_no_line_could_be_less_wide(
 ) -> None:
     lines = wrap_line(Prose(text, indent), width).split("\n")
     assert "".join("".join(lines).split()) == "".join(text.split())
-    assert [line for line in lines if cell_len(line) > width and len(re.sub("`[^`]*`", "`", line).split()) > 1] == []
+    assert [
+        line for line in lines if cell_len(line) > width and len(re.sub("`[^`]{0,300}`", "`", line).split()) > 1
+    ] == []
     if text.isascii():
         assert " ".join(lines).split() == text.split()
 
@@ -715,4 +718,4 @@ def test_no_line_about_a_session_is_wider_than_the_terminal_but_a_word_whatever_
     view = viewed(whole, NOW)._replace(parent=child, children=[child])
     lines = "\n".join(wrap_line(line, columns) for line in one_session.session_lines(view, NOW, verbose=True))
     too_wide = [line for line in lines.split("\n") if cell_len(line) > columns]
-    assert [line for line in too_wide if " " in re.sub("`[^`]*`", "", line.strip())] == []
+    assert [line for line in too_wide if " " in re.sub("`[^`]{0,300}`", "", line.strip())] == []
