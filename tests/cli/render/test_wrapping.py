@@ -243,7 +243,10 @@ def test_no_help_breaks_a_word_at_its_hyphen(gaia: Gaia, monkeypatch: pytest.Mon
         assert "\0" not in "".join(lines)
 
 
+TIMES = re.compile(r"just now|\d+ (?:second|minute|hour)s?(?: ago)?")
+
+
 def words_but_of_numbers(text: str) -> list[str]:
-    """The words of ``text`` without its numbers, in no order; of those that may be broken their characters."""
-    words = re.sub(r"\d+", "", text).split()
+    """The words of ``text`` but for times and numbers, in no order; of those that may be broken their characters."""
+    words = re.sub(r"\d+", "", TIMES.sub("", " ".join(text.split()))).split()
     return sorted(part for word in words for part in ([word] if word.isascii() else word))
