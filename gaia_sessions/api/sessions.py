@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.store.port import StoreReader
+    from gaia_sessions.store.port import Store
     from gaia_sessions.usecases.cancellation import CancelledSession
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
@@ -520,8 +520,8 @@ class Sessions:
 
         now = utc_now()
         rule = cleanup.CleanupPolicy(now, hours, self.config.limits, corrupt=corrupt)
-        reader = self._reader_for(dry_run=dry_run)
-        return cleanup.cleanup(self._store, rule, self.root, dry_run=dry_run, sessions=reader)
+        report = cleanup.cleanup(self._store_for(dry_run=dry_run), rule, self.root)
+        return {**report, "dry_run": dry_run}
 
     def remove(self, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
         """Removes sessions for good, with all their files, and returns them in the order in which they were named.
@@ -547,10 +547,10 @@ class Sessions:
         from gaia_sessions.ingest.consumption import count_ended_runs
         from gaia_sessions.usecases.reconcile import reconcile
 
-        reader = self._reader_for(dry_run=dry_run)
-        report = reconcile(self._store, utc_now(), self.root, dry_run=dry_run, sessions=reader)
-        counted = count_ended_runs(self._store, reader, with_labels=self.config.store_description, dry_run=dry_run)
-        return {**report, "counted": counted}
+        store = self._store_for(dry_run=dry_run)
+        report = reconcile(store, utc_now(), self.root)
+        counted = count_ended_runs(store, with_labels=self.config.store_description)
+        return {**report, "dry_run": dry_run, "counted": counted}
 
     def import_from(self, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
         """[Copies](operations.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
@@ -563,8 +563,8 @@ class Sessions:
 
         named: list[str] = [os.fspath(directory) for directory in directories]
         paths = [os.path.join(working_directory(), path) if path else path for path in named]
-        reader = self._reader_for(dry_run=dry_run)
-        return import_folders(self._store, reader, paths, utc_now(), self.config, dry_run=dry_run)
+        sessions = self._store_for(dry_run=dry_run)
+        return import_folders(self._store, sessions, paths, utc_now(), self.config, dry_run=dry_run)
 
     def has(self, agent_id: str) -> bool:
         """For commands: whether there is a session with this id, readable or not."""
@@ -702,8 +702,8 @@ class Sessions:
 
         return Preview(self._store, utc_now(), self.config)
 
-    def _reader_for(self, *, dry_run: bool) -> StoreReader:
-        """What to judge by: a dry run sees the waiting events as applied, a real run applies them."""
+    def _store_for(self, *, dry_run: bool) -> Store:
+        """The store, with the waiting events applied; for a dry run one that has them, and writes, in memory."""
         if dry_run:
             return self._preview().applied()
         self._write(lambda *_: None)

@@ -137,9 +137,8 @@ class Inspection:
     @cached_property
     def run_verdicts(self) -> list[Verdict]:
         """The verdict of ``reconcile --dry-run`` on every run without an end."""
-        sessions = Preview(self.store, self.now, self.config)
-        result = reconcile(self.store, self.now, self.root, dry_run=True, sessions=sessions)
-        return result["verdicts"]
+        in_memory = Preview(self.store, self.now, self.config).applied()
+        return reconcile(in_memory, self.now, self.root)["verdicts"]
 
     @cached_property
     def log_lines(self) -> list[dict[str, Json]]:

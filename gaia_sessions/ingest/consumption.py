@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Reader, Store
+    from gaia_sessions.store.port import Store
 
     from . import EventResult
 
@@ -51,28 +51,21 @@ def count_run_of_event(
         _store_counted(store, record["agent_id"], run["run"], counted, timeout)
 
 
-def count_ended_runs(
-    store: Store,
-    sessions: Reader,
-    *,
-    with_labels: bool,
-    dry_run: bool,
-) -> list[CountedRun]:
+def count_ended_runs(store: Store, *, with_labels: bool) -> list[CountedRun]:
     """Counts every run that has ended and was not counted; returns those of which it is known now what they used.
 
     ``with_labels``, a session whose purpose nobody stated gets the label that the host noted of its latest run
-    afterwards. ``sessions`` are read, and ``store`` is written. Sessions that cannot be written are left out: a later
-    call counts.
+    afterwards. Sessions that cannot be written are left out: a later call counts.
     """
     counted_runs: list[CountedRun] = []
-    for agent_id, found in sessions.scan():
+    for agent_id, found in store.scan():
         if isinstance(found, SessionsError) or has_newer_schema(found):
             continue
-        if with_labels and not dry_run and found["purpose"] == NO_PURPOSE:
+        if with_labels and found["purpose"] == NO_PURPOSE:
             _store_label(store, found)
         for run in uncounted_runs(found):
             counted = consumption(run, *span_of(found, run), lambda: False) if "transcript_path" in run else None
-            if counted and (dry_run or _store_counted(store, agent_id, run["run"], counted, 0)):
+            if counted and _store_counted(store, agent_id, run["run"], counted, 0):
                 counted_runs.append({"agent_id": agent_id, "run": run["run"]})
     return counted_runs
 

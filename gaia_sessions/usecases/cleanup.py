@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.port import RecordOrError, Store, StoreReader
+    from gaia_sessions.store.port import RecordOrError, Store
 
     from .reconcile import Reconciled, SkippedSession, Verdict
 
@@ -102,25 +102,17 @@ class CleanupPolicy:
         return "resumable" if decision["should_resume"] else None
 
 
-def cleanup(
-    store: Store,
-    cleanup_policy: CleanupPolicy,
-    root: str | None = None,
-    *,
-    dry_run: bool,
-    sessions: StoreReader | None = None,
-) -> CleanupReport:
-    """Removes what ``cleanup_policy`` allows, and reports what was removed, or with ``dry_run`` would be.
+def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None) -> CleanupReport:
+    """Removes what ``cleanup_policy`` allows, and reports what was removed.
 
-    First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those. A dry run closes them
-    in memory, above ``sessions`` if given, and so judges what a real run would. Locked sessions are skipped as busy,
-    and a session that the system refuses to remove stops no other. Raises ``StoreFailure`` for the store as a whole.
+    First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those. A dry run is this on
+    a store that writes in memory. Locked sessions are skipped as busy, and one that the system refuses to remove
+    stops no other. Raises ``StoreFailure`` for the store as a whole.
     """
-    judged = _in_memory(sessions or store) if dry_run else store
-    reconciled = reconcile(judged, cleanup_policy.now, root, dry_run=False)
-    report = _new_report(cleanup_policy, reconciled, dry_run=dry_run)
-    judge, depths, active = Judge(cleanup_policy, judged), {}, set()
-    for agent_id, found in judged.scan():
+    reconciled = reconcile(store, cleanup_policy.now, root)
+    report = _new_report(cleanup_policy, reconciled)
+    judge, depths, active = Judge(cleanup_policy, store), {}, set()
+    for agent_id, found in store.scan():
         reason = _reason_to_keep(judge, agent_id, found)
         if reason is None:
             depths[agent_id] = judge.depth(found)
@@ -130,20 +122,13 @@ def cleanup(
             _report_kept(report, agent_id, found, reason)
         if not isinstance(found, SessionsError) and is_open(found):
             active.add(agent_id)
-    if depths and not dry_run:
+    if depths:
         make_children_cheap(store)
     active -= {agent_id for agent_id in deepest_first(depths) if not _remove_or_report(store, judge, report, agent_id)}
     _add_unclosed(report, reconciled)
-    if not dry_run:
-        store.purge_trash()
-        report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
+    store.purge_trash()
+    report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
     return report
-
-
-def _in_memory(sessions: StoreReader) -> Store:
-    from gaia_sessions.store.overlay import Overlay  # only a dry run pays for it
-
-    return Overlay(sessions, [])
 
 
 def _reason_to_keep(judge: Judge, agent_id: str, found: RecordOrError, children: Sequence[Record] = ()) -> str | None:
@@ -153,17 +138,13 @@ def _reason_to_keep(judge: Judge, agent_id: str, found: RecordOrError, children:
         return "mark_unread"
 
 
-def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled, *, dry_run: bool) -> CleanupReport:
+def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled) -> CleanupReport:
     """The report before any session is judged."""
     return {
-        "dry_run": dry_run,
+        "dry_run": reconciled["dry_run"],
         "hours": cleanup_policy.age.total_seconds() / 3600,
         "corrupt_too": cleanup_policy.corrupt,
-        "closed": [
-            {**verdict, "closed": verdict["closed"] and not dry_run}
-            for verdict in reconciled["verdicts"]
-            if verdict["verdict"] in CLOSING_VERDICTS
-        ],
+        "closed": [verdict for verdict in reconciled["verdicts"] if verdict["verdict"] in CLOSING_VERDICTS],
         "removed": [],
         "recent": 0,
         "kept": [],
@@ -188,9 +169,9 @@ def _remove_or_report(store: Store, judge: Judge, report: CleanupReport, agent_i
         return _reason_to_keep(judge, agent_id, found, children) is None
 
     try:
-        if report["dry_run"] or remove(store, agent_id, may_go):
+        if remove(store, agent_id, may_go):
             report["removed"].append(agent_id)
-            return report["dry_run"]
+            return False
     except SessionNotFound:
         return False
     except LockTimeout:

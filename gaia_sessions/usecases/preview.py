@@ -137,10 +137,12 @@ class Preview:
 
         return len(self._waiting) <= TRY_ALL_LIMIT
 
-    def applied(self) -> StoreReader:
-        """All sessions with all waiting events applied, as they were when the first was asked for."""
+    def applied(self) -> Overlay:
+        """All sessions with all waiting events applied, as a store for a dry run, whose writes stay in memory."""
+        from gaia_sessions.store.overlay import Overlay
+
         self._applies_everything()
-        return self._sessions()
+        return Overlay(self._sessions(), [])
 
     def _sessions(self) -> StoreReader:
         if self._all_applied is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError
-from gaia_sessions.session.cancellation import with_cancellation
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema, is_open
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.ingest.consumption import CountedRun
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Entry, Reader, RecordOrError, Store
+    from gaia_sessions.store.port import Entry, RecordOrError, Store
 
     from .reconcile_rules import Evidence, Judged
 
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
         run: its number in the session.
         verdict: the end that is proved, or ``running`` or ``unsure``.
         evidence: what the verdict is based on, in words.
-        phase: that of its session once the run was closed, or would be.
-        closed: whether it was closed.
+        phase: that of its session once the run was closed.
+        closed: whether it was closed, or in a dry run would be.
         """
 
         agent_id: str
@@ -81,37 +80,30 @@ RECONCILE = "reconcile"
 _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
-def reconcile(
-    store: Store,
-    now: datetime,
-    root: str | None = None,
-    *,
-    dry_run: bool,
-    sessions: Reader | None = None,
-) -> Reconciled:
+def reconcile(store: Store, now: datetime, root: str | None = None) -> Reconciled:
     """Judges every run without an end in a session that is not final, and closes those whose end is proved.
 
-    ``root`` has the log of the hooks. With ``dry_run`` nothing is written. ``sessions`` are read instead of ``store``
-    if given: a ``Preview`` for a dry run. Waits for no lock: a session whose lock is held is ``busy``. One that cannot
-    be written is ``failed``, and the others are still judged. A second call changes nothing more.
+    ``root`` has the log of the hooks. A dry run is this on a store that writes in memory. Waits for no lock: a session
+    whose lock is held is ``busy``. One that cannot be written is ``failed``, and the others are still judged. A second
+    call changes nothing more.
     """
     evidence_reader = EvidenceReader(root)
-    report = _new_report(dry_run=dry_run)
+    report = _new_report()
     above = Above(store)
-    for agent_id, found in (sessions or store).scan(active_only=True):
+    for agent_id, found in store.scan(active_only=True):
         record = _record_to_judge(report, agent_id, found)
         for run in record.get("runs", ()) if record else ():
             if record and not has_ended(run):
-                _judge_and_close(store, above, record, run["run"], evidence_reader, now, report)
+                _judge_and_close(store, record, run["run"], evidence_reader, now, report)
         if record:
             _abandon_cancelled(store, above, record, now, report)
     return report
 
 
-def _new_report(*, dry_run: bool) -> Reconciled:
+def _new_report() -> Reconciled:
     """The report before any session is judged."""
     return {
-        "dry_run": dry_run,
+        "dry_run": False,
         "verdicts": [],
         "abandoned": [],
         "busy": [],
@@ -144,11 +136,8 @@ def _abandon_cancelled(store: Store, above: Above, record: Record, now: datetime
         cancellation = above.proved_cancellation(record)
         if cancellation is None:
             return
-        if report["dry_run"]:
-            is_changed = rule(record) is not record
-        else:
-            before = store.read(agent_id)
-            is_changed = rule(before) is not before and not is_open(store.change(agent_id, rule, timeout=0))
+        before = store.read(agent_id)
+        is_changed = rule(before) is not before and not is_open(store.change(agent_id, rule, timeout=0))
         report["abandoned"] += [agent_id] if is_changed else []
 
 
@@ -168,7 +157,6 @@ def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
 
 def _judge_and_close(
     store: Store,
-    above: Above,
     record: Record,
     number: int,
     evidence_reader: EvidenceReader,
@@ -180,21 +168,14 @@ def _judge_and_close(
 
     change, judged = _closed_if_proved(record, number, evidence_reader, now)
     with _refusals_in(report, agent_id):
-        if change.record is record or report["dry_run"]:
-            closed = _as_stored(above, record, change.record)
-            _add_verdict(report, closed, number, judged, closed=False)
+        if change.record is record:
+            _add_verdict(report, record, number, judged, closed=False)
             return
         with store.open(agent_id, timeout=0) as session:
             change, judged = _closed_if_proved(session.record, number, evidence_reader, now)
             after = session.commit(change)
         run = run_by_number(after, number)
         _add_verdict(report, after, number, judged, closed=run is None or has_ended(run))
-
-
-def _as_stored(above: Above, record: Record, closed: Record) -> Record:
-    """``closed`` as a store would keep it in place of ``record``, which may be cancelled."""
-    cancellation = None if closed is record else above.proved_cancellation(record)
-    return closed if cancellation is None else with_cancellation(record, closed, cancellation)
 
 
 def _closed_if_proved(

@@ -217,7 +217,8 @@ class Twins(RuleBasedStateMachine):
         now = self.now
 
         def act(store: Store) -> object:
-            report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, hours, LIMITS), dry_run=dry_run)
+            changed = Overlay(store, []) if dry_run else store
+            report = cleanup.cleanup(changed, cleanup.CleanupPolicy(now, hours, LIMITS))
             return {**report, "removed": sorted(report["removed"]), "kept": sorted(report["kept"], key=str)}
 
         self.each(act)

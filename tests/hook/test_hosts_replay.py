@@ -333,9 +333,9 @@ def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
         life.play([before])
         store = FileStore(str(life.root))
         [record] = life.records()
-        alive = reconcile(store, utc_now() + timedelta(hours=1), dry_run=False)
+        alive = reconcile(store, utc_now() + timedelta(hours=1))
         child.kill()
-    [verdict] = reconcile(store, utc_now() + timedelta(hours=1), dry_run=False)["verdicts"]
+    [verdict] = reconcile(store, utc_now() + timedelta(hours=1))["verdicts"]
 
     assert (host, [verdict["verdict"] for verdict in alive["verdicts"]]) == (host, ["running"])
     assert (verdict["verdict"], verdict["closed"]) == ("lost", True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gaia_sessions
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import atomic, index, locks
@@ -95,16 +96,16 @@ def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: Fil
 def test_cleanup_says_what_it_swept(root: str, store: FileStore, now: datetime) -> None:
     old = leftovers(root, now, 2 * HOUR, "old")
 
-    report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS), dry_run=False)
+    report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS))
 
     assert sorted(report["swept"]) == sorted(map(str, old))
-    assert cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS), dry_run=False)["swept"] == []
+    assert cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS))["swept"] == []
 
 
-def test_a_dry_run_sweeps_nothing(root: str, store: FileStore, now: datetime) -> None:
+def test_a_dry_run_sweeps_nothing(root: str, now: datetime) -> None:
     old = leftovers(root, now, 2 * HOUR, "old")
 
-    report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS), dry_run=True)
+    report = gaia_sessions.cleanup_sessions(24, dry_run=True, root=root)
 
     assert report["swept"] == []
     assert all(path.exists() for path in old)
@@ -194,7 +195,7 @@ def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store
     old = planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp")
     store.change("one", lambda record: {**record, "phase": "completed"})
 
-    cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS), dry_run=False)
+    cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS))
 
     assert not old.exists()
 

@@ -20,6 +20,7 @@ from gaia_sessions.session.record import encode
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import LOG_NAMES
+from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.reconcile import reconcile
 from gaia_sessions.usecases.reconcile_rules import Evidence, judge
@@ -151,9 +152,7 @@ def test_a_verdict_names_what_it_rests_on() -> None:
     assert judge(BEGUN, UNKNOWN, NOW) == ("unsure", f"{expected}, and there is no transcript to look at")  # type: ignore[arg-type]
 
 
-def reconciled(
-    root: str, *runs: dict[str, Any], phase: str = "executing", ended: bool = False, dry_run: bool = False
-) -> Any:
+def reconciled(root: str, *runs: dict[str, Any], phase: str = "executing", ended: bool = False) -> Any:
     """What becomes of a session with ``runs``: the report, the record, and the entries in its events.
 
     ended: whether the log says that the main session of the runs ended a minute ago.
@@ -168,9 +167,9 @@ def reconciled(
             "kinds": ["session_end"],
         }
         hook_log.append_line(root, HOOK, line)
-    report = reconcile(store, NOW, root, dry_run=dry_run)
-    second = reconcile(store, NOW, root, dry_run=False)
-    assert [verdict for verdict in second["verdicts"] if verdict["closed"]] == [] or dry_run
+    report = reconcile(store, NOW, root)
+    second = reconcile(store, NOW, root)
+    assert [verdict for verdict in second["verdicts"] if verdict["closed"]] == []
     return report, store.read("agent-1"), list(store.entries("agent-1", "events.jsonl"))
 
 
@@ -230,7 +229,7 @@ def test_activity_since_the_delegation_is_never_moved_back(root: str) -> None:
     store = FileStore(root)
     run = {**WITHOUT_START_EVENT, "claimed_at": WHEN, "host_process": gone_here()}
     store.create({**record_with(run, phase="planning"), "last_updated": ago(minutes=3)})
-    reconcile(store, NOW, dry_run=False)
+    reconcile(store, NOW)
     record = store.read("agent-1")
     assert (record["last_updated"], record["phase"], record["runs"][0]["end"]) == (ago(minutes=3), "planning", "lost")
 
@@ -265,9 +264,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(root: str) -> None:
     store = FileStore(f"{root}-dry")
     store.create(record_with(run, phase="executing"))
     before = encode(store.read("agent-1"))
-    dry = reconcile(store, NOW, dry_run=True)
-    verdicts = [{**verdict, "closed": False} for verdict in report["verdicts"]]
-    assert dry == {**report, "dry_run": True, "verdicts": verdicts}
+    assert reconcile(Overlay(store, []), NOW) == report
     assert (encode(store.read("agent-1")), list(store.entries("agent-1", "events.jsonl"))) == (before, [])
 
 
@@ -344,7 +341,7 @@ def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, 
         host.kill()
     assert sorted(verdicts(root).values()) == ["lost", "unsure"]  # a start may be on its way while the claim holds
     store = FileStore(root)
-    later = reconcile(store, datetime.now(UTC) + timedelta(minutes=11), dry_run=False)
+    later = reconcile(store, datetime.now(UTC) + timedelta(minutes=11))
     assert [verdict["verdict"] for verdict in later["verdicts"]] == ["denied"]
     left = [line["phase"] for line in gaia_sessions.list_sessions(root=root) if "phase" in line]
     assert sorted(left) == ["abandoned", "investigating"]  # what had begun may be resumed
@@ -580,7 +577,7 @@ def test_a_session_that_somebody_holds_is_busy_and_left_alone(root: str, put: Pu
         pytest.fail("it waits")
 
     def rule(record: Any) -> Any:
-        report = reconcile(FileStore(root, wait=wait), datetime.now(UTC), dry_run=False)
+        report = reconcile(FileStore(root, wait=wait), datetime.now(UTC))
         assert (report["verdicts"], report["busy"]) == ([], ["a"])
         return record
 
@@ -598,7 +595,7 @@ def test_the_verdict_that_counts_is_the_one_under_the_lock(root: str, put: Put) 
             FileStore(root).change(agent_id, lambda record: {**record, "runs": [ended]})
             return super().open(agent_id, timeout=timeout)
 
-    report = reconcile(Late(root), datetime.now(UTC), dry_run=False)
+    report = reconcile(Late(root), datetime.now(UTC))
     assert (report["verdicts"], ends(root, "a")) == ([], ["stopped"])
 
 
@@ -625,7 +622,7 @@ def test_cleanup_reconciles_first(root: str, put: Put) -> None:
     assert (ends(root, "a"), ends(root, "b")) == (["lost"], [None])
     closed_runs = [(verdict["agent_id"], verdict["verdict"], verdict["closed"]) for verdict in report["closed"]]
     assert closed_runs == [("a", "lost", True)]
-    assert dry["closed"] == [{**verdict, "closed": False} for verdict in report["closed"]]
+    assert dry["closed"] == report["closed"]
 
 
 def test_there_is_nothing_to_reconcile_where_there_is_no_root(root: str) -> None:
