@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import pytest
+
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
@@ -137,6 +139,7 @@ def test_whoever_reads_no_further_ends_it_though_nothing_happens(put: Gaia, root
         assert following.wait(60) == 0
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_it_as_it_ends_a_wait(put: Gaia, root: str) -> None:
     running(put)
     journal(root, line(BEGUN))

@@ -221,18 +221,15 @@ def test_70_speaks_json_when_asked(program: Gaia, broken: dict[str, str]) -> Non
     assert set(program("should-resume", "a", "--json", **broken).error) == {"code", "message", "hint"}
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None:
     before = Path(root, "held", "state.json").read_bytes()
-    old = signal.signal(signal.SIGINT, signal.default_int_handler)  # a child would inherit that it is ignored
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-X", "importtime", "-m", "gaia_sessions", "update", "held"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    finally:
-        signal.signal(signal.SIGINT, old)
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "gaia_sessions", "update", "held"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert (process.stdout is not None, process.stderr is not None) == (True, True)
     for line in process.stderr or ():
         if line.endswith("| filelock\n"):  # it loads that only in order to wait

@@ -14,6 +14,8 @@ import termios
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
@@ -145,6 +147,7 @@ def test_a_terminal_says_first_that_somebody_asks_for_a_permission(put: Gaia) ->
         screen.until("0 of 2 ended, waiting for reviewer: read, which asks you to permit Bash")
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_wait_that_is_interrupted_leaves_no_line_behind(put: Gaia) -> None:
     put("one", phase="executing", runs=at_work())
     with watched("wait", "one") as screen:
