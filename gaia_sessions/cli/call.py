@@ -11,11 +11,11 @@ from functools import wraps
 
 import click
 
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session.ids import is_agent_id, is_generated_id
 
 from . import output
-from .group import Command, Group, show_help_without_command
+from .group import COMMANDS, Command, Group, show_help_without_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,13 +168,26 @@ def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
         )
         try:
             return function(call, **options) or 0
-        except SessionNotFound as missing:
-            call.explain_missing(missing)
+        except SessionsError as error:
+            if isinstance(error, SessionNotFound):
+                call.explain_missing(error)
+            error.hint = _with_root(error.hint, _innermost_option("root", str))
             raise
 
     for option in (_JSON, _LOCK_TIMEOUT, _ROOT):
         run = option(run)
     return run
+
+
+def _with_root(hint: str, root: str | None) -> str:
+    """``hint`` with the ``--root`` that was typed in each of its commands, which are about the same sessions."""
+    if root is None or "--root" in hint:
+        return hint
+    import re
+    from shlex import quote
+
+    program = f"gaia-sessions --root {quote(root)} "
+    return re.sub(rf"\bgaia-sessions (?=({'|'.join(COMMANDS)})\b)", lambda _: program, hint)
 
 
 def _epilog(examples: tuple[str, ...]) -> str:

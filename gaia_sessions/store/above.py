@@ -1,4 +1,4 @@
-"""What is above the sessions that one call looks through: who that is, and which mark of theirs cancels first.
+"""What is above the sessions that one call looks through, and which mark of theirs cancels first; what is below one.
 
 Each parent is read once, and each mark looked for once, however many sessions are below it and however they are linked:
 records may be written by hand, and then parents form a circle. Must never outlive its call: marks and parents come.
@@ -13,12 +13,12 @@ from . import cancellation_or_unread, read_if_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gaia_sessions.session.cancellation import Cancellation, MarkOf
     from gaia_sessions.session.schema import Record
 
-    from .port import ReaderAbove
+    from .port import Reader, ReaderAbove
 
     Known = tuple["MarkOf | None", str | None, int]
     """Of one session: the first mark that cancels whatever is below it, its root, and how many are above it.
@@ -26,6 +26,16 @@ if TYPE_CHECKING:
     The root is None if its parents form a circle."""
 
 _NOBODY: Known = None, None, -1
+
+
+def all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
+    """The record of each session below ``agent_id``, once, level by level."""
+    level, seen = [agent_id], {agent_id}
+    while level:
+        found = [record for record in sessions.children(level) if record["agent_id"] not in seen]
+        level = [record["agent_id"] for record in found]
+        seen.update(level)
+        yield from found
 
 
 class Above:

@@ -24,7 +24,7 @@ from .resume import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable
     from datetime import datetime
     from typing import TypedDict
 
@@ -131,9 +131,9 @@ def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None
     return report
 
 
-def _reason_to_keep(judge: Judge, agent_id: str, found: RecordOrError, children: Sequence[Record] = ()) -> str | None:
+def _reason_to_keep(judge: Judge, agent_id: str, found: RecordOrError, below: Iterable[Record] = ()) -> str | None:
     try:
-        return judge.reason_to_keep(agent_id, found, children)
+        return judge.reason_to_keep(agent_id, found, below)
     except StoreFailure:
         return "mark_unread"
 
@@ -165,8 +165,8 @@ def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
 def _remove_or_report(store: Store, judge: Judge, report: CleanupReport, agent_id: str) -> bool:
     """Removes the session or reports why not; returns whether it still exists afterwards."""
 
-    def may_go(found: RecordOrError, children: list[Record]) -> bool:
-        return _reason_to_keep(judge, agent_id, found, children) is None
+    def may_go(found: RecordOrError, below: list[Record]) -> bool:
+        return _reason_to_keep(judge, agent_id, found, below) is None
 
     try:
         if remove(store, agent_id, may_go):

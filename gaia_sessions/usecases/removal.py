@@ -14,12 +14,12 @@ from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.session.runs import has_ended, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import children_lock_key
-from gaia_sessions.store.above import Above
+from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.system import gone_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
     from typing import NotRequired, Protocol, TypedDict
 
@@ -58,13 +58,13 @@ class Judge:
         self.above = Above(sessions)
         self._above_open, self.unread = _ids_above_open(sessions, self.above, rule.named)
 
-    def reason_to_keep(self, agent_id: str, found: RecordOrError, children: Sequence[Record] = ()) -> str | None:
+    def reason_to_keep(self, agent_id: str, found: RecordOrError, below: Iterable[Record] = ()) -> str | None:
         """The code of why the session must stay; None if it may go.
 
-        ``children``: those that it has got by then, of which one may be open. Raises ``StoreFailure`` if it cannot be
-        read whether it is cancelled.
+        ``below``: what is below it by then, of which one may be open, or one that is named may be there still. Raises
+        ``StoreFailure`` if it cannot be read whether it is cancelled.
         """
-        if any(map(is_open, children)):
+        if any(map(is_open, below)):
             return "above_open"
         if isinstance(found, SessionsError):
             may_go = self.rule.corrupt and isinstance(found, CorruptSession)
@@ -131,7 +131,7 @@ def remove(
     should_delete: Callable[[RecordOrError, list[Record]], bool],
     timeout: float | None = 0,
 ) -> bool:
-    """Deletes the session if ``should_delete``, called with it and its children, says so; whether it did.
+    """Deletes the session if ``should_delete``, called with it and all below it, says so; whether it did.
 
     If it is cancelled with all that is below it, its children have that mark before. Nobody is put below it meanwhile.
     ``timeout`` is as in ``Store.open``, also for each of its children. Raises what ``Store.delete`` raises.
@@ -139,10 +139,10 @@ def remove(
     from .cancellation import hand_on
 
     def should_delete_first_handing_on(found: RecordOrError) -> bool:
-        children = store.children([agent_id])
-        if not should_delete(found, children):
+        below = list(all_below(store, agent_id))
+        if not should_delete(found, below):
             return False
-        hand_on(store, agent_id, children, timeout)
+        hand_on(store, agent_id, [record for record in below if parent_id_of(record) == agent_id], timeout)
         return True
 
     with store.lock_key(children_lock_key(agent_id), timeout):
@@ -181,8 +181,8 @@ def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[
     _check(store, judge, found, {agent_id: judge.reason_to_keep(agent_id, found[agent_id]) for agent_id in found})
     make_children_cheap(store)
 
-    def check_again(now_found: RecordOrError, children: list[Record]) -> bool:
-        _check(store, judge, {agent_id: now_found}, {agent_id: judge.reason_to_keep(agent_id, now_found, children)})
+    def check_again(now_found: RecordOrError, below: list[Record]) -> bool:
+        _check(store, judge, {agent_id: now_found}, {agent_id: judge.reason_to_keep(agent_id, now_found, below)})
         return True
 
     failed: dict[str, SessionsError] = {}
@@ -226,16 +226,6 @@ def _check(store: Store, judge: Judge, found: Mapping[str, RecordOrError], kept:
     if reasons:
         if judge.unread and "above_open" in reasons.values():
             raise judge.unread
-        below = _open_below(store, [agent_id for agent_id, code in reasons.items() if code == "above_open"])
-        raise errors.NotRemovable(reasons, [*judge.rule.named], [one for one in below if one not in judge.rule.named])
-
-
-def _open_below(store: Store, agent_ids: Iterable[str]) -> list[str]:
-    """The open sessions below ``agent_ids``, however deep."""
-    seen, level, open_ids = set(agent_ids), set(agent_ids), []
-    while level:
-        children = [record for record in store.children(level) if record["agent_id"] not in seen]
-        level = {record["agent_id"] for record in children}
-        seen |= level
-        open_ids += sorted(record["agent_id"] for record in children if is_open(record))
-    return open_ids
+        above_open = [agent_id for agent_id, code in reasons.items() if code == "above_open"]
+        below = {one["agent_id"] for agent_id in above_open for one in all_below(store, agent_id) if is_open(one)}
+        raise errors.NotRemovable(reasons, [*judge.rule.named], sorted(below - {*judge.rule.named}))

@@ -6,7 +6,7 @@ an end: records can be written by hand, and then parents may form a circle. Must
 
 from __future__ import annotations
 
-from gaia_sessions.store.above import Above
+from gaia_sessions.store.above import Above, all_below
 
 from .listing import lines_of, list_sessions, newest_first
 from .showing import line_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gaia_sessions.session.policy import Limits
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader
 
     from .listing import Filter, Line, Sums
@@ -45,7 +44,7 @@ def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> l
     If its own parent is gone, that stands above it. A session that is gone itself has a line too while it has children.
     Raises ``SessionNotFound`` if it has none, ``InvalidId``.
     """
-    records = list(_all_below(sessions, agent_id))
+    records = list(all_below(sessions, agent_id))
     if not records:
         sessions.read(agent_id)
     above = Above(sessions)
@@ -60,7 +59,7 @@ def ids_below(sessions: Reader, agent_id: str) -> list[str]:
 
     Raises ``SessionNotFound`` if there are neither it nor any below, ``InvalidId``.
     """
-    ids = [record["agent_id"] for record in _all_below(sessions, agent_id)]
+    ids = [record["agent_id"] for record in all_below(sessions, agent_id)]
     if not ids:
         sessions.read(agent_id)
     return ids
@@ -73,16 +72,6 @@ def _with_sums(tree: list[TreeLine]) -> list[TreeLine]:
         line["sums"] = total_of([sums_of(line), *below.pop(level + 1, ())])
         below.setdefault(level, []).append(line["sums"])
     return tree
-
-
-def _all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
-    """The record of each session below ``agent_id``, once, level by level."""
-    level, seen = [agent_id], {agent_id}
-    while level:
-        found = [record for record in sessions.children(level) if record["agent_id"] not in seen]
-        level = [record["agent_id"] for record in found]
-        seen.update(level)
-        yield from found
 
 
 def _from(agent_id: str, tree: Sequence[TreeLine]) -> Iterator[TreeLine]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,14 +198,46 @@ def test_one_that_stays_locked_stays_and_the_others_go_and_both_are_said(gaia: G
     assert sessions(root) == ["b"]
 
 
-def test_a_parent_stays_while_one_below_it_that_was_named_is_locked(gaia: Gaia, put: Gaia, root: str) -> None:
+@pytest.mark.parametrize("above_leaf", ["top", "middle"])
+def test_a_parent_stays_while_one_below_it_that_was_named_is_locked(
+    gaia: Gaia, put: Gaia, root: str, above_leaf: str
+) -> None:
     put("top", **FINAL)
-    put("leaf", parent_id="top")
+    put("middle", parent_id="top", **FINAL)
+    put("leaf", parent_id=above_leaf)
     gaia("update", "leaf")
     with Directory.at(f"{root}/.locks") as folder, acquire(folder, "leaf.lock", 0, sleep_and_retry):
         code, out, err = gaia("rm", "top", "leaf", "--force", "--lock-timeout", "0").all
     assert (code, out, err.splitlines()[1]) == (5, "", "Error: not removed: session 'top' has an open one below it")
-    assert sessions(root) == ["leaf", "top"]
+    assert sessions(root) == ["leaf", "middle", "top"]
+
+
+def test_a_parent_stays_if_one_begins_deep_below_it_while_its_lock_is_waited_for(
+    gaia: Gaia, put: Gaia, root: str
+) -> None:
+    put("top", **FINAL)
+    put("middle", parent_id="top", **FINAL)
+    gaia("create", "--id", "other")  # makes the folder of locks
+    with Directory.at(f"{root}/.locks") as folder, acquire(folder, "top.lock", 0, sleep_and_retry):
+        words = [sys.executable, "-X", "importtime", "-m", "gaia_sessions", "rm", "top"]
+        removal = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert removal.stderr is not None
+        assert any(line.endswith("| filelock\n") for line in removal.stderr)  # it loads that only in order to wait
+        gaia("create", "--id", "leaf", "--parent", "middle")
+    out, err = removal.communicate()
+    assert (removal.returncode, out) == (4, "")
+    assert "Error: not removed: session 'top' has an open one below it\n" in err
+    assert sessions(root) == ["leaf", "middle", "other", "top"]
+
+
+@pytest.mark.usefixtures("family")
+def test_what_it_tells_to_type_is_about_the_same_sessions(gaia: Gaia, root: str, monkeypatch: Any) -> None:
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT", raising=False)
+    refused = gaia("rm", "top", "--root", root)
+    line = f"gaia-sessions --root {root} rm --force top leaf"
+    assert refused.err.decode().endswith(f"Hint: nothing was removed; to remove them all, type {line}\n")
+    assert gaia(*line.split()[1:]).code == 0
+    assert sessions(root) == ["done", "middle", "open"]
 
 
 def test_it_is_applied_first_what_waits_in_the_inbox(gaia: Gaia, root: str) -> None:
