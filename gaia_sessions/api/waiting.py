@@ -63,14 +63,15 @@ def looks(
     """What is found at each look at the sessions, until the work of all has ended, or of the ``first``, or the time is
     up.
 
-    For each look ``reporter`` is called once, and ``agent_ids``, since sessions may have come.
+    For each look ``reporter`` is called once, and ``agent_ids``, since sessions may have come. One that it names no
+    more is looked at all the same: it may be gone.
     """
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
     found: dict[str, Found] = {}
     pause, latest = _FIRST_PAUSE, float("inf")  # at the first look everybody is looked at
     while True:
         report_on = reporter()
-        for agent_id in dict.fromkeys(agent_ids()):
+        for agent_id in dict.fromkeys([*agent_ids(), *found]):
             if agent_id in found and not is_at_work(found[agent_id]):
                 continue
             found[agent_id] = _look(report_on, agent_id)

@@ -97,10 +97,9 @@ def times(inspection: Inspection) -> Finding:
     if clock(inspection)["state"] == PROBLEM:
         return problem("times", message, SET_CLOCK_COMMAND)
     fixes = [inspection.command("update", agent_id) for agent_id, final in in_future.items() if not final]
-    final_ones = [os.path.join(inspection.root, agent_id) for agent_id, final in in_future.items() if final]
-    return problem(
-        "times", message, " && ".join([*fixes, *([shell_command("rm", "-r", "--", *final_ones)] if final_ones else [])])
-    )
+    final_ones = [agent_id for agent_id, final in in_future.items() if final]
+    fixes += [inspection.command("rm", *final_ones)] if final_ones else []
+    return problem("times", message, " && ".join(fixes))
 
 
 def runs(inspection: Inspection) -> Finding:

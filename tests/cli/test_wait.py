@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -102,6 +103,19 @@ def test_children_are_waited_for_those_that_come_too_but_not_the_session_itself(
         end(root, "two", last_message="second")
         out, err = command.communicate()
     assert (command.returncode, out, err) == (0, "one: paused\n  first\ntwo: paused\n  second\n", "")
+
+
+def test_a_child_that_is_removed_meanwhile_is_not_waited_for_and_is_said(root: str, put: Gaia, gaia: Gaia) -> None:
+    put("top")
+    put("one", parent_id="top", phase="executing", runs=at_work())
+    put("two", parent_id="one", phase="executing", runs=at_work())
+    with watched("wait", "--children", "top", "top") as screen:
+        screen.until("0 of 2 ended")
+        assert gaia("rm", "--force", "two").code == 0
+        end(root, "one", last_message="first")
+        screen.rest()
+        out = (screen.command.stdout or io.BytesIO()).read()
+    assert (screen.command.returncode, out) == (3, b"one: paused\n  first\ntwo: not found\n")
 
 
 def test_the_worst_end_below_is_the_exit_code_and_any_waits_for_the_first(gaia: Gaia, put: Gaia, root: str) -> None:

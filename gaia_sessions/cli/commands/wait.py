@@ -45,7 +45,8 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.
     """
     asked = [call.session_id(agent_id) for agent_id in agent_ids]
-    reports = _wait(call, lambda: _below(call, asked) if children else asked, first=first, timeout=timeout)
+    found = _wait(call, lambda: _below(call, asked) if children else asked, first=first, timeout=timeout)
+    reports = [found[agent_id][0] for agent_id in (found if children else asked)]
     if children and not reports:
         hint = "to wait for its own work, omit --children"
         output.print_notice("nothing_below", f"no session is below {', '.join(asked)}", hint, as_json=call.as_json)
@@ -60,9 +61,7 @@ def _below(call: Call, agent_ids: list[str]) -> list[str]:
     return [below for agent_id in agent_ids for below in call.sessions().ids_below(agent_id)]
 
 
-def _wait(
-    call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeout: float | None
-) -> list[Report | NoReport]:
+def _wait(call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeout: float | None) -> Mapping[str, Found]:
     """The reports on ``agent_ids``, and on those that come, once their work has ended; a terminal shows who is at work.
 
     Says of each at the first look at it who does not exist, or may never end by itself.
@@ -81,7 +80,7 @@ def _wait(
     finally:
         if progress:
             progress.clear()
-    return [found[agent_id][0] for agent_id in agent_ids() if agent_id in found]
+    return found
 
 
 def _progress(call: Call) -> Progress | None:
