@@ -9,7 +9,7 @@ from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.clock import length_of_time
 
 _AGE = re.compile(r"((?:\d[\d.]*\s*[a-z]+\s*)+?)(\s+ago)?", re.ASCII)
-_DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d", re.ASCII)
+_DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d(?::\d\d)?$", re.ASCII)
 _WEEKDAY = re.compile(r"(last\s+)?((?:mon|tues|wednes|thurs|fri|satur|sun)day)")
 _WANTED = "a time like 2h, yesterday, monday, 'last week' or 2026-01-08"
 

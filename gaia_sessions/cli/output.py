@@ -18,7 +18,7 @@ from .render.words import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import TextIO
 
     from gaia_sessions.errors import SessionsError
@@ -105,14 +105,15 @@ def print_json(value: object) -> None:
     _write_bytes(strict.dumps(value, limit=_NO_LIMIT))
 
 
-def print_at_once(line: str | Mapping[str, object]) -> bool:
-    """Prints one line of the result, a dict as JSON, without delay; False if nobody reads it any more."""
-    if isinstance(line, str):
-        data = (_fit_to_width(line, _width(sys.stdout)) + "\n").encode(
-            sys.stdout.encoding, sys.stdout.errors or "strict"
-        )
+def print_at_once(value: object, line: str | None) -> bool:
+    """Prints one line of the result without delay, ``value`` as JSON if ``line`` is None; False if nobody reads it any
+    more.
+    """
+    if line is None:
+        data = strict.dump_line(value, limit=_NO_LIMIT)
     else:
-        data = strict.dump_line(line, limit=_NO_LIMIT)
+        text = _fit_to_width(line, _width(sys.stdout)) + "\n"
+        data = text.encode(sys.stdout.encoding, sys.stdout.errors or "strict")
     return _write(lambda: (sys.stdout.buffer.write(data), sys.stdout.flush()))
 
 

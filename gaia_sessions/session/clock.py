@@ -64,7 +64,7 @@ def length_of_time(text: str, unit: str) -> float:
     Raises ``ValueError`` for everything else, a number below 0 and one that is not finite included.
     """
     try:
-        length = float(text)
+        length = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
         import re  # most calls read no length of time, or a number
 

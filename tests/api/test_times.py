@@ -115,7 +115,16 @@ NO_TIMES = [
         "tomorrow",
         "99999999999w",
     ],
-    *["2026-13-01", "2026-02-30", "2026-01-08 25:00", "2026-01-08 18:05 XYZ", "0001-01-01T00:00+14:00", "08/01/2026"],
+    *[
+        "2026-13-01",
+        "2026-02-30",
+        "2026-01-08 25:00",
+        "2026-01-08 18:05 XYZ",
+        "10:30 monday",
+        "12:00 01/02/2026",
+        "0001-01-01T00:00+14:00",
+        "08/01/2026",
+    ],
     *[1.5, True, [], ["2h"], b"2h", datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))],
 ]
 
@@ -164,7 +173,25 @@ def test_a_length_of_time_is_a_number_of_the_unit_that_is_wanted(text: str, unit
 
 @pytest.mark.parametrize(
     "text",
-    ["", "h", "2x", "2 hours ago", "1h30", "s", "--5m", "2,5h", "-5", "-2h", "1h-30m", "2 fortnights", "nan", "inf"],
+    [
+        "",
+        "h",
+        "2x",
+        "2 hours ago",
+        "1h30",
+        "s",
+        "--5m",
+        "2,5h",
+        "-5",
+        "-2h",
+        "1h-30m",
+        "2 fortnights",
+        "nan",
+        "inf",
+        "1_0",
+        "\N{FULLWIDTH DIGIT ONE}",
+        "\N{ARABIC-INDIC DIGIT ONE}",
+    ],
 )
 def test_what_is_no_length_of_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):

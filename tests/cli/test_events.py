@@ -113,8 +113,9 @@ def test_each_new_one_is_followed_as_it_comes_until_the_work_has_ended(put: Gaia
     journal(root, line(BEGUN))
     with follow("--json") as following:
         assert json.loads(read(following.stdout)) == BEGUN
-        journal(root, line(BEGUN), b'{"torn', b'": 1}\n', line(FAILED))
-        assert [json.loads(read(following.stdout)) for _ in range(2)] == [{"torn": 1}, FAILED]
+        again = {**FAILED, "phase": "planning"}
+        journal(root, line(BEGUN), b'{"torn', b'": 1}\n', line(FAILED), line(again), line("text"))
+        assert [json.loads(read(following.stdout)) for _ in range(4)] == [{"torn": 1}, FAILED, again, "text"]
         last = {**FAILED, "kind": "stop", "at": format_time(utc_now())}
         journal(root, line(BEGUN), line(FAILED), line(last))
         running(put, ended_at=format_time(utc_now()), end="stopped")

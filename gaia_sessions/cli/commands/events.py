@@ -46,7 +46,7 @@ def _follow(call: Call, agent_id: str) -> None:
     seen: set[str] = set()
     for _ in looks(call.sessions().reporter, lambda: [agent_id]):
         for entry in _readable_entries(_new(call.sessions().events(agent_id), seen)):
-            if not output.print_at_once(entry if call.as_json and isinstance(entry, dict) else plain.event_line(entry)):
+            if not output.print_at_once(entry, None if call.as_json else plain.event_line(entry)):
                 return
         if not output.is_result_read():
             return
@@ -55,7 +55,7 @@ def _follow(call: Call, agent_id: str) -> None:
 def _new(found: Iterable[Json | SessionsError], seen: set[str]) -> Iterator[Json | SessionsError]:
     """Those of ``found`` that were not ``seen``: an event that waited is the same once it is applied."""
     for entry in found:
-        same = [entry.get(key) for key in ("at", "kind", "run", "end")] if isinstance(entry, dict) else entry
+        same = {**entry, "revision": None} if isinstance(entry, dict) else entry  # counted anew where others wrote
         if str(same) not in seen:
             seen.add(str(same))
             yield entry
