@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     Gaia = Callable[..., Any]
 
-NOTHING = "Nothing to revive: no session that stopped before it was done may be resumed\n"
+NOTHING = "Nothing to revive: no work that broke off may be resumed\n  who waits for an answer: gaia-sessions pending\n"
 NOTHING_OF_NOBODY = (
-    "Nothing to revive: no session of conversation nobody that stopped before it was done may be resumed\n"
+    "Nothing to revive: no work of conversation nobody that broke off may be resumed\n"
     "  those of all conversations: gaia-sessions revive\n"
 )
 NOBODY = 2**22 + 1  # no pid is as large

@@ -119,6 +119,12 @@ def agents(put: Gaia, spoil: Gaia) -> None:
     spoil("torn")
 
 
+def test_of_a_single_agent_there_is_no_second_line_with_the_same_figures(gaia: Gaia, put: Gaia) -> None:
+    put("a", agent_name="Explore", charged_tokens=900)
+    heading = "agent    sessions  tokens  unreported  of budget\n"
+    assert gaia("usage").all == (0, f"{heading}Explore         1     900           -  -\n", "")
+
+
 @pytest.mark.usefixtures("agents")
 def test_without_an_id_it_is_a_table_of_agents_and_no_unreported_tokens_are_0(gaia: Gaia, terminal: Gaia) -> None:
     lines = (

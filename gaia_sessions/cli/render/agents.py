@@ -18,9 +18,10 @@ _HEADINGS = ["agent", "sessions", "tokens", "unreported", "of budget"]
 
 
 def table_of_agents(usage: UsageByAgent, longest_name: int) -> Iterator[str]:
-    """A line for each agent and one for all, and how many sessions reported no tokens or cannot be read."""
-    sums = [*(agent["sums"] for agent in usage["agents"]), usage["total"]]
-    names = [*(safe(agent["agent_name"], longest_name) for agent in usage["agents"]), "all agents"]
+    """A line for each agent, one for several together, and how many sessions reported no tokens or cannot be read."""
+    several = [usage["total"]] if len(usage["agents"]) > 1 else []
+    sums = [*(agent["sums"] for agent in usage["agents"]), *several]
+    names = [*(safe(agent["agent_name"], longest_name) for agent in usage["agents"]), "all agents"][: len(sums)]
     rows = [_HEADINGS, *([name, *_sum_cells(of_name)] for name, of_name in zip(names, sums, strict=True))]
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     for name, *figures, of_budget in rows:

@@ -64,10 +64,11 @@ def revival_lines(
 def _nothing(host_session: str | None) -> Iterator[str]:
     """That nothing was found, and where else to look."""
     if host_session is None:
-        yield "Nothing to revive: no session that stopped before it was done may be resumed"
+        yield "Nothing to revive: no work that broke off may be resumed"
+        yield "  who waits for an answer: gaia-sessions pending"
         return
     named = safe(host_session, 80)
-    yield f"Nothing to revive: no session of conversation {named} that stopped before it was done may be resumed"
+    yield f"Nothing to revive: no work of conversation {named} that broke off may be resumed"
     yield "  those of all conversations: gaia-sessions revive"
 
 
