@@ -129,7 +129,7 @@ TYPED = {
     ),
     "hook --host codex": (0, "Note", "hook is for hosts, which call it with JSON on standard input", ["hook --test"]),
     "hook status": (2, "Error", "hook takes no 'status'", ["did you mean gaia-sessions hooks status?"]),
-    "--root r hook status": (2, "Error", "hook takes no 'status'", ["did you mean gaia-sessions hooks status?"]),
+    "--root r hook status": (2, "Error", "hook takes no 'status'", ["gaia-sessions --root r hooks status?"]),
     "hook install --host codex --user": (2, "Error", "hook takes no 'install'", ["hooks install --host codex --user?"]),
     "hook frobnicate": (2, "Error", "hook takes no 'frobnicate'", ["gaia-sessions hooks --help lists the commands"]),
 }
