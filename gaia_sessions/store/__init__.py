@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
 
-    from .port import Entry, Reader, ReaderAbove, Store
+    from .port import Entry, Reader, ReaderAbove, RecordOrError, Store
 
 
 def create_under_new_id(
@@ -69,3 +69,11 @@ def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
         return sessions.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
         return None
+
+
+def read_or_corrupt(sessions: ReaderAbove, agent_id: str) -> RecordOrError:
+    """The record of a session, or why it is none. Raises ``SessionNotFound``, ``StoreFailure``, ``InvalidId``."""
+    try:
+        return sessions.read(agent_id)
+    except errors.CorruptSession as error:
+        return error

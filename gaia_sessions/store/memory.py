@@ -26,7 +26,7 @@ from gaia_sessions.session.transcript import (
 )
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
-from . import marks
+from . import marks, read_or_corrupt
 from .above import Above
 from .inbox_keys import keys_of_event
 from .journal import entry_lines
@@ -197,7 +197,7 @@ class MemoryStore:
         *,
         timeout: float | None = 0,  # noqa: ARG002  # one process holds no lock
     ) -> bool:
-        if not should_delete(self.read(agent_id)):
+        if not should_delete(read_or_corrupt(self, agent_id)):
             return False
         self._forget(agent_id)
         return True

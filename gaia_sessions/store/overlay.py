@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError
+from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session.record import is_child
 from gaia_sessions.session.runs import aliases_of, newest_session_with
 
@@ -17,7 +17,7 @@ from .memory import MemoryStore, is_active
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from typing import TypeVar
 
     from gaia_sessions.jsonio.strict import Json
@@ -133,24 +133,10 @@ class Overlay(MemoryStore):
         for alias in aliases_of(record):
             self._changed_ids_by_alias.setdefault(alias, set()).add(agent_id)
 
-    def delete(
-        self,
-        agent_id: str,
-        should_delete: Callable[[RecordOrError], bool],
-        *,
-        timeout: float | None = 0,  # noqa: ARG002  # one process holds no lock
-    ) -> bool:
-        found: RecordOrError
-        try:
-            found = self.read(agent_id)
-        except CorruptSession as error:
-            found = error
-        if not should_delete(found):
-            return False
+    def _forget(self, agent_id: str) -> None:
+        super()._forget(agent_id)
         self._changed.pop(agent_id, None)
-        self._forget(agent_id)
         self._deleted.add(agent_id)
-        return True
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         if not self.has(agent_id):

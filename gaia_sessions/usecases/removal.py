@@ -13,7 +13,7 @@ from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.session.runs import has_ended, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
-from gaia_sessions.store import children_lock_key
+from gaia_sessions.store import children_lock_key, read_or_corrupt
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.system import gone_runs
 
@@ -176,7 +176,7 @@ def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[
     If one of them must stay, it raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema`` or ``NotRemovable``
     before the first is removed; and ``StoreFailure`` if that cannot be read. Raises ``DurabilityUnknown``.
     """
-    found = {agent_id: _read_or_corrupt(store, agent_id) for agent_id in rule.named}
+    found = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
     judge = Judge(rule, store)
     _check(store, judge, found, {agent_id: judge.reason_to_keep(agent_id, found[agent_id]) for agent_id in found})
     make_children_cheap(store)
@@ -198,13 +198,6 @@ def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[
         except StoreFailure as error:
             raise errors.DurabilityUnknown(error.path, error.reason) from error
     return removed, list(failed.values())
-
-
-def _read_or_corrupt(store: Store, agent_id: str) -> RecordOrError:
-    try:
-        return store.read(agent_id)
-    except CorruptSession as error:
-        return error
 
 
 def _removed(agent_id: str, found: RecordOrError) -> RemovedSession:
