@@ -31,7 +31,9 @@ _TYPE_NAMES = {
     dict: "an object",
 }
 
-_INTEGER_LIMIT = 1 << 63
+LARGEST_INTEGER = (1 << 63) - 1
+"""The largest number that JSON is written with."""
+
 _MAX_DIGITS = 400
 _SHORT_TEXT = 4096
 
@@ -126,7 +128,7 @@ def _encode(value: object, indent: int | None) -> str:
     The text of the short cut is read back only if an escape in it may stand for a NUL.
     """
     try:
-        text = fast.try_dumps(value, indent, MAX_DEPTH, _INTEGER_LIMIT)
+        text = fast.try_dumps(value, indent, MAX_DEPTH, LARGEST_INTEGER + 1)
         is_safe = text is not None and "\\u" not in text
         if text is None:
             text = _dumps_by_stdlib(value, indent)
@@ -219,7 +221,7 @@ def _object_of_unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _parse_integer(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS or not -_INTEGER_LIMIT <= (number := int(digits)) < _INTEGER_LIMIT:
+    if len(digits) > _MAX_DIGITS or not -LARGEST_INTEGER - 1 <= (number := int(digits)) <= LARGEST_INTEGER:
         raise errors.InvalidInput("a number that overflows 64 bits", digits[:40])
     return number
 

@@ -8,6 +8,7 @@ budget is used up: whether that ends the work is for whoever runs it.
 from __future__ import annotations
 
 from gaia_sessions import errors
+from gaia_sessions.jsonio.strict import LARGEST_INTEGER
 
 from .checks import is_integer
 from .clock import parse_time, seconds_between
@@ -59,9 +60,6 @@ _BYTES_PER_TOKEN = 4
 _COUNTED = frozenset(["charged_tokens", "token_correction", "skills"])
 """The keys of a record in which somebody counted its tokens; beside its ``usage``, which hosts report."""
 
-_LARGEST = (1 << 63) - 1
-"""The largest number that JSON is written with."""
-
 
 class DefaultBudgets:
     """How many tokens a session may use whose record does not say it; ``sub_agent`` is for that of a sub-agent."""
@@ -99,7 +97,7 @@ def is_of_sub_agent(record: Record) -> bool:
 
 def tokens_of(record: Record) -> int:
     """The tokens that count against the budget."""
-    return min(max(0, _counted_tokens(record) + record.get("token_correction", 0)), _LARGEST)
+    return min(max(0, _counted_tokens(record) + record.get("token_correction", 0)), LARGEST_INTEGER)
 
 
 def reported_tokens(record: Record) -> int | None:
@@ -110,7 +108,7 @@ def reported_tokens(record: Record) -> int | None:
 
 def skill_tokens_of(record: Record) -> int:
     """The tokens of all skills that were loaded."""
-    return min(sum(record.get("skills", {}).values()), _LARGEST)
+    return min(sum(record.get("skills", {}).values()), LARGEST_INTEGER)
 
 
 def consumed_tokens(usage: Usage) -> int:
@@ -141,7 +139,7 @@ def elapsed_seconds(record: Record, now: datetime) -> int:
 def check_tokens(name: str, tokens: object) -> int:
     """Returns ``tokens``; raises ``BadArgument``, which calls them ``name``, if nobody can have used so many."""
     if not is_integer(tokens) or not 0 <= tokens <= MOST_TOKENS:
-        is_huge = is_integer(tokens) and abs(tokens) > _LARGEST  # Python refuses to convert the largest to text
+        is_huge = is_integer(tokens) and abs(tokens) > LARGEST_INTEGER  # Python refuses to convert the largest to text
         value = "a number too large" if is_huge else tokens
         raise errors.BadArgument(name, value, f"a whole number from 0 to {MOST_TOKENS:,}")
     return tokens
@@ -153,7 +151,7 @@ def with_charge(record: Record, tokens: int, now: datetime) -> Record:
     Raises ``SessionFinal``.
     """
     check_open(record)
-    charged = min(record.get("charged_tokens", 0) + tokens, _LARGEST)
+    charged = min(record.get("charged_tokens", 0) + tokens, LARGEST_INTEGER)
     return with_activity({**record, "charged_tokens": charged}, now)
 
 
@@ -174,7 +172,7 @@ def with_total(record: Record, total: int, now: datetime) -> Record:
     if is_final(record["phase"]) and tokens_of(record) == total:
         return record
     check_open(record)
-    correction = max(total - _counted_tokens(record), -_LARGEST)
+    correction = max(total - _counted_tokens(record), -LARGEST_INTEGER)
     return with_activity({**record, "token_correction": correction}, now)
 
 

@@ -7,6 +7,7 @@ it. Pure: ``now`` is an argument. Must never judge by the todos whether the work
 from __future__ import annotations
 
 from gaia_sessions import errors
+from gaia_sessions.jsonio.strict import LARGEST_INTEGER
 
 from .checks import is_integer
 from .record import check_readable
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 MAX_DESCRIPTION_LENGTH = 1000
 
-_LARGEST = (1 << 63) - 1
-
 
 def check_description(description: object) -> str:
     """Returns ``description``; raises ``InvalidInput`` if it is blank or too long."""
@@ -51,8 +50,8 @@ def check_status(status: object) -> str:
 
 def check_number(number: object) -> int:
     """Returns ``number``; raises ``BadArgument`` if no todo can have it."""
-    if not is_integer(number) or not 1 <= number <= _LARGEST:
-        value = number if not is_integer(number) or abs(number) <= _LARGEST else "a number too large"
+    if not is_integer(number) or not 1 <= number <= LARGEST_INTEGER:
+        value = number if not is_integer(number) or abs(number) <= LARGEST_INTEGER else "a number too large"
         raise errors.BadArgument("number", value, "the number of a todo, from 1")
     return number
 

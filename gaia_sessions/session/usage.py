@@ -6,6 +6,8 @@ sum stays right when runs are dropped. Nothing is estimated: a figure that nobod
 
 from __future__ import annotations
 
+from gaia_sessions.jsonio.strict import LARGEST_INTEGER
+
 from .runs import has_ended, run_by_number, updated_run, with_run
 from .schema import FIGURES
 
@@ -18,9 +20,6 @@ if TYPE_CHECKING:
 
 REPORTED_KEYS = ("usage", "model", "worktree")
 """The fields of an event that are kept in the run as they are."""
-
-_LARGEST = (1 << 63) - 1
-"""The largest number that JSON is written with."""
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
 
@@ -61,7 +60,7 @@ def add_usage(total: Usage, more: Usage, less: Usage) -> Usage:
     first, second, third = figures
     sums = {key: first.get(key, 0) + second.get(key, 0) - third.get(key, 0) for key in FIGURES}
     known = [key for key in FIGURES if key in first or key in second]
-    return {key: min(max(sums[key], 0), _LARGEST) for key in known}  # type: ignore[return-value]
+    return {key: min(max(sums[key], 0), LARGEST_INTEGER) for key in known}  # type: ignore[return-value]
 
 
 def sum_of(usages: Iterable[Usage]) -> Usage:
@@ -77,7 +76,7 @@ def sum_of(usages: Iterable[Usage]) -> Usage:
 def with_total_tokens(usage: Usage) -> Usage:
     """``usage`` with the sum of its tokens of each kind."""
     tokens = [usage[key] for key in _TOKENS if key in usage]  # type: ignore[literal-required]
-    return {**usage, "total_tokens": min(sum(tokens), _LARGEST)} if tokens else usage
+    return {**usage, "total_tokens": min(sum(tokens), LARGEST_INTEGER)} if tokens else usage
 
 
 def uncounted_runs(record: Record) -> list[Run]:

@@ -5,6 +5,8 @@ A session counts once, by its own record: what it used is not in the record of i
 
 from __future__ import annotations
 
+from gaia_sessions.jsonio.strict import LARGEST_INTEGER
+
 from .listing import list_sessions
 
 TYPE_CHECKING = False
@@ -33,10 +35,6 @@ if TYPE_CHECKING:
         agents: list[AgentUsage]
         total: Sums
         unread: int
-
-
-_LARGEST = (1 << 63) - 1
-"""The largest number that JSON is written with."""
 
 
 def usage_by_agent(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> UsageByAgent:
@@ -82,7 +80,7 @@ def total_of(parts: Iterable[Sums]) -> Sums:
         for state, count in part["states"].items():
             total["states"][state] = total["states"].get(state, 0) + count
         if "tokens" in part:
-            total["tokens"] = min(total.get("tokens", 0) + part["tokens"], _LARGEST)
+            total["tokens"] = min(total.get("tokens", 0) + part["tokens"], LARGEST_INTEGER)
         if "budgets" in part:
             total["budgets"] = _added(total.get("budgets"), part["budgets"])
     return total
@@ -93,7 +91,7 @@ def _added(first: BudgetUse | None, second: BudgetUse) -> BudgetUse:
         return second
     return {
         "sessions": first["sessions"] + second["sessions"],
-        "tokens": min(first["tokens"] + second["tokens"], _LARGEST),
-        "max_tokens": min(first["max_tokens"] + second["max_tokens"], _LARGEST),
+        "tokens": min(first["tokens"] + second["tokens"], LARGEST_INTEGER),
+        "max_tokens": min(first["max_tokens"] + second["max_tokens"], LARGEST_INTEGER),
         "limit_reached": first["limit_reached"] + second["limit_reached"],
     }
