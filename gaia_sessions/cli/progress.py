@@ -42,10 +42,8 @@ class Progress:
             return
         count = f"{len(found) - len(at_work)} of {len(found)} ended, " if len(found) > 1 else ""
         before, after = f"{count}waiting for ", _standing(found[awaited], utc_now())
-        name, width = self._name_of(awaited), output.stderr_width()
-        while len(name) > _SHORTEST and cells(before + name + after) >= width:
-            name = name[:-2] + "…"
-        self._draw(before + name + after)
+        room = output.stderr_width() - cells(before + after)
+        self._draw(before + _cut(self._name_of(awaited), room, _SHORTEST) + after)
 
     def clear(self) -> None:
         """Removes the line."""
@@ -59,12 +57,17 @@ class Progress:
 
     def _draw(self, text: str) -> None:
         """Shows as much of ``text`` as fits into the line."""
-        width = output.stderr_width()
-        while text and cells(text) >= width:
-            text = text[:-2] + "…" * (len(text) > 1)
+        text = _cut(text, output.stderr_width())
         before, self._shown = self._shown, text  # first: an interrupt may follow what is drawn
         if text != before:
             output.draw_to_stderr("\r" + text + " " * (cells(before) - cells(text)) + "\r" * (not text))
+
+
+def _cut(text: str, room: int, shortest: int = 0) -> str:
+    """As much of ``text`` as takes fewer cells than ``room``, but for its ``shortest`` characters."""
+    while len(text) > shortest and cells(text) >= room:
+        text = text[:-2] + "…" * (len(text) > 1)
+    return text
 
 
 def _standing(found: Found, now: datetime) -> str:

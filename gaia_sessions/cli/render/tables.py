@@ -96,17 +96,19 @@ def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
     """
     widths = {**longest, "state": min(longest["state"], most_of_state(room)), "agent": 0, "purpose": 0}
 
-    def left() -> int:
-        return room - sum(width + GAP for width in widths.values() if width)
-
     if room >= _NARROWEST_WITH_AGENT:
-        widths["agent"] = min(longest["agent"], max(room // 6, left() - GAP - longest["purpose"]))
+        widths["agent"] = min(longest["agent"], max(room // 6, cells_left(widths, room) - GAP - longest["purpose"]))
     for name, least in (("agent", 0), ("state", _LEAST_STATE), ("id", _LEAST_ID), ("seen", 0), ("left", 0)):
-        missing = min(_LEAST_PURPOSE, longest["purpose"]) - left()
+        missing = min(_LEAST_PURPOSE, longest["purpose"]) - cells_left(widths, room)
         if missing > 0:
             widths[name] = min(widths[name], max(least, widths[name] - missing)) if least else 0
-    widths["purpose"] = max(0, min(longest["purpose"], left()))
+    widths["purpose"] = max(0, min(longest["purpose"], cells_left(widths, room)))
     return {name: widths[name] for name in COLUMNS if widths[name]}
+
+
+def cells_left(widths: Mapping[str, int], room: int) -> int:
+    """What the columns that are shown leave of ``room``, each with the gap behind it."""
+    return room - sum(width + GAP for width in widths.values() if width)
 
 
 def most_of_state(room: int) -> int:

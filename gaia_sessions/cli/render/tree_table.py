@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from .plain import NO_PURPOSE, problem_text, state_cell, tree_notes
-from .tables import GAP, cut, cut_middle, drawn, most_of_state, short_ids_of, state_style
+from .tables import GAP, cells_left, cut, cut_middle, drawn, most_of_state, short_ids_of, state_style
 from .trees import DEEPEST, branches, heading
 from .words import safe
 from .wrapped import cells as cell_len
@@ -58,13 +58,9 @@ def fit_tree(longest: Mapping[str, int], room: int) -> dict[str, int]:
     widths = {**longest, "state": min(longest["state"], most_of_state(room)), "id": min(longest["id"], room // 2)}
     del widths[_NAME]
     for title in ("tokens", "state"):
-        if _left(widths, room) < _LEAST_NAME:
+        if cells_left(widths, room) < _LEAST_NAME:
             widths[title] = 0
-    return {_NAME: max(0, _left(widths, room)), **widths}
-
-
-def _left(widths: Mapping[str, int], room: int) -> int:
-    return room - sum(width + GAP for width in widths.values() if width)
+    return {_NAME: max(0, cells_left(widths, room)), **widths}
 
 
 def _cells(line: Line) -> dict[str, str]:
