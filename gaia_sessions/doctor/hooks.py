@@ -38,7 +38,7 @@ _FIXED_BY_REINSTALL = frozenset([warnings.MISSING_SCRIPT, warnings.MISSING_INTER
 
 def hooks(inspection: Inspection) -> list[Finding]:
     """The state of the hooks in the settings of every host; ``hooks status`` shows it in detail."""
-    status = hook_status(inspection.root, inspection.environ, inspection.now)
+    status = hook_status(inspection.root, inspection.environ, inspection.now, (inspection.config, inspection.faults))
     states = [f"{found['host']} ({found['scope']}): {found['state']}" for found in _present(status)]
     states += ["the plugin is enabled"] * status["plugin"]
     return hook_findings(status, inspection.environ) or [ok("hooks", "; ".join(states))]

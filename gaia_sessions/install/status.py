@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 
-from gaia_sessions import config
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
+    from gaia_sessions.config import Config
+    from gaia_sessions.errors import BadSetting
     from gaia_sessions.jsonio.strict import Json
 
     from .installed_file import InstalledFile, InstallState
@@ -54,16 +55,19 @@ _DIRECT = "direct"
 """What the log has in the place of an event for a direct call."""
 
 
-def hook_status(root: str, variables: Mapping[str, str], now: datetime) -> HookStatus:
+def hook_status(
+    root: str, variables: Mapping[str, str], now: datetime, settings: tuple[Config, list[BadSetting]]
+) -> HookStatus:
     """The status at ``now`` for the project whose sessions are at ``root``.
 
-    A faulty setting of gaia-sessions is a warning. Raises ``BadSetting`` only for a user without a home.
+    settings: those of gaia-sessions and the faults in them, each of which is a warning. Raises ``BadSetting`` only for
+    a user without a home.
     """
     places = Places(root, variables)
     files = [file for host in HOSTS.values() for file in read_files(places, host)]
     installed = [file.state() for file in files]
     last_events = _last_events(root)
-    settings_in_force, faults = config.load_with_faults(root, variables)
+    settings_in_force, faults = settings
     plugin = _has_plugin(places, [file for file in files if file.host.name == CLAUDE_CODE])
     found_warnings = [
         *warnings.own_setting_warnings(faults),

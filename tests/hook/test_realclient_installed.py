@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.config import load_with_faults
 from gaia_sessions.hook.messages import find_program
 from gaia_sessions.install import plan
 from gaia_sessions.install.executable import hook_program
@@ -82,7 +83,8 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     phases = [move["to_phase"] for move in installed.host.record()["history"]]
     assert phases == ["investigating", "planning", "completed"]
     assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
-    heard = hook_status(str(installed.host.root), {"HOME": str(installed.host.folder)}, utc_now())["last_received"]
+    root, variables = str(installed.host.root), {"HOME": str(installed.host.folder)}
+    heard = hook_status(root, variables, utc_now(), load_with_faults(root, variables))["last_received"]
     expected = {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"}
     assert expected <= set(heard), (installed.run / "debug.log").read_text(encoding="utf-8")[-4000:]
 

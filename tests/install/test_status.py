@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.cli.render.hook_status import status_lines
+from gaia_sessions.config import load_with_faults
 from gaia_sessions.install import warnings
 from gaia_sessions.install.places import HOSTS
 from gaia_sessions.install.status import hook_status
@@ -29,7 +30,11 @@ REWRITES = {"type": "command", "command": "rewrite.sh"}
 
 
 def look(setup: Setup) -> HookStatus:
-    return hook_status(setup.root, os.environ, utc_now())
+    return look_at(setup, utc_now())
+
+
+def look_at(setup: Setup, now: datetime) -> HookStatus:
+    return hook_status(setup.root, os.environ, now, load_with_faults(setup.root, os.environ))
 
 
 def codes(setup: Setup) -> list[str]:
@@ -150,7 +155,7 @@ def test_what_was_just_installed_is_given_a_day_to_run(setup: Setup) -> None:
     setup.install()
     installed = datetime.fromisoformat(row(setup)["changed_at"] or "")
     for hours, warned in ((1, []), (23, []), (25, [warnings.NEVER_FIRED])):
-        found = hook_status(setup.root, os.environ, installed + timedelta(hours=hours))
+        found = look_at(setup, installed + timedelta(hours=hours))
         assert [warned["code"] for warned in found["warnings"]] == warned
     log_event(setup, format_time(installed + timedelta(minutes=1)), host="codex")
     assert codes_at(setup, installed + timedelta(hours=1)) == [warnings.NEVER_FIRED], "codex was started since"
@@ -159,7 +164,7 @@ def test_what_was_just_installed_is_given_a_day_to_run(setup: Setup) -> None:
 
 
 def codes_at(setup: Setup, now: datetime) -> list[str]:
-    return [warned["code"] for warned in hook_status(setup.root, os.environ, now)["warnings"]]
+    return [warned["code"] for warned in look_at(setup, now)["warnings"]]
 
 
 @pytest.mark.parametrize("line", [{"event": "direct"}, {"event": "PreToolUse", "decision": "not_ours"}])

@@ -18,6 +18,8 @@ from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gaia_sessions.cli.call import Call
     from gaia_sessions.install.places import Places
 
@@ -77,9 +79,14 @@ def status(call: Call, *, verbose: bool) -> None:
     root = call.session_root()
     check_owner(root)
     now = utc_now()
-    report = hook_status(root, os.environ, now)
-    findings = [setting_faults(load_with_faults(root, os.environ)[1]), *hook_findings(report, os.environ)]
-    call.print_result(json_document(report), lambda: status_lines(report, findings, now, verbose=verbose))
+    settings = load_with_faults(root, os.environ)
+    report = hook_status(root, os.environ, now, settings)
+
+    def lines() -> Iterator[str]:
+        findings = [setting_faults(settings[1]), *hook_findings(report, os.environ)]
+        return status_lines(report, findings, now, verbose=verbose)
+
+    call.print_result(json_document(report), lines)
 
 
 def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: bool) -> None:
