@@ -375,9 +375,10 @@ def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_t
     store, config, other = FileStore(str(host.root), durable=False), Config({}), host.event_payload("SessionStart")
 
     assert host.hear(other) is None
-    assert len(host.log("hook")[-1]["inbox"]) == deferred.OTHERS_PER_CALL
+    by_hook = host.log("hook")[-1]["inbox"]
+    assert len(by_hook) == deferred.OTHERS_PER_CALL
 
-    tried: set[str] = set()
+    tried = {line.partition(" ")[0] for line in by_hook}  # the turn of each is a chance: even the first may be its own
     for _ in range(2_000):
         lines = deferred.apply_deferred(store, datetime.now(UTC), config, waiting=store.waiting())
         assert len(lines) <= deferred.OTHERS_PER_CALL
