@@ -87,6 +87,10 @@ def test_three_agents_that_meet_a_limit_at_once_wait_for_its_reset_and_then_go_o
     )
 
 
+WRITTEN = 1
+"""Seconds after an interruption, more than enough for its line in the transcript: 2.1.197 writes it 0.1 s later, the
+newest 0.02 s (measured). A person types no prompt before that; after one that was queued, the next shows the line."""
+
 INTERRUPTED_WORK = {
     "main": [
         {"tools": [delegation("alpha")]},
@@ -98,7 +102,7 @@ INTERRUPTED_WORK = {
     "live": [
         {"say": FIRST},
         {"wait_for": "sub:alpha", "after": 2, "interrupt": True},
-        {"results": 1},
+        {"results": 1, "after": WRITTEN},
         {"say": "Leave that."},
         {"results": 2},
         {"say": "Now go on with alpha."},
