@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.clock import length_of_time
 
 _AGE = re.compile(r"((?:\d[\d.]*\s*[a-z]+\s*)+?)(\s+ago)?", re.ASCII)
-_DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d|\d\d:\d\d(?::\d\d)?$", re.ASCII)
+_CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?", re.ASCII)
+_DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d", re.ASCII)
+_DAY_NAME = re.compile(r"[^a-z](mon|tue|wed|thu|fri|sat|sun)")
 _WEEKDAY = re.compile(r"(last\s+)?((?:mon|tues|wednes|thurs|fri|satur|sun)day)")
-_WANTED = "a time like 2h, yesterday, monday, 'last week' or 2026-01-08"
+_WANTED = "a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08"
 
 
 def moment_of(value: object, name: str, now: datetime) -> datetime:
     """The UTC time that the argument ``name`` means. Raises ``BadArgument``.
 
     A text is an age (``2h``, ``30 minutes ago``), words, or a date with or without a time, local if it has no offset; a
-    day begins at its local midnight, a week on Monday. A datetime without an offset is UTC.
+    day begins at its local midnight, a week on Monday. A time of day is the latest one, which may be yesterday's. A
+    datetime without an offset is UTC.
     """
     try:
         if isinstance(value, datetime):
@@ -46,7 +49,10 @@ def _read(text: str, now: datetime) -> datetime:
     age = _AGE.fullmatch(word)
     if age:
         return now - timedelta(seconds=length_of_time(age[1], "s"))
-    if not _DATE_START.match(text):  # dateutil accepts almost any text
+    if _CLOCK.fullmatch(text):
+        moment = datetime.combine(today, time.fromisoformat(text))
+        return _from_local(moment - timedelta(days=_from_local(moment) > now))  # what is still to come was yesterday
+    if not _DATE_START.match(text) or _DAY_NAME.search(word):  # dateutil takes almost any text, and moves to that day
         raise ValueError(text)
     try:
         moment = datetime.fromisoformat(text)

@@ -78,7 +78,7 @@ class CleanupPolicy:
 
     def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
         if not _is_valid_hours(hours):
-            raise errors.BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}")
+            raise errors.BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}, which is 114 years")
         self.now = now
         self.age = timedelta(hours=hours)
         self.limits = limits

@@ -85,6 +85,13 @@ CHANGES = [
     ("Asia/Kolkata", "2026-01-08T18:29:59", "yesterday", "2026-01-06T18:30:00"),
     ("Asia/Kolkata", "2026-01-08T18:30:00", "yesterday", "2026-01-07T18:30:00"),
     ("America/Los_Angeles", "2026-01-01T07:00:00", "yesterday", "2025-12-30T08:00:00"),
+    # A time of day is the latest one.
+    ("UTC", "2026-01-08T18:05:30", "18:05", "2026-01-08T18:05:00"),
+    ("UTC", "2026-01-08T18:05:30", "18:05:30", "2026-01-08T18:05:30"),
+    ("UTC", "2026-01-08T18:05:30", "18:06", "2026-01-07T18:06:00"),
+    ("Asia/Kolkata", "2026-01-08T18:29:59", "00:30", "2026-01-07T19:00:00"),
+    ("Asia/Kolkata", "2026-01-08T18:30:00", "00:30", "2026-01-07T19:00:00"),
+    ("Europe/Berlin", "2026-03-29T10:00:00", "13:00", "2026-03-28T12:00:00"),
 ]
 
 
@@ -121,6 +128,10 @@ NO_TIMES = [
         "2026-01-08 25:00",
         "2026-01-08 18:05 XYZ",
         "10:30 monday",
+        "2026-01-08 monday",
+        "2026-01-08 Thu",
+        "20260108 18:05 friday",
+        "25:00",
         "12:00 01/02/2026",
         "0001-01-01T00:00+14:00",
         "08/01/2026",
@@ -141,7 +152,7 @@ def test_what_is_no_time_is_refused_when_it_is_asked_for(value: Any, root: str) 
     ]:
         with pytest.raises(BadArgument, match=f"^{name} .+ is not valid") as refused:
             ask()  # type: ignore[no-untyped-call]  # a lambda has no types
-        assert refused.value.hint == "must be a time like 2h, yesterday, monday, 'last week' or 2026-01-08"
+        assert refused.value.hint == "must be a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08"
 
 
 def test_a_program_may_write_a_time_as_on_the_command_line(root: str) -> None:

@@ -225,7 +225,7 @@ def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) ->
         "",
         (
             f"Error: {option} {text!r} is not valid\n"
-            "Hint: must be a time like 2h, yesterday, monday, 'last week' or 2026-01-08\n"
+            "Hint: must be a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08\n"
         ),
     )
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--phase", "phases", metavar="PHASE[,PHASE]", multiple=True, help="Only sessions in one of these phases.")
 @click.option("--parent", "parent_id", metavar="ID", help="Only the sessions right below this one.")
 @click.option("--grep", metavar="TEXT", help="Only sessions with this text in the purpose or the agent's name.")
-@click.option("--since", type=TIME, help="Only sessions active at or after this time: 2h (ago), yesterday, a date.")
+@click.option("--since", type=TIME, help="Only sessions active at or after this time: 2h (ago), 18:05, monday, a date.")
 @click.option("--until", type=TIME, help="Only sessions last active at or before this time.")
 @click.option("--created-since", type=TIME, help="Only sessions created at or after this time.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N sessions.")

@@ -36,7 +36,7 @@ _LONGEST_PROBLEM = 2000
 )
 @ID
 @click.option("--recent", metavar="N", type=click.IntRange(min=0), help="Only the last N messages.")
-@click.option("--since", type=TIME, help="Only messages made at or after this time: 2h (ago), yesterday, a date.")
+@click.option("--since", type=TIME, help="Only messages made at or after this time: 2h (ago), 18:05, monday, a date.")
 @click.option(
     "--append",
     "new",
