@@ -45,7 +45,6 @@ _EXPORT = "to export a session copy its folder; import DIR takes copies in"
 _END = "finalize ID ends a session as completed, failed or abandoned"
 _EDIT = "update ID changes a session: --phase PHASE, -m KEY=VALUE, --error TEXT"
 _CONFIG = "settings are in .claude/gaia-sessions.toml; doctor says which are wrong"
-_FOLLOW = "events ID --follow prints what happens; wait ID returns at the end"
 
 COMMANDS = {
     "new": "create",
@@ -68,6 +67,7 @@ COMMANDS = {
     **dict.fromkeys(["tokens", "cost", "costs"], "usage"),
     "charge": "usage ID --charge N",
     **dict.fromkeys(["log", "logs", "history"], "events ID"),
+    **dict.fromkeys(["watch", "follow", "tail", "attach"], "events ID --follow"),
     **dict.fromkeys(["messages", "conversation", "chat"], "transcript ID"),
     "todos": "todo list ID",
     **dict.fromkeys(["search", "grep", "find"], "list --grep TEXT"),
@@ -105,7 +105,6 @@ NO_COMMAND = {
     **dict.fromkeys(["end", "close"], _END),
     **dict.fromkeys(["edit", "modify", "change"], _EDIT),
     **dict.fromkeys(["config", "configure", "settings"], _CONFIG),
-    **dict.fromkeys(["watch", "follow", "tail", "attach"], _FOLLOW),
 }
 """Words for which there is no command, and how it is done."""
 
@@ -189,14 +188,16 @@ def _with_option(argv: list[str], typed: str, option: str, meant: str) -> list[s
 def _command_hint(error: click.NoSuchCommand, ctx: click.Context, argv: list[str]) -> str:
     program = ctx.find_root().command_path
     word = f"{ctx.command_path} {error.command_name.casefold()}".removeprefix(program).strip()
-    is_ours = program == PROGRAM  # the earlier tool has few of these commands
-    if is_ours and word in NO_COMMAND:
-        return NO_COMMAND[word]
-    if is_ours and word in COMMANDS:
+    others = NO_COMMAND | COMMANDS if program == PROGRAM else {}  # the earlier tool has few of these commands
+    if word not in others:
+        near = _did_you_mean(error.command_name, ctx.command.list_commands(ctx))  # type: ignore[attr-defined]  # a group
+        if near:
+            return near
+        word = next(iter(get_close_matches(word, others, 1, _CUTOFF)), "") if " " not in word else ""
+    if word in COMMANDS:
         line = _line(ctx, COMMANDS[word], argv)
         return f"type {program} {line}" if line else f"did you mean {ctx.command_path} {COMMANDS[word]}?"
-    near = _did_you_mean(error.command_name, ctx.command.list_commands(ctx))  # type: ignore[attr-defined]  # a group
-    return near or f"{ctx.command_path} --help lists the commands"
+    return others.get(word, f"{ctx.command_path} --help lists the commands")
 
 
 def _line(ctx: click.Context, meant: str, argv: list[str]) -> str | None:

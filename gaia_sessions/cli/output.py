@@ -118,7 +118,9 @@ def print_at_once(value: object, line: str | None) -> bool:
 
 
 def is_result_read() -> bool:
-    """Whether the other end of the pipe is open to which the result goes; True for everything but a pipe."""
+    """Whether stdout was not closed when the command started, and, if it is a pipe, neither was its other end since."""
+    if sys.stdout.name == os.devnull:  # see _prepare_stream; one that leads there is called <stdout>
+        return False
     import select
 
     poll = select.poll()

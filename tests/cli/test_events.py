@@ -141,6 +141,31 @@ def test_whoever_reads_no_further_ends_it_though_nothing_happens(put: Gaia, root
 
 
 @pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_where_no_agent_was_started_it_says_that_it_waits_and_how_to_stop(put: Gaia, words: tuple[str, ...]) -> None:
+    put("a", phase="executing")
+    with follow(*words) as following:
+        lines = [read(following.stderr), read(following.stderr)]
+        while words and lines[-1] != "}\n":
+            lines.append(read(following.stderr))
+        following.send_signal(signal.SIGINT)
+        following.communicate()
+    message, hint = "no agent was started for a: it ends when somebody ends it", "Ctrl-C ends the wait for its events"
+    told = {"notice": {"code": "not_started", "message": message, "hint": hint}}
+    said = "".join(lines)
+    assert (json.loads(said) if words else said) == (told if words else f"Note: {message}\nHint: {hint}\n")
+    assert following.returncode == 130
+
+
+def test_where_its_result_cannot_go_anywhere_it_ends(put: Gaia, root: str) -> None:
+    running(put)
+    journal(root, line(BEGUN))
+    command = [sys.executable, "-m", "gaia_sessions", "events", "a", "--follow"]
+    ended = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], stderr=subprocess.PIPE, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_it_as_it_ends_a_wait(put: Gaia, root: str) -> None:
     running(put)
     journal(root, line(BEGUN))

@@ -34,6 +34,8 @@ PHASES = (
 )
 STATES = "the states are " + ", ".join(STATE_WORDS)
 
+RESUME = mistakes.NO_COMMAND["resume"]
+
 WRONG = [
     # Commands
     ("updat a", "No such command 'updat'.", "did you mean update?"),
@@ -51,6 +53,11 @@ WRONG = [
     ("help hooks add", "No such command 'add'.", "type gaia-sessions help hooks install"),
     ("help status", "No such command 'status'.", "did you mean gaia-sessions show ID?"),
     ("Status a", "No such command 'Status'.", "type gaia-sessions show a"),
+    ("stauts a", "No such command 'stauts'.", "type gaia-sessions show a"),
+    ("stauts", "No such command 'stauts'.", "did you mean gaia-sessions show ID?"),
+    ("resum a", "No such command 'resum'.", RESUME),
+    ("watch", "No such command 'watch'.", "did you mean gaia-sessions events ID --follow?"),
+    ("tail -f a", "No such command 'tail'.", "did you mean gaia-sessions events ID --follow?"),
     (
         "--json=x list",
         "Option '--json' does not take a value.",
@@ -110,7 +117,7 @@ WRONG = [
     (
         "list --since soon",
         "--since 'soon' is not valid",
-        "must be a time like 2h, yesterday, monday, 'last week' or 2026-01-08",
+        "must be a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08",
     ),
     (
         "cleanup --hours soon",
@@ -334,6 +341,8 @@ def test_json_as_a_value_or_an_argument_is_not_the_option(gaia: Gaia, words: tup
 FILLED = {"ID": "a", "TEXT": "too dear", "N": "2", "NAME": "aws"}
 """What is typed for the words in capitals."""
 
+EVENT = {"at": "2026-01-08T18:05:30Z", "kind": "start"}
+
 MORE = {"add ID NAME": ["--tokens", "5"], "rm ID": ["--force"]}
 """What else a line needs."""
 
@@ -362,7 +371,9 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "usage": lambda answer, *_: [one["agent_name"] for one in answer["agents"]] == ["tester"],
     "usage ID": lambda answer, record, _: (answer["tokens"], record["revision"]) == (0, 1),
     "usage ID --charge N": lambda answer, record, _: answer["tokens"] == record["charged_tokens"] == 2,
-    **dict.fromkeys(["transcript ID", "events ID"], lambda answer, _, __: answer == []),
+    "transcript ID": lambda answer, _, __: answer == [],
+    "events ID": lambda answer, _, __: answer == [EVENT],
+    "events ID --follow": lambda answer, _, __: answer == EVENT,
     "list --grep TEXT": lambda answer, _, __: [line["agent_id"] for line in answer] == ["a"],
     "hooks install": settings_exist,
     "hooks uninstall": lambda answer, *_: not settings_exist(answer),
@@ -386,6 +397,7 @@ def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_
         todos=[{"description": text, "status": "pending"} for text in ("read", "write")],
         runs=[{**run, "end": "stopped", "last_message": "here is the plan"}],
     )
+    Path(root, "a", "events.jsonl").write_text(f"{json.dumps(EVENT)}\n", encoding="utf-8")
     put("old", phase="completed", resume_ready=False, idle=timedelta(days=3))
     gaia("hooks", "install")
     before, form = tree(), mistakes.COMMANDS[word]
@@ -459,8 +471,6 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
     assert [gaia("finalize", "a", outcome).code for outcome in ("completed", "failed", "abandoned")] == [0, 4, 4]
     assert "no command takes an end back" in said["reopen"]
     assert gaia("update", "a", "--phase", "planning").code == 4
-    assert said["watch"] == "events ID --follow prints what happens; wait ID returns at the end"
-    assert gaia("wait", "a").code == 0
 
     put("b", runs=[{"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z"}])
     assert "cancel ID marks its session" in said["stop"]

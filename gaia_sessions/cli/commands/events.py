@@ -8,14 +8,17 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.cli.render import plain
+from gaia_sessions.cli.render import plain, session_reports
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.session.report import RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gaia_sessions.api.waiting import NoReport
     from gaia_sessions.cli.call import Call
     from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.report import Report
 
 
 @declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")
@@ -44,12 +47,21 @@ def _follow(call: Call, agent_id: str) -> None:
     from gaia_sessions.api.waiting import looks
 
     seen: set[str] = set()
-    for _ in looks(call.sessions().reporter, lambda: [agent_id]):
+    for number, found in enumerate(looks(call.sessions().reporter, lambda: [agent_id])):
+        if number == 0:
+            _say_if_not_started(call, found[agent_id][0])
         for entry in _readable_entries(_new(call.sessions().events(agent_id), seen)):
             if not output.print_at_once(entry, None if call.as_json else plain.event_line(entry)):
                 return
         if not output.is_result_read():
             return
+
+
+def _say_if_not_started(call: Call, found: Report | NoReport) -> None:
+    """Says that nothing happens to a session until an agent is started for it, and how to stop waiting for that."""
+    if found["status"] == RUNNING and found["task_id"] is None:
+        message, _ = session_reports.not_started_notice(found["agent_id"])
+        output.print_notice("not_started", message, "Ctrl-C ends the wait for its events", as_json=call.as_json)
 
 
 def _new(found: Iterable[Json | SessionsError], seen: set[str]) -> Iterator[Json | SessionsError]:
