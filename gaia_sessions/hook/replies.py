@@ -90,8 +90,7 @@ def _delegation_reply(context: ReplyContext) -> Reply | None:
     if resumed is None or not isinstance(tool_input, dict) or context.host.rewrite_prompt is None:
         return None
     from gaia_sessions.hosts.marker import NOTE
-
-    from .messages import briefing
+    from gaia_sessions.usecases.briefing import briefing
 
     note = [NOTE] if _includes_note(context) else []
     parts = [briefing(resumed, context.result.reason), *note, *_report_instructions(context)]

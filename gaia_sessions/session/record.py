@@ -129,3 +129,14 @@ def answer_of(record: Record) -> tuple[str, Answer] | None:
             if answer:
                 return word, answer
     return None
+
+
+def answer_words(record: Record, longest: int) -> list[str]:
+    """What was answered to what it waits for, in at most ``longest`` characters; nothing if nobody answered."""
+    found = answer_of(record)
+    if found is None:
+        return []
+    from .visible import visible_line  # most work waits for no answer
+
+    word, answer = found
+    return [f"{word}: {visible_line(answer['message'], longest)}" if answer["message"] else word]

@@ -27,7 +27,6 @@ from gaia_sessions.errors import (
     SessionNotFound,
     TooManyChildren,
 )
-from gaia_sessions.hook.messages import briefing
 from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.jsonio import strict
@@ -37,6 +36,7 @@ from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import removal, sessions
+from gaia_sessions.usecases.briefing import briefing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
