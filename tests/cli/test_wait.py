@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,6 +130,21 @@ def test_the_worst_end_below_is_the_exit_code_and_any_waits_for_the_first(gaia: 
     assert gaia("wait", "--children", "top").code == 11
     reports = json.loads(gaia("wait", "--children", "top", "--json").out)
     assert {one["agent_id"] for one in reports} == {"fine", "going", "bad"}
+
+
+def test_what_cannot_be_read_may_be_below_and_is_said_at_the_end(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("top")
+    put("one", parent_id="top", phase="executing", runs=at_work())
+    Path(root, "one", "state.json").write_bytes(b"{")
+    path = f"{root}/one/state.json: line 1 column 1: not JSON: this brace is not closed"
+    said = f"one may be below, and cannot be read: {path}"
+    shown = (6, "", f"Error: {said}\nHint: fix the reported problem and try again\n")
+    assert gaia("wait", "--children", "top").all == shown
+    put("two", parent_id="top", phase="failed")
+    ended = gaia("wait", "--children", "top", "--json")
+    assert (ended.code, [report["agent_id"] for report in json.loads(ended.out)]) == (6, ["two"])
+    assert json.loads(ended.err)["error"]["message"] == said
+    assert gaia("wait", "two").code == 11
 
 
 def test_nothing_below_is_said_and_no_failure_but_a_session_that_is_missing_is(gaia: Gaia, put: Gaia) -> None:

@@ -11,7 +11,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import SECONDS
 from gaia_sessions.cli.render import session_reports
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import CorruptSession, SessionNotFound, StoreFailure
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE
 from gaia_sessions.session import report
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.waiting import Found, NoReport
     from gaia_sessions.cli.call import Call
     from gaia_sessions.cli.progress import Progress
+    from gaia_sessions.errors import SessionsError
     from gaia_sessions.session.report import Report
 
 _SEVERITY = [*CODES_OF_REPORTS]
@@ -43,22 +44,35 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     waited for, and who asks for a permission.
 
     Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.
+    With --children also 6 or 8: an open session cannot be read, and may be below ID.
     """
     asked = [call.session_id(agent_id) for agent_id in agent_ids]
     found = _wait(call, lambda: _below(call, asked) if children else asked, first=first, timeout=timeout)
     reports = [found[agent_id][0] for agent_id in (found if children else asked)]
-    if children and not reports:
+    unread = _unread(call) if children else {}
+    if children and not reports and not unread:
         hint = "to wait for its own work, omit --children"
         output.print_notice("nothing_below", f"no session is below {', '.join(asked)}", hint, as_json=call.as_json)
     if call.as_json:
         output.print_json_array(reports)
     else:
         output.print_lines(session_reports.wait_lines(reports))
-    return CODES_OF_REPORTS[_worst(reports, first=first)] if reports else EXIT_DONE
+    failed = output.print_failures([*unread], *[*unread.values()][:1], as_json=call.as_json)
+    return failed or (CODES_OF_REPORTS[_worst(reports, first=first)] if reports else EXIT_DONE)
 
 
 def _below(call: Call, agent_ids: list[str]) -> list[str]:
     return [below for agent_id in agent_ids for below in call.sessions().ids_below(agent_id)]
+
+
+def _unread(call: Call) -> dict[str, type[SessionsError]]:
+    """What is said of each open session that cannot be read, since nobody knows what it is below, and its error."""
+    kinds: dict[str, type[SessionsError]] = {"corrupt": CorruptSession, "unreadable": StoreFailure}
+    return {
+        f"{line['agent_id']} may be below, and cannot be read: {line['problem']}": kinds[line["status"]]
+        for line in call.sessions().list(active_only=True)
+        if "problem" in line and line["status"] in kinds
+    }
 
 
 def _wait(call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeout: float | None) -> Mapping[str, Found]:
