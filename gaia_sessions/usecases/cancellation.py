@@ -25,7 +25,7 @@ from gaia_sessions.store.above import Above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
@@ -65,7 +65,7 @@ def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, be
     return {"agent_id": agent_id, **mark, "new": mark is not found[-1]}
 
 
-def hand_on(store: Store, agent_id: str, children: Sequence[Record], timeout: float | None) -> None:
+def hand_on(store: Store, agent_id: str, children: Collection[str], timeout: float | None) -> None:
     """Gives ``children``, those of a session that is about to be removed, the mark that cancels them with it, durably.
 
     So what is below it stays cancelled, since when and why it was. ``timeout`` is as in ``Store.open``. Raises
@@ -76,7 +76,7 @@ def hand_on(store: Store, agent_id: str, children: Sequence[Record], timeout: fl
         return
     for child in children:
         with suppress(SessionNotFound):  # removed meanwhile
-            store.mark(child["agent_id"], partial(handed_mark, handed=handed), timeout=timeout)
+            store.mark(child, partial(handed_mark, handed=handed), timeout=timeout)
 
 
 def cancel_conversation(

@@ -169,7 +169,7 @@ def _remove_or_report(store: Store, judge: Judge, report: CleanupReport, agent_i
         return _reason_to_keep(judge, agent_id, found, below) is None
 
     try:
-        if remove(store, agent_id, may_go):
+        if remove(store, agent_id, may_go, children=judge.children.get(agent_id, ())):
             report["removed"].append(agent_id)
             return False
     except SessionNotFound:

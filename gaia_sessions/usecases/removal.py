@@ -51,12 +51,36 @@ _UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
 
 
 class Judge:
-    """Judges ``sessions`` by a rule."""
+    """Judges ``sessions`` by a rule.
+
+    It looks at all of them itself: a session that was copied here by hand is in no index. children: the ids of those
+    right below each.
+    """
 
     def __init__(self, rule: Rule, sessions: Reader) -> None:
         self.rule = rule
         self.above = Above(sessions)
-        self._above_open, self.unread = _ids_above_open(sessions, self.above, rule.named)
+        self.children: dict[str, list[str]] = {}
+        self.unread: StoreFailure | None = None
+        self._above_open = set[str]()
+        for agent_id, found in sessions.scan():
+            if not isinstance(found, SessionsError):
+                self._know(agent_id, found)
+            elif isinstance(found, StoreFailure):
+                self.unread = found
+
+    def _know(self, agent_id: str, record: Record) -> None:
+        """Notes what is above this session."""
+        parent_id = parent_id_of(record)
+        if parent_id is None:
+            return
+        self.children.setdefault(parent_id, []).append(agent_id)
+        if agent_id in self.rule.named or not is_open(record):
+            return
+        with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
+            while parent_id is not None and parent_id not in self._above_open:
+                self._above_open.add(parent_id)
+                parent_id = self.above.parent_of(parent_id)
 
     def reason_to_keep(self, agent_id: str, found: RecordOrError, below: Iterable[Record] = ()) -> str | None:
         """The code of why the session must stay; None if it may go.
@@ -81,27 +105,6 @@ class Judge:
     def _by_tree(self, agent_id: str) -> str | None:
         is_above_unread = self.unread and self.above.handed_down(agent_id)
         return "above_open" if is_above_unread or agent_id in self._above_open else None
-
-
-def _ids_above_open(
-    sessions: Reader, above: Above, named: Collection[str]
-) -> tuple[frozenset[str], StoreFailure | None]:
-    """The sessions that an open one, but for those of ``named``, has among its ancestors.
-
-    And why that cannot be read of a session, if there is one.
-    """
-    above_open: set[str] = set()
-    unread = None
-    for agent_id, found in sessions.scan(active_only=True):
-        unread = found if isinstance(found, StoreFailure) else unread
-        if isinstance(found, SessionsError) or agent_id in named or not is_open(found):
-            continue
-        parent_id = parent_id_of(found)
-        with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
-            while parent_id is not None and parent_id not in above_open:
-                above_open.add(parent_id)
-                parent_id = above.parent_of(parent_id)
-    return frozenset(above_open), unread
 
 
 def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool:
@@ -130,10 +133,12 @@ def remove(
     agent_id: str,
     should_delete: Callable[[RecordOrError, list[Record]], bool],
     timeout: float | None = 0,
+    children: Iterable[str] = (),
 ) -> bool:
     """Deletes the session if ``should_delete``, called with it and all below it, says so; whether it did.
 
-    If it is cancelled with all that is below it, its children have that mark before. Nobody is put below it meanwhile.
+    If it is cancelled with all that is below it, its children have that mark before: the known ``children``, and those
+    that came since. Nobody is put below it meanwhile.
     ``timeout`` is as in ``Store.open``, also for each of its children. Raises what ``Store.delete`` raises.
     """
     from .cancellation import hand_on
@@ -142,7 +147,8 @@ def remove(
         below = list(all_below(store, agent_id))
         if not should_delete(found, below):
             return False
-        hand_on(store, agent_id, [record for record in below if parent_id_of(record) == agent_id], timeout)
+        new_children = (record["agent_id"] for record in below if parent_id_of(record) == agent_id)
+        hand_on(store, agent_id, dict.fromkeys([*children, *new_children]), timeout)
         return True
 
     with store.lock_key(children_lock_key(agent_id), timeout):
@@ -171,10 +177,12 @@ class Named:
 
 
 def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[SessionsError]]:
-    """Removes the sessions that ``rule`` names, durably, and returns them, with the errors of those that remain.
+    """Removes the sessions that ``rule`` names, and returns them, with the errors of those that remain.
+
+    ``DurabilityUnknown`` comes first among these, if a power failure may undo what was removed.
 
     If one of them must stay, it raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema`` or ``NotRemovable``
-    before the first is removed; and ``StoreFailure`` if that cannot be read. Raises ``DurabilityUnknown``.
+    before the first is removed; and ``StoreFailure`` if that cannot be read.
     """
     found = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
     judge = Judge(rule, store)
@@ -188,16 +196,17 @@ def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[
     failed: dict[str, SessionsError] = {}
     for agent_id in deepest_first({agent_id: judge.depth(found[agent_id]) for agent_id in found}):
         try:
-            remove(store, agent_id, check_again, timeout=None)
+            remove(store, agent_id, check_again, None, judge.children.get(agent_id, ()))
         except SessionsError as error:
             failed[agent_id] = error
     removed = [_removed(agent_id, found[agent_id]) for agent_id in found if agent_id not in failed]
+    unsure: list[SessionsError] = []
     if removed:
         try:
             store.purge_trash()
-        except StoreFailure as error:
-            raise errors.DurabilityUnknown(error.path, error.reason) from error
-    return removed, list(failed.values())
+        except (StoreFailure, errors.DurabilityUnknown) as error:
+            unsure = [errors.DurabilityUnknown(error.path, error.reason)]
+    return removed, [*unsure, *failed.values()]
 
 
 def _removed(agent_id: str, found: RecordOrError) -> RemovedSession:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -183,6 +184,56 @@ def test_what_is_below_a_cancelled_session_stays_cancelled_as_it_was(gaia: Gaia,
     assert (before["by"], before["reason"]) == ("top", "enough")
     assert gaia("create", "--id", "late", "--parent", "done").code == 0
     assert gaia("cancelled", "late").code == 10
+
+
+@pytest.mark.parametrize("outcome", [None, "completed"])
+def test_a_child_that_was_copied_back_by_hand_counts_as_any_other(
+    gaia: Gaia, root: str, tmp_path: Path, outcome: str | None
+) -> None:
+    for agent_id, *parent in (("top",), ("child", "--parent", "top")):
+        gaia("create", "--id", agent_id, *parent)
+        gaia("finalize", agent_id, "completed")
+    if outcome is None:
+        state = Path(root, "child", "state.json")
+        open_one = {**json.loads(state.read_bytes()), "phase": "executing"}
+        state.write_text(json.dumps(open_one), encoding="utf-8")
+    gaia("cancel", "top", "--reason", "enough")
+    before = json.loads(gaia("cancelled", "child", "--json").out)
+    shutil.move(f"{root}/child", tmp_path / "child")
+    assert gaia("doctor", "--fix", "--json").json["fixed"] != []
+    shutil.move(tmp_path / "child", f"{root}/child")
+    assert Path(root, ".index", "complete").exists()
+    assert list(Path(root, ".index").rglob("child")) == []
+
+    ended = gaia("rm", "top")
+
+    if outcome is None:
+        assert (ended.code, b"session 'top' has an open one below it" in ended.err) == (4, True)
+        assert sessions(root) == ["child", "top"]
+    else:
+        assert (ended.code, sessions(root)) == (0, ["child"])
+    assert json.loads(gaia("cancelled", "child", "--json").out) == before
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.usefixtures("family")
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_what_was_removed_is_said_also_where_the_disk_did_not_say_that_it_stays_so(
+    root: str, words: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "gaia_sessions", "rm", "done", *words]
+    strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO"]
+    ended = subprocess.run([*strace, *command], capture_output=True, text=True, check=False)
+    error = f"{root}: written, but the sync to disk failed: Input/output error"
+    hint = "fix the reported problem and try again"
+    if words:
+        assert [one["agent_id"] for one in json.loads(ended.stdout)["removed"]] == ["done"]
+        told = {"error": {"code": "durability_unknown", "message": error, "hint": hint}}
+        assert (ended.returncode, json.loads(ended.stderr)) == (9, told)
+    else:
+        said = ("removed done  Explore: read the code\n", f"Error: {error}\nHint: {hint}\n")
+        assert (ended.returncode, ended.stdout, ended.stderr) == (9, *said)
+    assert "done" not in sessions(root)
 
 
 def test_one_that_stays_locked_stays_and_the_others_go_and_both_are_said(gaia: Gaia, put: Gaia, root: str) -> None:

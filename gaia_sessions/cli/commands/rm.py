@@ -9,7 +9,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import plain
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import DurabilityUnknown, SessionNotFound
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -31,6 +31,5 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
         missing.hint = f"nothing was removed; {missing.hint}"
         raise
     call.print_result({"removed": removed}, lambda: plain.removed_lines(removed))
-    return output.print_failures(
-        [f"not removed: {error}" for error in failed], *[type(error) for error in failed[:1]], as_json=call.as_json
-    )
+    reasons = [f"{'' if isinstance(error, DurabilityUnknown) else 'not removed: '}{error}" for error in failed]
+    return output.print_failures(reasons, *[type(error) for error in failed[:1]], as_json=call.as_json)
