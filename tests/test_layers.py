@@ -38,6 +38,7 @@ FLOORS = [
     ["ingest"],
     ["usecases"],
     ["api"],
+    ["runner"],
     ["hook"],
     ["install"],
     ["doctor"],
@@ -54,6 +55,7 @@ DOORS = {
     "pydantic_core": "models/",  # the engine of pydantic, installed with it
     "filelock": "store/locks.py",
     "dateutil": "api/times.py",
+    "psutil": "runner/tree.py",
 }
 STDLIB_ONLY = [
     *("errors", "jsonio", "session", "system", "config", "store", "ingest", "usecases"),

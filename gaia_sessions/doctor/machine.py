@@ -33,6 +33,7 @@ _PACKAGES = {
     "pydantic": "pydantic",
     "dateutil": "python-dateutil",
     "filelock": "filelock>=4.2.1,<5",
+    "psutil": "psutil",
 }
 _FILELOCK = (4, 2, 1), (5,)
 

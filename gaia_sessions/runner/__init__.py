@@ -1,0 +1,1 @@
+"""Commands that are run as sub-agents: their processes, their output and their limits."""

@@ -1,0 +1,61 @@
+"""``--contain``: a command in a pid namespace of its own, in which nothing survives the end of this process.
+
+Owns the command that makes the namespace, and the reason in words where that is refused. The first process in there is
+a shell, because a program in that place would ignore the signals that it does not handle.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FIRST_PROCESS = 'trap : HUP INT QUIT TERM; (exec "$@"); exit $?'
+_ROOT_NEEDS = "a container needs the capability SYS_ADMIN for it"
+_USER_NEEDS = "it needs user namespaces, which an administrator may allow, or root"
+_PROBE_SECONDS = 10
+
+
+def why_impossible() -> str | None:
+    """Why no command can be contained here, in words with what to do; None if one can, which is tried."""
+    import subprocess
+
+    if sys.platform != "linux":
+        return "only Linux has pid namespaces"
+    try:
+        tried = subprocess.run(  # noqa: S603  # our own words
+            contained(["true"]), stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS, check=False
+        )
+    except FileNotFoundError:
+        return "the command unshare is missing: install util-linux"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"unshare cannot be used: {error}"
+    if tried.returncode == 0:
+        return None
+    said = tried.stderr.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {tried.returncode}"
+    return f"the system refuses it ({said}): {_ROOT_NEEDS if os.geteuid() == 0 else _USER_NEEDS}"
+
+
+def contained(argv: Sequence[str | bytes]) -> list[str | bytes]:
+    """The command that runs ``argv`` in a pid namespace, with its exit code, as shells say it for a signal.
+
+    All that is in there is killed when ``argv`` ends, and when the process of this command does.
+    """
+    as_user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
+    options = [*as_user, "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return ["unshare", *options, "sh", "-c", _FIRST_PROCESS, "sh", *argv]
+
+
+def namespace_of(pid: int) -> str | None:
+    """The pid namespace that the process ``pid`` has made for its children; None if they are in that of this process.
+
+    It is written as in the description of a process.
+    """
+    try:
+        own, below = (os.readlink(f"/proc/{path}") for path in ("self/ns/pid", f"{pid}/ns/pid_for_children"))
+    except OSError:
+        return None
+    return below if below != own else None

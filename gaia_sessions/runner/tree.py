@@ -1,0 +1,243 @@
+"""The processes of a command that is run: its start, signals to it, and the end of everything it has started.
+
+This process becomes a sub-reaper, so that whatever its children leave behind becomes a child of its own, wherever it
+fled to. Without ``/proc`` (macOS) only what ``psutil`` can still trace to it is found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from .contain import namespace_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_PROC = "/proc"
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+_STATE, _THREADS = 0, 17
+"""Fields of /proc/PID/stat, counted after the name in brackets."""
+
+_MOST_PASSES = 100
+"""How often ``stop`` looks for what was started meanwhile: who always flees would else hold it up for ever."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
+
+
+class Child:
+    """The process of a command.
+
+    exit_code: None until it has ended and was reaped; then as shells say it, 128 + N for the signal N.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.exit_code: int | None = None
+
+
+def become_subreaper() -> None:
+    """Has every orphan below this process become a child of it; to be called before anything is started.
+
+    Only for a process that exists to run one command: it reaps and kills children that others may be waiting for.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, as some callers leave it, no exit code is kept
+    if _prctl is not None:
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def start(
+    argv: Sequence[str | bytes], *, cwd: str | None, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
+) -> Child:
+    """Starts ``argv`` in a session of its own, which has no terminal, with these three descriptors and no other.
+
+    Its signals are as a shell would leave them: SIGHUP stays ignored if it is. It is killed when the thread that called
+    this ends, by whatever end, unless its program is a setuid one. Raises ``OSError`` if it cannot be started.
+    """
+    parent = os.getpid()
+
+    def prepare() -> None:
+        if _prctl is not None:
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != parent:  # it died before it could be watched
+                os.kill(os.getpid(), signal.SIGKILL)
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+    # No handler of this process may run in the child, nor between its start and the answer.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        started = subprocess.Popen(  # noqa: S603  # whoever runs a command has chosen it
+            argv,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            preexec_fn=prepare,  # noqa: PLW1509  # it takes no lock that another thread could hold
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    started.returncode = 0  # only ``reap`` waits for it, also when this object is forgotten
+    return Child(started.pid)
+
+
+def reap(child: Child) -> None:
+    """Takes note of all children that have ended, and of how ``child`` ended if it is one of them."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            pid, status = ended
+            if pid == child.pid:
+                code = os.waitstatus_to_exitcode(status)
+                child.exit_code = code if code >= 0 else 128 - code
+
+
+def descendants() -> list[int]:
+    """The processes below this one that are alive, parents before their children."""
+    return [pid for pid in _below() if not _has_ended(pid)]
+
+
+def send(child: Child, number: int) -> None:
+    """Sends the signal ``number`` to the process group of ``child``, also when ``child`` itself has ended.
+
+    The program that only keeps a namespace for ``child`` is spared: what is in there would die with it.
+    """
+    members = [pid for pid in _below() if _group_of(pid) == child.pid]
+    if namespace_of(child.pid):
+        for pid in members:
+            if pid != child.pid:
+                _signal(pid, number)
+    elif members or child.exit_code is None:  # so nobody else can have this group
+        with contextlib.suppress(OSError):
+            os.killpg(child.pid, number)
+
+
+def stop() -> None:
+    """Stops everything below this process (SIGSTOP), until ``go_on``."""
+    stopped: set[int] = set()
+    for _ in range(_MOST_PASSES):
+        fresh = [pid for pid in _below() if pid not in stopped]  # what was started while others were stopped
+        if not fresh:
+            return
+        for pid in fresh:
+            _signal(pid, signal.SIGSTOP)
+        stopped.update(fresh)
+
+
+def go_on() -> None:
+    """Lets everything below this process go on, the children first: no parent finds one of them stopped."""
+    for pid in reversed(list(_below())):
+        _signal(pid, signal.SIGCONT)
+
+
+def kill_all(child: Child, seconds: float) -> list[int]:
+    """Kills and reaps everything below this process, until nothing is left there.
+
+    Returns what is alive after ``seconds`` all the same: processes of another user, or such as the system holds.
+    """
+    until = time.monotonic() + seconds
+    killed: set[int] = set()
+    pause = _SHORTEST_PAUSE
+    while True:
+        reap(child)
+        found = set()
+        for pid in _below() if child.exit_code is not None else (child.pid, *_below()):
+            _kill(pid)
+            found.add(pid)
+        if not found:
+            return []
+        if time.monotonic() > until:
+            return descendants()
+        if found <= killed:
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        killed |= found
+
+
+def _kill(pid: int) -> None:
+    """Kills ``pid``, and with it its whole group in one step, in which nobody can fork."""
+    _signal(pid, signal.SIGKILL)
+    group = _group_of(pid)
+    if group is not None and group != os.getpgrp():
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def _group_of(pid: int) -> int | None:
+    with contextlib.suppress(OSError):
+        return os.getpgid(pid)
+    return None
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(pid, number)
+
+
+def _below() -> Iterator[int]:
+    """The processes below this one, also those that wait to be reaped, parents before their children.
+
+    A process is asked for its children after it was handed out. Whoever has killed it by then knows that they can be
+    reaped by nobody but this process, so that their pids are not used again meanwhile.
+    """
+    own = os.getpid()
+    if not os.path.exists(f"{_PROC}/self/task/{own}/children"):
+        yield from _traced_below()
+        return
+    found = [pid for pid in _children(own) if not _is_of_this_session(pid)]
+    yield from found
+    for pid in found:
+        children = _children(pid)
+        yield from children
+        found += children
+
+
+def _children(pid: int) -> list[int]:
+    """The children of all threads of ``pid``; what has ended has none: they are with whoever has them now."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"{_PROC}/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"{_PROC}/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    return found
+
+
+def _is_of_this_session(pid: int) -> bool:
+    """Whether ``pid`` was left here by whoever called ``exec`` for this process: a command has another session."""
+    with contextlib.suppress(OSError):
+        return os.getsid(pid) == os.getsid(0)
+    return False
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether no thread of ``pid`` lives; the first may have ended before the others."""
+    try:
+        with open(f"{_PROC}/{pid}/stat", "rb") as file:
+            stat = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return os.path.exists(f"{_PROC}/self")
+    return stat[_STATE] in b"ZX" and int(stat[_THREADS]) <= 1
+
+
+def _traced_below() -> list[int]:
+    """The processes below this one, without those that wait to be reaped, where the kernel lists no children."""
+    import psutil
+
+    with contextlib.suppress(OSError):
+        if os.readlink(f"{_PROC}/self") != str(os.getpid()):  # it is that of another pid namespace, with other pids
+            return []
+    with contextlib.suppress(psutil.Error):
+        found = psutil.Process().children(recursive=True)
+        return [one.pid for one in found if not _is_of_this_session(one.pid) and one.status() != psutil.STATUS_ZOMBIE]
+    return []

@@ -1,0 +1,129 @@
+"""Wrappers: processes of their own that start a command as the runner does, as they reap all that ends below them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHECKOUT = Path(__file__).parents[2]
+PATIENCE = 60
+TAG = "GAIA_TEST_RUN"
+
+PRELUDE = """
+import json, os, shlex, signal, sys, time
+from gaia_sessions.runner import tree
+from gaia_sessions.runner.contain import contained, namespace_of, why_impossible
+
+def begin(*argv, stdin=0, stdout=1, stderr=2, cwd=None, env=os.environ):
+    return tree.start(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+
+def until(condition):
+    while not condition():
+        time.sleep(0.005)
+
+def ended(child):
+    until(lambda: tree.reap(child) or child.exit_code is not None)
+    return child.exit_code
+
+def python(source, *arguments):
+    return (sys.executable, "-I", "-S", "-c", source, *arguments)
+
+tree.become_subreaper()
+"""
+
+linux = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs Linux: /proc and sub-reapers")
+needs_user = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv to act as another user"
+)
+AS_USER = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+
+
+class Wrapper:
+    """One process that wraps commands; every process that it leads to has ``tag`` in its environment.
+
+    through: the command line before that of the interpreter.
+    """
+
+    def __init__(self, tag: str, source: str, *words: str, through: tuple[str, ...] = (), **options: Any) -> None:
+        self.tag = tag
+        environment = {**os.environ, TAG: tag, "PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.process: subprocess.Popen[str] = subprocess.Popen(
+            [*through, sys.executable, "-c", PRELUDE + source, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            **options,
+        )
+
+    def line(self) -> str:
+        """The next line of its stdout."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def result(self) -> str:
+        """What it wrote until it ended well, which it did without a word on stderr."""
+        out, err = self.process.communicate(timeout=PATIENCE)
+        assert (self.process.returncode, err) == (0, "")
+        return out.strip()
+
+    def left(self) -> list[int]:
+        """The processes that it led to and that are alive."""
+        return [pid for pid in carriers(self.tag) if pid != self.process.pid]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def carriers(tag: str) -> list[int]:
+    """The processes that have ``tag`` in their environment, or had it; those that wait to be reaped have none."""
+    wanted = f"{TAG}={tag}".encode()
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal() and wanted in environment_of(name)]
+
+
+def environment_of(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def becomes(condition: Callable[[], bool], seconds: float = 5) -> bool:
+    """Whether ``condition`` holds within ``seconds``."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.fixture
+def wrap() -> Iterator[Callable[..., Wrapper]]:
+    """Starts a wrapper, which is killed after the test, with all that it led to."""
+    started: list[Wrapper] = []
+
+    def begin(source: str, *words: str, **options: Any) -> Wrapper:
+        started.append(Wrapper(uuid.uuid4().hex, source, *words, **options))
+        return started[-1]
+
+    yield begin
+    for wrapper in started:
+        wrapper.kill()
+        for pid in carriers(wrapper.tag):
+            with contextlib.suppress(OSError):
+                os.kill(pid, 9)

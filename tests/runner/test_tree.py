@@ -1,0 +1,285 @@
+"""The processes of a command: real ones, each test in a wrapper of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.runner.conftest import AS_USER, becomes, linux, needs_user
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.runner.conftest import Wrapper
+
+    Wrap = Callable[..., Wrapper]
+
+pytestmark = linux
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("exit 0", 0),
+        ("exit 3", 3),
+        ("exit 255", 255),
+        ("kill -9 $$", 137),
+        ("kill -TERM $$", 143),
+        ("kill -ABRT $$", 134),
+    ],
+)
+def test_the_exit_code_is_as_shells_say_it(wrap: Wrap, command: str, code: int) -> None:
+    assert wrap("print(ended(begin('sh', '-c', sys.argv[1])))", command).result() == str(code)
+
+
+def test_the_exit_code_is_right_when_many_others_are_reaped_with_it(wrap: Wrap) -> None:
+    source = """
+child = begin("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do (exit $i) & (sleep 0.05; exit 9) & done; exit 3")
+until(lambda: not tree.descendants())
+tree.reap(child)
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print(child.exit_code)
+"""
+    assert wrap(source).result() == "3"
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_the_exit_code_is_right_where_the_caller_ignores_the_end_of_children(wrap: Wrap, *, ignored: bool) -> None:
+    through = (
+        sys.executable,
+        "-c",
+        "import os, signal, sys; signal.signal(17, 1); os.execv(sys.argv[1], sys.argv[1:])",
+    )
+    assert wrap("print(ended(begin('sh', '-c', 'exit 3')))", through=through if ignored else ()).result() == "3"
+
+
+@pytest.mark.parametrize(
+    ("argv", "cwd", "error"),
+    [
+        (["no-such-command"], ".", "FileNotFoundError: no-such-command"),
+        (["/"], ".", "PermissionError: /"),
+        (["./text"], ".", "OSError: ./text"),
+        (["true"], "no-such-folder", "FileNotFoundError: no-such-folder"),
+    ],
+)
+def test_what_cannot_be_started_is_an_error_and_leaves_no_process(
+    wrap: Wrap, tmp_path: Path, argv: list[str], cwd: str, error: str
+) -> None:
+    (tmp_path / "text").write_text("not a program", encoding="utf-8")
+    (tmp_path / "text").chmod(0o755)
+    source = """
+os.chdir(sys.argv[3])
+try:
+    begin(*json.loads(sys.argv[1]), cwd=sys.argv[2])
+except OSError as error:
+    print(f"{type(error).__name__}: {error.filename}")
+try:
+    os.waitpid(-1, 0)
+except ChildProcessError:
+    print("no child")
+"""
+    assert wrap(source, json.dumps(argv), cwd, str(tmp_path)).result().splitlines() == [error, "no child"]
+
+
+STATE = """
+import json, os, signal
+print(json.dumps({
+    "leader": os.getsid(0) == os.getpgrp() == os.getpid(),
+    "open": [n for n in range(64) if os.path.exists(f"/proc/self/fd/{n}")],
+    "ignored": [n for n in signal.valid_signals() if signal.getsignal(n) is signal.SIG_IGN],
+    "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+    "terminal": os.path.exists("/dev/tty") and not os.system("(: < /dev/tty) 2> /dev/null"),
+}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("hup", ["SIG_DFL", "SIG_IGN"])
+def test_a_command_has_a_session_of_its_own_three_descriptors_and_the_signals_of_a_shell(wrap: Wrap, hup: str) -> None:
+    source = """
+os.dup2(0, 7)  # inheritable
+for number in signal.SIGTERM, signal.SIGUSR1, signal.SIGQUIT:
+    signal.signal(number, signal.SIG_IGN)
+signal.signal(signal.SIGUSR2, lambda *_: print("the wrapper's handler"))
+signal.signal(signal.SIGHUP, getattr(signal, sys.argv[1]))
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+ended(begin(*python(sys.argv[2])))
+print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())) == [signal.SIGINT])
+"""
+    state, mask = wrap(source, hup, STATE).result().splitlines()
+    assert mask == "True"
+    # Python itself ignores these two when it starts.
+    of_python = [signal.SIGPIPE, signal.SIGXFSZ]
+    assert json.loads(state) == {
+        "leader": True,
+        "open": [0, 1, 2],
+        "ignored": sorted([*of_python, *([signal.SIGHUP] if hup == "SIG_IGN" else [])]),
+        "blocked": [],
+        "terminal": False,
+    }
+
+
+def test_its_descriptors_are_those_it_is_given_in_any_order(wrap: Wrap) -> None:
+    source = """
+(reader, out), (faults, err) = os.pipe(), os.pipe()
+nothing = os.open("/dev/null", os.O_RDONLY)
+print(ended(begin("sh", "-c", "echo out; echo err >&2; cat", stdin=nothing, stdout=out, stderr=err)))
+print(os.read(reader, 99), os.read(faults, 99))
+"""
+    assert wrap(source).result().splitlines() == ["0", r"b'out\n' b'err\n'"]
+
+
+# Starts two that only sleep: one in its own session whose parent has ended, and one that belongs to nobody's group.
+FLEEING = """
+import os, subprocess, sys, time
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.execvp("sleep", ["sleep", "60"])
+os.wait()
+subprocess.Popen(["sleep", "60"], process_group=0)
+print("fled", flush=True)
+"""
+
+
+def test_what_has_fled_is_found_and_killed_and_what_was_there_before_is_not(wrap: Wrap) -> None:
+    source = """
+child = begin(*python(sys.argv[1]))
+ended(child)
+until(lambda: len(tree.descendants()) == 2)
+print("found")
+print(tree.kill_all(child, 5), child.exit_code, tree.descendants())
+print(len(open(f"/proc/self/task/{os.getpid()}/children").read().split()))
+"""
+    through = ("sh", "-c", 'sleep 61 < /dev/null > /dev/null 2>&1 & exec "$@"', "sh")  # a child that it did not start
+    wrapper = wrap(source, FLEEING, through=through)
+    assert wrapper.result().splitlines() == ["fled", "found", "[] 0 []", "1"]
+    assert len(wrapper.left()) == 1
+
+
+def test_everything_is_found_and_killed_where_the_kernel_lists_no_children(wrap: Wrap) -> None:
+    source = """
+tree._PROC = "/nowhere"
+child = begin("sh", "-c", "sleep 60 & setsid sleep 60 & sleep 60")
+until(lambda: len(tree.descendants()) == 4)
+print(tree.kill_all(child, 5), child.exit_code, tree.descendants(), "psutil" in sys.modules)
+"""
+    wrapper = wrap(source)
+    assert wrapper.result().splitlines() == ["[] 137 [] True"]
+    assert wrapper.left() == []
+
+
+def test_psutil_is_loaded_only_where_there_is_no_proc(wrap: Wrap) -> None:
+    source = "print(tree.kill_all(begin('sleep', '60'), 5), 'psutil' in sys.modules)"
+    assert wrap(source).result() == "[] False"
+
+
+# Says which signals it gets, and ends with the second.
+LISTENS = """
+import signal, sys, time
+def got(number, _):
+    print(sys.argv[1], signal.Signals(number).name, flush=True)
+    sys.exit(4)
+signal.signal(signal.SIGTERM, got)
+signal.signal(signal.SIGUSR1, got)
+print(sys.argv[1], "ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_signal_reaches_the_group_and_nobody_who_left_it(wrap: Wrap) -> None:
+    source = """
+reader, writer = os.pipe()
+in_group, left = (shlex.join(python(sys.argv[1], name)) for name in ("group", "left"))
+child = begin("sh", "-c", f"{in_group} & setsid {left} & wait; wait; exit 5", stdout=writer)
+heard = open(reader)
+print(heard.readline() + heard.readline(), end="")
+tree.send(child, signal.SIGTERM)
+print(ended(child), heard.readline(), end="")
+print(len(tree.descendants()), tree.kill_all(child, 5))
+"""
+    *ready, ended, left = wrap(source, LISTENS).result().splitlines()
+    assert (sorted(ready), ended, left) == (["group ready", "left ready"], "143 group SIGTERM", "1 []")
+
+
+def test_a_signal_reaches_what_is_left_of_the_group_when_its_leader_has_ended(wrap: Wrap) -> None:
+    source = """
+reader, writer = os.pipe()
+child = begin("sh", "-c", '"$@" & exit 5', "sh", *python(sys.argv[1], "left"), stdout=writer)
+heard = open(reader)
+print(ended(child), heard.readline(), end="")
+tree.send(child, signal.SIGTERM)
+print(heard.readline(), end="")
+"""
+    assert wrap(source, LISTENS).result().splitlines() == ["5 left ready", "left SIGTERM"]
+
+
+def test_all_is_stopped_and_goes_on(wrap: Wrap, tmp_path: Path) -> None:
+    source = """
+os.chdir(sys.argv[1])
+count = 'while :; do echo >> $1; sleep 0.01; done'
+child = begin("sh", "-c", f"setsid sh -c '{count}' sh a & sh -c '{count}' sh b & wait")
+def grown():
+    before = [os.path.getsize(name) for name in "ab"]
+    time.sleep(0.2)
+    return [os.path.getsize(name) > size for name, size in zip("ab", before)]
+until(lambda: os.path.exists("a") and os.path.exists("b"))
+print(grown())
+tree.stop()
+print(grown(), len(tree.descendants()) >= 3)
+tree.go_on()
+print(grown())
+print(tree.kill_all(child, 5))
+"""
+    expected = ["[True, True]", "[False, False] True", "[True, True]", "[]"]
+    assert wrap(source, str(tmp_path)).result().splitlines() == expected
+
+
+def test_stopped_processes_are_killed_too(wrap: Wrap) -> None:
+    source = """
+child = begin("sh", "-c", "sleep 60 & setsid sleep 60 & wait")
+until(lambda: len(tree.descendants()) == 3)
+tree.stop()
+print(tree.kill_all(child, 5), child.exit_code)
+"""
+    wrapper = wrap(source)
+    assert wrapper.result() == "[] 137"
+    assert wrapper.left() == []
+
+
+def test_the_command_dies_with_its_wrapper(wrap: Wrap) -> None:
+    wrapper = wrap("begin('sh', '-c', 'echo there; exec sleep 60'); time.sleep(60)")
+    assert wrapper.line() == "there"
+    assert len(wrapper.left()) == 1
+
+    os.kill(wrapper.process.pid, signal.SIGKILL)
+
+    assert becomes(lambda: wrapper.left() == [])
+
+
+@needs_user
+def test_what_may_not_be_killed_is_returned_and_not_waited_for(wrap: Wrap, tmp_path: Path) -> None:
+    source = """
+child = begin("sh", "-c", "sleep 60 & exec $0 --reuid=0 sleep 3", sys.argv[1])
+until(lambda: len(tree.descendants()) == 2 and os.stat(f"/proc/{child.pid}").st_uid == 0)
+begun = time.monotonic()
+left = tree.kill_all(child, 0.5)
+took = time.monotonic() - begun
+print(left == [child.pid], child.exit_code, tree.descendants() == left, 0.5 < took < 3, len(left), flush=True)
+"""
+    program = tmp_path / "setpriv"  # makes itself wholly root, whoever starts it, as sudo does
+    shutil.copy(shutil.which("setpriv") or "", program)
+    program.chmod(0o4755)
+    for folder in [tmp_path, *tmp_path.parents]:
+        folder.chmod(folder.stat().st_mode | 0o055)
+    wrapper = wrap(source, str(program), through=AS_USER)
+    assert wrapper.result() == "True None True True 1"
