@@ -9,6 +9,7 @@ from __future__ import annotations
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, read_why
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.ids import MARKER_OPENING
+from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.record import answer_of, answer_words
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible, visible_line
@@ -38,6 +39,7 @@ _NOTICES = {
     "approved": " What it asked an approval for was approved, see below: carry it out.",
     "denied": " What it asked an approval for was denied, see below: do not do that; find another way, or end.",
 }
+_APPROVED_BY_GOING_ON = " It asked for an approval, see below; that it goes on means that it is approved: carry it out."
 
 
 def briefing(record: Record, reason: str | None) -> str:
@@ -56,7 +58,9 @@ def briefing(record: Record, reason: str | None) -> str:
 def _heading(record: Record, reason: str | None) -> str:
     if reason is None:
         answer = answer_of(record)
-        return _RESUMED_HEADING + (_NOTICES[answer[0]] if answer else "")
+        if answer:
+            return _RESUMED_HEADING + _NOTICES[answer[0]]
+        return _RESUMED_HEADING + (_APPROVED_BY_GOING_ON if waits_for_approval(record["phase"]) else "")
     if reason == ENDED:
         return "This is new work that continues an earlier session, which has ended."
     why = _WHY_NOT_RESUMED.get(reason, "it is over")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from tests.ingest.test_resume import GOES_ON, decision, expired, finished, logged, paused, request
+from tests.ingest.test_resume import IS_APPROVED, decision, expired, finished, logged, paused, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +133,7 @@ def test_the_line_that_the_report_says_resumes_the_session(host: Host) -> None:
 
     answer = host.hear(host.delegation("toolu_3", tool_input=asking(f"The user says yes.\n{line}\nApply it.")))
 
-    assert f"[gaia-sessions: briefing {agent_id}]\n{GOES_ON}\n" in answer["updatedInput"]["prompt"]
+    assert f"[gaia-sessions: briefing {agent_id}]\n{IS_APPROVED}\n" in answer["updatedInput"]["prompt"]
 
 
 def test_the_line_in_the_prompt_and_in_the_description_is_asked_twice(host: Host) -> None:
