@@ -13,9 +13,10 @@ from gaia_sessions.session.record import is_open
 from gaia_sessions.store import atomic, index, index_repair, reading
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
+from gaia_sessions.system.project_root import claude_folder
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS, UNSURE
 
-from .findings import PROBLEM, first_few, not_checked, ok, problem, shell_command, warning
+from .findings import PROBLEM, edit_command, first_few, not_checked, ok, problem, shell_command, warning
 from .machine import SET_CLOCK_COMMAND, clock
 
 TYPE_CHECKING = False
@@ -32,14 +33,55 @@ if TYPE_CHECKING:
 _REMOVE_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")
 
 
-def corrupt(inspection: Inspection) -> Finding:
-    """A corrupt record is kept until somebody fixes or removes it."""
-    found = inspection.records.corrupt
+def corrupt(inspection: Inspection) -> list[Finding]:
+    """A corrupt record is kept until somebody fixes or removes it; what a command cannot remove, a person may."""
+    by_hand = {path: f"{path}: a folder without a record" for path in _folders_without_record(inspection)}
+    kept, others = {}, {}
+    above_open = inspection.records.above_open()
+    for agent_id, why in inspection.records.corrupt.items():
+        folder = os.path.join(inspection.root, agent_id)
+        file = os.path.join(folder, reading.STATE)
+        if os.path.islink(folder) or os.path.isdir(file):
+            by_hand[folder] = why
+        elif agent_id in above_open:
+            kept[file] = why
+        else:
+            others[agent_id] = why
+    removal = f"{shell_command('rm', '-r', '--', *by_hand)} && {inspection.command('doctor', '--fix')}"
+    found = [
+        _corrupt(others, "fix the file, or remove the session with:", inspection.command(*_REMOVE_CORRUPT)),
+        _corrupt(kept, "an open session is below it: fix the file with:", " && ".join(map(edit_command, kept))),
+        _corrupt(by_hand, "put its record back, or remove it with:", removal),
+    ]
+    return [*filter(None, found)] or [ok("corrupt", "none")]
+
+
+def _corrupt(found: Mapping[str, str], advice: str, command: str) -> Finding | None:
+    """The finding about corrupt sessions, each with the reason; None if there are none. The advice is for each."""
     if not found:
-        return ok("corrupt", "none")
-    these = "the file, or remove the session" if len(found) == 1 else "the files, or remove the sessions"
-    message = f"{plural(len(found), 'corrupt session')}: {first_few(found.values())}; fix {these} with:"
-    return problem("corrupt", message, inspection.command(*_REMOVE_CORRUPT))
+        return None
+    return problem(
+        "corrupt", f"{plural(len(found), 'corrupt session')}: {first_few(found.values())}; {advice}", command
+    )
+
+
+def _folders_without_record(inspection: Inspection) -> list[str]:
+    """Those that keep an ID from being used: in a project all, elsewhere those with files that only the store gives."""
+    root = roots.open_if_exists(inspection.root)
+    if root is None:
+        return []
+    with root:
+        names = [name for name in reading.session_names(root) if not reading.has_state(root, name)]
+    is_project = claude_folder(inspection.root) is not None
+    paths = (os.path.join(inspection.root, name) for name in sorted(names))
+    return [path for path in paths if is_project or any(map(reading.is_own_name, _names_in(path)))]
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # it is not ours to read
+        return []
 
 
 def readable(inspection: Inspection) -> Finding:

@@ -55,6 +55,16 @@ class Records:
         self.newer: list[str] = []
         self.parents: dict[str, str] = {}
 
+    def above_open(self) -> set[str]:
+        """The sessions that have one among those that are not final below them."""
+        above: set[str] = set()
+        for agent_id in self.active:
+            parent_id = self.parents.get(agent_id)
+            while parent_id is not None and parent_id not in above:
+                above.add(parent_id)
+                parent_id = self.parents.get(parent_id)
+        return above
+
 
 class Inspection:
     """The root under inspection, which every check is given.
@@ -102,10 +112,12 @@ class Inspection:
     def entries_with_wrong_mode(self) -> list[tree.TreeEntry]:
         """The entries with the owner of the root and another mode than they should have."""
         owner = self.entries[0].owner if self.entries else None
-        with_wrong_mode = (
-            entry for entry in self.entries if entry.mode != entry.expected_mode and entry.owner == owner
-        )
-        return [entry for entry in with_wrong_mode if not tree.may_have_any_mode(self.root, entry.path)]
+        return [
+            entry
+            for entry in self.entries
+            if entry.owner == owner
+            and entry.mode != tree.expected_mode(self.root, entry.path, entry.mode, is_folder=entry.is_folder)
+        ]
 
     @cached_property
     def records(self) -> Records:

@@ -134,8 +134,8 @@ def _only_root(found: Finding) -> list[Finding]:
     return [found, *_without_root(name for name in CHECKS if name != "root")]
 
 
-_OF_ROOT = frozenset(["owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"])
-_OF_SESSIONS = frozenset(["clock", "readable", "marks", "corrupt", "times", "parents", "runs"])
+_OF_ROOT = frozenset(["owner", "modes", "corrupt", "locks", "inbox", "messages", "hints", "leftovers"])
+_OF_SESSIONS = frozenset(["clock", "readable", "marks", "times", "parents", "runs"])
 
 
 def _findings(inspection: Inspection) -> list[Finding]:

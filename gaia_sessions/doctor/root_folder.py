@@ -99,14 +99,15 @@ def owner(inspection: Inspection) -> Finding:
 
 
 def modes(inspection: Inspection) -> Finding:
-    """Every directory of the store has mode 0700 and every file 0600."""
+    """Every directory of the store has mode 0700 and every file 0600; some may be open to others besides."""
     stray = inspection.entries_with_wrong_mode
     if not stray:
         return ok("modes", f"{plural(len(inspection.entries), 'entry', 'entries')}, all private")
     message = first_few(f"{entry.path} ({entry.mode:o})" for entry in stray)
     may_change = all(os.geteuid() in (entry.owner, 0) for entry in stray)
     fix = inspection.command("doctor", "--fix")
-    return problem("modes", f"{plural(len(stray), 'entry', 'entries')} not private: {message}", fix, fixable=may_change)
+    wrong = f"{plural(len(stray), 'entry', 'entries')} not private, or closed to the owner"
+    return problem("modes", f"{wrong}: {message}", fix, fixable=may_change)
 
 
 def _nearest_folder(path: str) -> str:

@@ -36,22 +36,20 @@ class TreeEntry(NamedTuple):
     owner: int
     changed: float
 
-    @property
-    def expected_mode(self) -> int:
-        """The permissions that the entry should have."""
-        return _FOLDER if self.is_folder else _FILE
 
+def expected_mode(root: str, path: str, mode: int, *, is_folder: bool) -> int:
+    """The permissions that ``path``, which has ``mode``, should have: its owner's alone.
 
-def may_have_any_mode(root: str, path: str) -> bool:
-    """Whether the mode of ``path`` is nobody's business here.
-
-    So it is with locks and the index, which hold nothing; and outside of projects with the root and the folders beside
-    the sessions, in which others may keep files.
+    What others may do is nobody's business with locks and the index, which hold nothing; and outside of projects with
+    the root and the folders beside the sessions, in which others may keep files.
     """
+    private = _FOLDER if is_folder else _FILE
     top, *below = os.path.relpath(path, root).split(os.sep)
     if below:
-        return top in (roots.LOCKS, roots.INDEX)
-    return top in (os.curdir, *_IS_OURS_IN) and claude_folder(root) is None
+        is_open = top in (roots.LOCKS, roots.INDEX)
+    else:
+        is_open = top in (os.curdir, *_IS_OURS_IN) and claude_folder(root) is None
+    return mode | private if is_open else private
 
 
 def walk(root: str) -> list[TreeEntry]:
@@ -68,18 +66,19 @@ def walk(root: str) -> list[TreeEntry]:
 
 
 def make_private(root: str, owner: int) -> int:
-    """Makes the entries of ``owner`` in ``root`` private; returns how many were not.
+    """Gives the entries of ``owner`` in ``root`` their modes; returns how many had others.
 
     A file with a second hard link keeps its mode too.
     """
     count = 0
     found = os.stat(root)
-    if found.st_uid == owner and stat.S_IMODE(found.st_mode) != _FOLDER and not may_have_any_mode(root, root):
-        os.chmod(root, _FOLDER)
+    mode = stat.S_IMODE(found.st_mode)
+    wanted = expected_mode(root, root, mode, is_folder=True)
+    if found.st_uid == owner and mode != wanted:
+        os.chmod(root, wanted)
         count += 1
     for folder, name, fd in _own_names(root):
-        if not may_have_any_mode(root, os.path.join(folder, name)):
-            count += _make_private(name, fd, owner)
+        count += _make_private(root, os.path.join(folder, name), fd, owner)
     return count
 
 
@@ -128,16 +127,18 @@ def _is_session(root: str, name: str, fd: int) -> bool:
     return True
 
 
-def _make_private(name: str, folder: int, owner: int) -> bool:
+def _make_private(root: str, path: str, folder: int, owner: int) -> bool:
+    name = os.path.basename(path)
     try:
         handle = os.open(name, _HANDLE, dir_fd=folder)
     except OSError:
         return False
     try:
         status = os.fstat(handle)
+        mode, is_folder = stat.S_IMODE(status.st_mode), stat.S_ISDIR(status.st_mode)
         plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        wanted = _FOLDER if stat.S_ISDIR(status.st_mode) else _FILE
-        if status.st_uid != owner or not (plain or wanted == _FOLDER) or stat.S_IMODE(status.st_mode) == wanted:
+        wanted = expected_mode(root, path, mode, is_folder=is_folder)
+        if status.st_uid != owner or not (plain or is_folder) or mode == wanted:
             return False
         _set_mode(handle, name, folder, wanted)
     except OSError:

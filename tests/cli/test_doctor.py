@@ -121,8 +121,8 @@ def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: st
     why = "does not exist yet" if sessions == "no folder" else "there are none in"
     checks = gaia("doctor", "--json").json["checks"]
     skipped = {finding["name"] for finding in checks if finding["state"] == "not_checked"}
-    of_sessions = {"clock", "readable", "marks", "corrupt", "times", "parents", "runs"}
-    of_root = {"owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
+    of_sessions = {"clock", "readable", "marks", "times", "parents", "runs"}
+    of_root = {"corrupt", "owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
     assert skipped == {"log", *of_sessions, *(of_root if sessions == "no folder" else ())}
     lines = gaia("doctor").out.decode().splitlines()
     assert [line for line in lines if line.startswith("not looked at: sessions: ") and why in line] == lines[2:3]
@@ -179,6 +179,28 @@ def opened(root: str, _put: Gaia) -> None:
 
 def torn(root: str, _put: Gaia) -> None:
     Path(root, "a", "state.json").write_bytes(b"{")
+
+
+def a_folder_in_its_place(root: str, _put: Gaia) -> None:
+    Path(root, "a", "state.json").unlink()
+    Path(root, "a", "state.json").mkdir(mode=0o600)
+
+
+def linked_elsewhere(root: str, _put: Gaia) -> None:
+    elsewhere = Path(root).with_name("elsewhere")
+    shutil.move(Path(root, "a"), elsewhere)
+    Path(root, "a").symlink_to(elsewhere)
+
+
+def without_its_record(root: str, _put: Gaia) -> None:
+    Path(root, "b").mkdir(mode=0o700)
+    Path(root, "b", "transcript.jsonl").touch(mode=0o600)
+
+
+def closed(root: str, _put: Gaia) -> None:
+    Path(root, ".trash").mkdir(exist_ok=True)
+    for name in (".locks", ".trash", ".stage", ".index", ".index/active"):
+        Path(root, name).chmod(0o555)
 
 
 def garbled(root: str, _put: Gaia) -> None:
@@ -272,6 +294,10 @@ def never_rotated(root: str, _put: Gaia) -> None:
 HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
     "open to others": ("modes", opened),
     "a torn record": ("corrupt", torn),
+    "a record that is a folder": ("corrupt", a_folder_in_its_place),
+    "a link in the place of a session": ("corrupt", linked_elsewhere),
+    "a session without its record": ("corrupt", without_its_record),
+    "closed to its owner": ("modes", closed),
     "no mark in its place": ("marks", garbled),
     "a folder in the place of a mark": ("marks", marked_by_a_folder),
     "ahead of its time": ("times", ahead),
@@ -302,6 +328,45 @@ def test_each_harm_is_found_by_its_check_and_fixed_by_the_command_it_names(
     assert list(problems) == [name]
     shell(problems[name]["fix"])
     assert found() == {}
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_corrupt_session_above_an_open_one_is_only_to_be_mended(
+    gaia: Gaia, found: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for agent_id, parent in (("b", "a"), ("c", "b")):
+        gaia("create", "--id", agent_id, "--parent", parent)
+    gaia("update", "c", "--phase", "planning")
+    saved = {agent_id: Path(root, agent_id, "state.json").read_bytes() for agent_id in ("a", "b")}
+    Path(root, "b", "state.json").write_bytes(b"{")
+    problem = found()["corrupt"]
+    path = f"{root}/b/state.json"
+    assert gaia("cleanup", "--hours", "1000000", "--corrupt", "--json").json["removed"] == []
+    assert problem["found"].endswith("not closed; an open session is below it: fix the file with:")
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\ncp {tmp_path}/saved "$1"\n', encoding="utf-8")
+    editor.chmod(0o700)
+    (tmp_path / "saved").write_bytes(saved["b"])
+    monkeypatch.setenv("EDITOR", str(editor))
+    assert problem["fix"] == f'"${{EDITOR:-vi}}" {path}'
+    shell(problem["fix"])
+    assert found() == {}
+
+
+@pytest.mark.parametrize(("place", "names"), [(".claude/session", ["corrupt"]), ("sessions", [])])
+def test_an_empty_folder_that_keeps_an_id_from_being_used_is_found_where_all_is_ours(
+    gaia: Gaia, tmp_path: Path, place: str, names: list[str]
+) -> None:
+    root = str(tmp_path / "project" / place)
+    gaia("create", "--id", "a", "--root", root)
+    Path(root, "b").mkdir(mode=0o700)
+    assert gaia("create", "--id", "b", "--root", root).code == 4
+    report = json.loads(gaia("doctor", "--root", root, "--json").out)
+    problems = [finding for finding in report["checks"] if finding["state"] == "problem"]
+    assert [finding["name"] for finding in problems] == names
+    for finding in problems:
+        shell(finding["fix"])
+        assert gaia("create", "--id", "b", "--root", root).code == 0
 
 
 @pytest.mark.usefixtures("healthy")

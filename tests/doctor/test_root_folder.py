@@ -82,7 +82,7 @@ def test_a_root_that_is_a_link_is_looked_into_and_fixed(made: str, linked: str) 
 
     finding = root_folder.modes(case_of(linked))
 
-    assert finding["found"] == f"1 entry not private: {linked}/a/state.json (644)"
+    assert finding["found"] == f"1 entry not private, or closed to the owner: {linked}/a/state.json (644)"
     subprocess.run(["sh", "-euc", finding["fix"] or ""], check=True)
     assert state.stat().st_mode & 0o777 == 0o600
     state.chmod(0o644)
