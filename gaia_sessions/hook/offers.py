@@ -1,12 +1,14 @@
 """Which sessions a reply offers for a resume: those of which the policy says so, and nobody else can go on with.
 
-Owns what is offered to a conversation that starts, and what is not although it may be resumed: work that the user has
-stopped, an agent of a workflow, which its host resumes as a whole, and an agent that may still be at work; of those at
-work it is told, see ``at_work``.
+Owns what is offered to a conversation that starts, and what is not although it may be resumed: what its host did not
+work on last, what is not below the session that it works for itself, work that the user has stopped, an agent of a
+workflow, which its host resumes as a whole, and an agent that may still be at work; of those at work it is told, see
+``at_work``.
 """
 
 from __future__ import annotations
 
+from gaia_sessions.hosts.payload import SESSION_VARIABLE
 from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, STOPPED_BY_USER
 
@@ -15,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.config import Config
+    from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import HostProcess, Record
+    from gaia_sessions.store.above import Above
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.usecases.resume import FindCancellation
 
@@ -29,29 +32,29 @@ _FORK = "fork"
 
 
 def unfinished_message(
-    store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool], wake_advice: str | None
+    store: FileStore, payload: HookPayload, event: Event, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
-    """The sessions that a conversation may go on with; None if there are none.
+    """The sessions that the conversation of ``event`` may go on with; None if there are none.
 
     wake_advice: how its host wakes agents of a conversation that continues, where it does.
     """
     from gaia_sessions.store.above import Above
 
-    find, found = Above(store).cancellation, _sessions_of(store, event, config, now, is_late)
-    relevant = (record for record in found if _is_relevant(record, event))
-    offered = [one for record in relevant if (one := resumable(find, record, now, config.limits))]
+    above = Above(store)
+    relevant = (record for record in _sessions_of(store, payload, event, is_late, above) if _is_relevant(record, event))
+    offered = [one for record in relevant if (one := _resumable(above, record, payload))]
     return _offer(offered, wake_advice) if offered else None
 
 
 def session_start_message(
-    store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool], wake_advice: str | None
+    store: FileStore, payload: HookPayload, event: Event, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
     """What a conversation that starts is to know of sessions to go on with, and of agents at work; None for nothing."""
     from gaia_sessions.store.above import Above
 
-    find, offered, at_work = Above(store).cancellation, [], []
-    for record in _sessions_of(store, event, config, now, is_late):
-        found = resumable(find, record, now, config.limits) if _is_relevant(record, event) else None
+    above, offered, at_work = Above(store), [], []
+    for record in _sessions_of(store, payload, event, is_late, above):
+        found = _resumable(above, record, payload) if _is_relevant(record, event) else None
         if found:
             offered.append(found)
         elif any(not has_ended(run) and "host_process" in run for run in record.get("runs", ())):
@@ -60,8 +63,13 @@ def session_start_message(
     if at_work:
         from .at_work import at_work_message
 
-        messages += filter(None, [at_work_message(find, at_work, now, config.limits)])
+        told = at_work_message(above.cancellation, at_work, payload.now, payload.config.limits)
+        messages += [told] if told else []
     return "\n\n".join(messages) or None
+
+
+def _resumable(above: Above, record: Record, payload: HookPayload) -> Resumable | None:
+    return resumable(above.cancellation, record, payload.now, payload.config.limits)
 
 
 def _offer(offered: list[Resumable], wake_advice: str | None) -> str:
@@ -72,15 +80,31 @@ def _offer(offered: list[Resumable], wake_advice: str | None) -> str:
 
 
 def _sessions_of(
-    store: FileStore, event: Event, config: Config, now: datetime, is_late: Callable[[], bool]
+    store: FileStore, payload: HookPayload, event: Event, is_late: Callable[[], bool], above: Above
 ) -> Iterator[Record]:
-    """The open sessions; for a conversation that continues, only its own."""
+    """The open sessions that the conversation may be told of; for one that continues, only its own."""
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.usecases.preview import Preview
 
     only_conversation = event["host_session_id"] if event.get("source") in _CONTINUING_SOURCES else None
-    scanned = Preview(store, now, config, is_late).scan(active_only=True, host_session_id=only_conversation)
-    return (record for _, record in scanned if not isinstance(record, SessionsError))
+    sessions = Preview(store, payload.now, payload.config, is_late)
+    scanned = sessions.scan(active_only=True, host_session_id=only_conversation)
+    records = (record for _, record in scanned if not isinstance(record, SessionsError))
+    return (record for record in records if is_in_reach(record, payload, above))
+
+
+def is_in_reach(record: Record, payload: HookPayload, above: Above) -> bool:
+    """Whether the conversation of ``payload`` may be told of ``record``.
+
+    One that works for a session goes on with neither that one, nor what is above it or beside it.
+    """
+    session_id = payload.variables.get(SESSION_VARIABLE)
+    return not session_id or above.is_below(record, session_id)
+
+
+def is_of_host(record: Record, event: Event) -> bool:
+    """Whether the host of ``event`` worked on ``record`` last: work of another one, or of a command, is not its own."""
+    return any(run.get("host") == event["host"] for run in record.get("runs", ())[-1:])
 
 
 def _is_relevant(record: Record, event: Event) -> bool:
@@ -89,6 +113,8 @@ def _is_relevant(record: Record, event: Event) -> bool:
     A fork may take over the agents of the conversation that ended for it (seen with "Move to background" of Claude
     Code, where their starts come next), so a session that only that end paused is not offered there.
     """
+    if not is_of_host(record, event):
+        return False
     source = event.get("source")
     runs = record.get("runs", [])
     if source in _CONTINUING_SOURCES:

@@ -167,7 +167,7 @@ def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
     from .messages import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(context.store, record, context.event)
-    named = list(filter(None, (_resumable(found, context) for found in records)))
+    named = list(filter(None, (_resumable(found, context) for found in records if _may_be_told(found, context))))
     if named:
         yield mentioned_message(named)
     if missing_ids:
@@ -175,6 +175,14 @@ def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
         other_sessions = _unfinished_message(context)
         if other_sessions:
             yield other_sessions
+
+
+def _may_be_told(record: Record, context: ReplyContext) -> bool:
+    from gaia_sessions.store.above import Above
+
+    from .offers import is_in_reach, is_of_host
+
+    return is_of_host(record, context.event) and is_in_reach(record, context.payload, Above(context.store))
 
 
 def _mentioned_sessions(store: Store, record: Record, event: Event) -> tuple[list[Record], list[str]]:
@@ -206,9 +214,7 @@ def _mentioned_ids(record: Record, event: Event) -> list[str]:
 def _unfinished_message(context: ReplyContext) -> str | None:
     from .offers import unfinished_message
 
-    return unfinished_message(
-        context.store, context.event, context.config, context.now, context.is_late, _wake_advice(context)
-    )
+    return unfinished_message(context.store, context.payload, context.event, context.is_late, _wake_advice(context))
 
 
 def _wake_advice(context: ReplyContext) -> str | None:
@@ -220,7 +226,7 @@ def _session_start_reply(context: ReplyContext) -> Reply | None:
     from .offers import session_start_message
 
     message = session_start_message(
-        context.store, context.event, context.config, context.now, context.is_late, _wake_advice(context)
+        context.store, context.payload, context.event, context.is_late, _wake_advice(context)
     )
     return {"additionalContext": message} if message else None
 

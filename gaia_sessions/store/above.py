@@ -103,6 +103,18 @@ class Above:
         _, root_id, depth = self._known[agent_id]
         return None if root_id is None else (root_id, depth)
 
+    def is_below(self, record: Record, agent_id: str) -> bool:
+        """Whether the session ``agent_id`` is above that of ``record``; not where nobody can say who is above it."""
+        seen: set[str] = set()
+        current = parent_id_of(record)
+        try:
+            while current is not None and current != agent_id and current not in seen:
+                seen.add(current)
+                current = self.parent_of(current)
+        except StoreFailure:
+            return False
+        return current == agent_id and record["agent_id"] != agent_id
+
     def _follow(self, agent_id: str) -> None:
         """Follows the parents of ``agent_id`` up to one that is known, or once round a circle."""
         path: dict[str, None] = {}

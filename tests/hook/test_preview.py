@@ -349,6 +349,7 @@ def test_it_is_answered_itself(host: Host, dense: str) -> None:
 @pytest.mark.usefixtures("dense")
 def test_a_conversation_that_begins_is_offered_the_others(host: Host) -> None:
     gaia_sessions.update_state("other", "planning", root=str(host.root))
+    host.edit("other", runs=[{"run": 1, "host": "claude-code", "end": "stopped", "ended_at": host.ago()}])
     told = host.hear(host.event_payload("SessionStart", source="startup"))
     assert told is not None
     assert "[gaia-sessions: resume other]" in told["additionalContext"]

@@ -1,8 +1,12 @@
-"""A host that works for a session: what its main agent delegates is below that one, and nothing is ever refused."""
+"""A host that works for a session: what its main agent delegates is below that one, and nothing is ever refused.
+
+Of what is not below it, it is told nothing.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -11,6 +15,9 @@ from gaia_sessions.errors import TooManyChildren
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
+
+MISSING = "agent-20260108-180530-00000000"
+ANEW = "It resumed nothing: new work was begun."
 
 
 def above(host: Host, agent_id: str) -> dict[str, Any]:
@@ -72,3 +79,112 @@ def test_a_delegation_that_had_to_wait_keeps_its_parent(host: Host) -> None:
 
     [agent_id] = set(host.records()) - {root_id}
     assert above(host, agent_id)["parent_id"] == root_id
+
+
+class Tree(NamedTuple):
+    """A session for which a conversation works, with what is above, beside and below it; all of them paused."""
+
+    root: str
+    beside: str
+    own: str
+    child: str
+    grandchild: str
+
+
+def paused_tree(host: Host) -> Tree:
+    ids: list[str] = []
+    for number, parent in enumerate((None, 0, 0, 2, 3)):
+        agent = f"a{number}"
+        ids.append(delegate(host, "" if parent is None else ids[parent], f"toolu_{number}", agent))
+        host.hear(host.ending(agent, "[gaia-sessions: planning] x"))
+    return Tree(*ids)
+
+
+def offered(told: Any) -> set[str]:
+    """The sessions whose resume lines are in a reply."""
+    return set(re.findall(r"\[gaia-sessions: resume (\S+)\]", told["additionalContext"])) if told else set()
+
+
+def starting(host: Host, source: str = "startup", **settings: str) -> Any:
+    return host.hear(host.event_payload("SessionStart", source=source), settings)
+
+
+@pytest.mark.parametrize("source", ["startup", "resume", "compact", "clear"])
+def test_a_conversation_that_works_for_a_session_is_offered_only_what_is_below_it(host: Host, source: str) -> None:
+    tree = paused_tree(host)
+    host.edit(tree.root, parent_id=tree.grandchild)  # somebody made a circle of it: then all is above all
+
+    def told(agent_id: str) -> set[str]:
+        return offered(starting(host, source, GAIA_SESSION_ID=agent_id))
+
+    assert told(tree.grandchild) == {tree.root, tree.beside, tree.own, tree.child}
+    host.edit(tree.root, parent_id=None)
+    assert told(tree.own) == {tree.child, tree.grandchild}
+    assert told(tree.child) == {tree.grandchild}
+    assert (told(tree.grandchild), told("agent-nobody"), told("../etc")) == (set(), set(), set())
+    named = starting(host, source)["additionalContext"]
+    assert "Sub-agents whose work is not finished." in named
+    assert named == starting(host, source, GAIA_SESSION_ID="")["additionalContext"]
+
+
+def test_where_a_missing_id_was_named_only_what_is_below_is_listed(host: Host) -> None:
+    tree = paused_tree(host)
+    for_it = {"GAIA_SESSION_ID": tree.own}
+    named = f"{tree.root}, {tree.own}, {tree.child}\n[gaia-sessions: resume {MISSING}]"
+    asked = {"description": "Review", "prompt": f"See {named}", "subagent_type": "Explore"}
+    host.begin("toolu_9", "a9", for_it, tool_input=asked)
+    host.hear(host.ending("a9", "Reviewed."), for_it)
+
+    told = host.hear(host.returning("toolu_9", "a9"), for_it)
+
+    named_and_open, missing, others = told["additionalContext"].split("\n\n")
+    assert named_and_open.startswith("This delegation named work that is not finished but did not resume it")
+    assert missing == f"This delegation named a session that does not exist: {MISSING}. {ANEW}"
+    assert [offered({"additionalContext": text}) for text in (named_and_open, others)] == [
+        {tree.child},
+        {tree.child, tree.grandchild},
+    ]
+
+
+def test_who_is_at_work_is_told_only_of_what_is_below(host: Host) -> None:
+    with host.client():
+        above_id, beside_id = host.work("toolu_1", "a1"), host.work("toolu_2", "a2")
+        below_id = delegate(host, above_id, "toolu_3", "a3")
+        host.hear(host.starting("a3"))
+        purposes = {above_id: "Dig", beside_id: "Rest", below_id: "Count"}
+        for agent_id, purpose in purposes.items():
+            host.edit(agent_id, purpose=purpose)
+        other = host.event_payload("SessionStart", source="startup", session_id="other")
+        lines = [host.hear(other, {"GAIA_SESSION_ID": agent_id}) for agent_id in ("", above_id, beside_id)]
+
+    told = [line and line["additionalContext"].split("\n")[1:] for line in lines]
+    assert sorted(told[0]) == [f"- Explore: {purpose} (working)" for purpose in ("Count", "Dig", "Rest")]
+    assert told[1:] == [["- Explore: Count (working)"], None]
+
+
+NOT_ITS_OWN: dict[str, list[dict[str, Any]]] = {
+    "of another host": [{"run": 1, "host": "codex", "end": "stopped", "ended_at": "2026-01-08T18:05:30.000000Z"}],
+    "of a command": [{"run": 1, "wrapper": {"pid": 1}, "end": "stopped", "ended_at": "2026-01-08T18:05:30.000000Z"}],
+    "of nobody": [],
+    "that a command went on with": [
+        {"run": 1, "host": "claude-code", "end": "stopped", "ended_at": "2026-01-08T18:05:30.000000Z"},
+        {"run": 2, "wrapper": {"pid": 1}, "end": "stopped", "ended_at": "2026-01-08T18:05:30.000000Z"},
+    ],
+}
+
+
+@pytest.mark.parametrize("runs", NOT_ITS_OWN.values(), ids=NOT_ITS_OWN)
+def test_a_host_is_offered_only_what_it_worked_on_last(host: Host, runs: list[dict[str, Any]]) -> None:
+    agent_id = created(host, agent_name="Explore", purpose="Count")
+    gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
+    host.edit(agent_id, runs=runs)
+    named = f"{agent_id}\n[gaia-sessions: resume {MISSING}]"
+    host.begin(tool_input={"description": "x", "prompt": f"See {named}", "subagent_type": "Explore"})
+    host.hear(host.ending())
+
+    told = host.hear(host.returning())["additionalContext"]
+
+    assert told == f"This delegation named a session that does not exist: {MISSING}. {ANEW}"
+    assert starting(host) is None
+    host.words = ["--host", "codex"]
+    assert offered(starting(host)) == ({agent_id} if runs and runs[-1].get("host") == "codex" else set())

@@ -748,6 +748,7 @@ def some_paused(host: Host, count: int) -> list[str]:
         agent_id = f"paused-{number:02}"
         gaia_sessions.create_session("Explore", f"Task {number}\nand more", agent_id=agent_id, root=str(host.root))
         gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
+        host.edit(agent_id, runs=[{"run": 1, "host": "claude-code", "end": "stopped", "ended_at": host.ago()}])
         ids.insert(0, agent_id)
     return ids
 
