@@ -196,9 +196,11 @@ def _advice(reasons: list[str], agent_id: str, record: Record) -> str:
     reason = reasons[0]
     if is_final(record["phase"]) and reason != CANCELLED_REASON:
         return ADVICE_WHEN_FINAL
-    if reasons == [_EXPIRED_REASON] and waits_for_approval(record["phase"]):
-        return ADVICE_WHEN_ASKED.replace("{id}", agent_id)
     answer = answer_of(record)
+    if reason == _EXPIRED_REASON:
+        reason = reasons[-1]  # an update helps only where nothing else is wrong
+        if reason == _EXPIRED_REASON and waits_for_approval(record["phase"]) and answer is None:
+            return ADVICE_WHEN_ASKED.replace("{id}", agent_id)
     if reason == RESUMABLE_REASON and answer is not None:
         word, said = answer
         return ADVICE_WHEN_ANSWERED[word] + (f": {said['message']}" if said["message"] else "")
@@ -325,12 +327,12 @@ ADVICE = {
     "not_ready": "start new work, or allow resuming again: gaia-sessions update {id} --resume-ready",
     "clock_skew": "once the clock is right, an update sets the last activity: gaia-sessions update {id}",
     "waiting_for_limit": "wait until the limit is reset; if it is by now: gaia-sessions update {id} --resume-ready",
-    _EXPIRED_REASON: "start new work: this one has been idle for too long",
+    _EXPIRED_REASON: "if it is still wanted, this makes it resumable: gaia-sessions update {id}",
     "too_many_errors": "look at last_error and start new work: this one keeps failing",
 }
 """What to do for each reason, in the order of the policy; ``{id}`` stands for the session's id."""
 
-ADVICE_WHEN_ASKED = "answer it, then it may be resumed: gaia-sessions approve {id} (or deny {id})"
+ADVICE_WHEN_ASKED = "approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve {id}"
 """What to do if the work has waited too long for an approval; ``{id}`` as above."""
 
 ADVICE_WHEN_ANSWERED = {

@@ -214,6 +214,9 @@ WENT_WRONG = (phases.FAILED, ERROR, CRASHED)
 BROKEN_OFF = (ERROR, CRASHED, INTERRUPTED, CUT_SHORT)
 """The states of work that stopped before it was done, and not by its own word."""
 
+ANSWERED = (DENIED, APPROVED)
+"""The states of work whose question was answered, and that nobody goes on with yet."""
+
 _OF_FINAL = (*phases.OUTCOMES, CANCELLED)
 
 

@@ -1,7 +1,7 @@
 """Which sessions may go on again that stopped before their work was done, in which order, and how.
 
 Owns which they are: those whose state says so and that the policy lets resume, or will once a limit is reset.
-What rests by its own word or waits for an answer is not among them.
+What a person has answered is among them; what rests by its own word, or waits for an answer, is not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gaia_sessions.session.policy import claimed_runs, live_runs, may_go_on
 from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
 from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
-from gaia_sessions.session.state import BROKEN_OFF, LIMITED, latest_begun
+from gaia_sessions.session.state import ANSWERED, BROKEN_OFF, LIMITED, latest_begun
 from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
 
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     class Revival(TypedDict):
         """One session that may go on again, and how.
 
-        state, state_since: [how it stands](policy.md#states). why: the interruption, or else the end of the run.
+        state, state_since: [how it stands](policy.md#states). why: the interruption, or else the end of the run; the
+        state of what was answered, for which means is ``resume_line``: the briefing has the answer.
         detail: what its host said of that end. stopped_at: absent for a run that has no end. until: when the session
         expires; None while it waits for a limit, until ``paused_until``. means: that of the host, or ``resume_line``
         where it has no command, or ``none``; then problem says in words why. command: None without one, and while the
@@ -99,7 +100,7 @@ def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -
     for record, run, stands in _stopped(sessions, above, rule, host_session_id):
         if may_go_on(stands.decision):
             found.append((_revival(record, run, stands, rule), record, run))
-        elif stands.state["state"] in BROKEN_OFF:
+        elif stands.state["state"] in (*BROKEN_OFF, *ANSWERED):
             left_out[stands.state["state"]] += 1
     found.sort(key=_order)
     shown = _once_for_each_workflow(_without_agents_of_shown_workflows(found))
@@ -109,13 +110,20 @@ def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -
 def _stopped(
     sessions: Reader, above: Above, rule: Rule, host_session_id: str | None
 ) -> Iterator[tuple[Record, Run, Standing]]:
-    """The open sessions that stopped, or wait for a limit; with the run that stopped, and how each stands."""
+    """The open sessions that stopped, wait for a limit or were answered; with the run that stopped, if there is one
+    (an agent may report by command alone), and how each stands.
+    """
     for _, record in sessions.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError):
             continue
         stands = standing(above.cancellation, record, rule.now, rule.limits)
-        run = latest_begun(record, stands.dead_runs) if stands.state.get("state") in (*BROKEN_OFF, LIMITED) else None
-        if run and host_session_id in (None, conversation_of(run), run.get("host_session_id")):
+        state = stands.state.get("state")
+        if state not in (*BROKEN_OFF, LIMITED, *ANSWERED):
+            continue
+        run = latest_begun(record, stands.dead_runs)
+        if run is None and state in ANSWERED:
+            run = {}
+        if run is not None and host_session_id in (None, conversation_of(run), run.get("host_session_id")):
             yield record, run, stands
 
 
@@ -150,17 +158,17 @@ def _without_way(revival: Revival, problem: str) -> Revival:
 
 
 def _revival(record: Record, run: Run, stands: Standing, rule: Rule) -> Revival:
-    decision = stands.decision
-    is_waiting = "paused_until" in decision
+    decision, state = stands.decision, stands.state["state"]
+    is_waiting, is_answered = "paused_until" in decision, state in ANSWERED
     work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": rule.project}
-    by_host = by_its_host(run, work)
+    by_host = None if is_answered and not _is_agent_of_workflow(run) else by_its_host(run, work)
     revival: Revival = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
         "purpose": record["purpose"],
         "phase": record["phase"],
-        "state": stands.state["state"],
-        "why": run.get("interruption") or (run["end"] if has_ended(run) else LOST),
+        "state": state,
+        "why": state if is_answered else run.get("interruption") or (run["end"] if has_ended(run) else LOST),
         "until": decision["until"],
         "host_is_alive": "host_process" in run and is_alive(run["host_process"]),
         "resume_line": resume_line(record["agent_id"]),

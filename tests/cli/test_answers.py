@@ -98,7 +98,7 @@ def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, put: Gaia,
 def test_a_question_that_expired_is_to_be_answered_and_not_begun_anew(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=AFTER_LUNCH)
     answered = gaia("should-resume", "a")
-    advice = "answer it, then it may be resumed: gaia-sessions approve a (or deny a)"
+    advice = "approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve a"
     assert (answered.code, answered.out.decode().splitlines()[-1]) == (1, f"  {advice}")
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Gaia = Callable[..., Any]
 
+NOBODY = "Nobody waits for you\n  what stopped, or was answered and may go on: gaia-sessions revive\n"
 MARKER = "[gaia-sessions: approval]"
 HERE: Any = describe(os.getpid())
 
@@ -51,10 +52,10 @@ def at_work(**changed: Any) -> list[dict[str, Any]]:
 
 
 def test_if_nobody_waits_a_sentence_says_so(gaia: Gaia, put: Gaia, root: str) -> None:
-    assert gaia("pending").all == (0, "Nobody waits for you\n", "")
+    assert gaia("pending").all == (0, NOBODY, "")
     assert not Path(root).exists()
     put("a", phase="planning")
-    assert (gaia("pending").all, gaia("pending", "--json").json) == ((0, "Nobody waits for you\n", ""), [])
+    assert (gaia("pending").all, gaia("pending", "--json").json) == ((0, NOBODY, ""), [])
 
 
 def test_each_question_is_shown_with_how_to_answer_it_and_whoever_waits_longest_first(gaia: Gaia, ask: Gaia) -> None:
@@ -152,7 +153,7 @@ WAITS_FOR_NOBODY: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("changed", WAITS_FOR_NOBODY.values(), ids=WAITS_FOR_NOBODY)
 def test_what_waits_for_nobody_is_left_out(gaia: Gaia, ask: Gaia, changed: dict[str, Any]) -> None:
     ask("a", f"{MARKER} may I?", **changed)
-    assert gaia("pending").all == (0, "Nobody waits for you\n", "")
+    assert gaia("pending").all == (0, NOBODY, "")
 
 
 def test_what_is_cancelled_or_cannot_be_read_is_left_out(gaia: Gaia, ask: Gaia, root: str) -> None:
@@ -176,7 +177,7 @@ def test_what_was_printed_is_typed_and_the_question_is_answered(
 
     assert [gaia(*words).code for words in (commands[0], commands[3])] == [0, 0]
 
-    assert gaia("--root", str(elsewhere), "pending").out == b"Nobody waits for you\n"
+    assert gaia("--root", str(elsewhere), "pending").out == NOBODY.encode()
 
 
 QUESTION = " ".join(f"(question {number:03} https://example.com/{'x' * (number % 7)}?)" for number in range(60))[:2000]

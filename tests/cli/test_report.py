@@ -178,7 +178,7 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
         long_ago = {**keys["runs"][0], "started_at": AGO, "ended_at": AGO}
         put("a", idle=timedelta(hours=3), **{**keys, "runs": [long_ago]})
         _, *told = gaia("report", "a").err.decode().splitlines()
-        assert told == ["start new work: this one has been idle for too long"]
+        assert told == ["if it is still wanted, this makes it resumable: gaia-sessions update a"]
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
     Gaia = Callable[..., Any]
 
-NOTHING = "Nothing to revive: no work that broke off may be resumed\n  who waits for an answer: gaia-sessions pending\n"
+NOTHING = (
+    "Nothing to revive: no work that broke off, or was answered, may be resumed\n"
+    "  who waits for an answer: gaia-sessions pending\n"
+)
+WHY_NOT = "  why not, and what to type for one that is still wanted: gaia-sessions should-resume ID\n"
 NOTHING_OF_NOBODY = (
-    "Nothing to revive: no work of conversation nobody that broke off may be resumed\n"
+    "Nothing to revive: no work of conversation nobody that broke off, or was answered, may be resumed\n"
     "  those of all conversations: gaia-sessions revive\n"
 )
 NOBODY = 2**22 + 1  # no pid is as large
@@ -89,21 +93,55 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
 ) -> None:
     stopped("idle", ended_at=None, end=None, host_process=process(NOBODY), record={"idle": timedelta(minutes=31)})
     command = "gaia-sessions list --state crashed"
-    assert gaia("revive").all == (0, f"{NOTHING}1 session that stopped may not be resumed any more: {command}\n", "")
+    counted = f"1 session that stopped may not be resumed for now: {command}\n{WHY_NOT}"
+    assert gaia("revive").all == (0, NOTHING + counted, "")
+    assert gaia("should-resume", "idle").out.decode().splitlines()[1] == (
+        "  if it is still wanted, this makes it resumable: gaia-sessions update idle"
+    )
 
     stopped("keeps-failing", end="failed", record={"error_count": 3})
     stopped("switched-off", end="returned", record={"resume_ready": False})
     stopped("goes-on", end="failed", detail="API Error: 400 no\nsuch model")
 
     _, out, _ = gaia("revive").all
-    *_, closing = out.splitlines()
+    *_, closing, _ = out.splitlines()
     before, named = closing.split(": ")
     assert out.startswith("tester: test\n  error 1 minute ago, resumable for 29 minutes: API Error: 400 no such")
-    assert before == "3 sessions that stopped may not be resumed any more"
+    assert before == "3 sessions that stopped may not be resumed for now"
     listed = gaia(*shlex.split(named)[1:], "--json").json
     assert sorted(ids(listed)) == ["goes-on", "idle", "keeps-failing", "switched-off"]
     assert ids(gaia("revive", "--json").json) == ["goes-on"]
     assert gaia("revive", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
+
+
+@pytest.mark.parametrize(("command", "word"), [("approve", "approved"), ("deny", "denied")])
+@pytest.mark.parametrize("by_host", [True, False])
+def test_what_was_answered_and_nobody_goes_on_with_is_there_with_its_line(
+    gaia: Gaia, put: Gaia, stopped: Gaia, command: str, word: str, *, by_host: bool
+) -> None:
+    resting = {"phase": "approval", "idle": timedelta(minutes=3)}
+    stopped("asks", end="stopped", record=resting) if by_host else put("asks", **resting)
+    assert gaia(command, "asks").code == 0
+
+    assert gaia("revive").all == (
+        0,
+        (
+            f"tester: test\n  {word} just now, resumable for 30 minutes\n"
+            "  delegate to tester again, with this line in the prompt:\n[gaia-sessions: resume asks]\n  asks\n"
+        ),
+        "",
+    )
+    [one] = gaia("revive", "--json").json
+    assert (one["why"], one["means"], one["command"], "stopped_at" in one) == (word, "resume_line", None, by_host)
+
+    answered = gaia("get", "asks").json
+    key = "approval" if command == "approve" else "denial"
+    stopped("asks", end="stopped", record={**resting, "idle": timedelta(minutes=31), key: answered[key]})
+    [_, _, counted, _] = gaia("revive").out.decode().splitlines()
+    assert counted == f"1 session that stopped may not be resumed for now: gaia-sessions list --state {word}"
+    [_, advice] = gaia("should-resume", "asks").out.decode().splitlines()
+    assert gaia(*advice.rpartition(": gaia-sessions ")[2].split()).code == 0
+    assert (ids(gaia("revive", "--json").json), gaia("get", "asks").json[key]) == (["asks"], answered[key])
 
 
 def test_an_agent_whose_client_still_runs_is_named_with_that_reason(gaia: Gaia, stopped: Gaia) -> None:

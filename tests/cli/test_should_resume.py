@@ -112,7 +112,7 @@ def test_a_no_for_people_is_a_sentence_for_each_check_that_failed_and_what_to_do
         (
             "no: agent-123 has been idle for 45 minutes; the limit is 30 minutes (expired)\n"
             "  it has had 4 errors; the limit is 3 (too_many_errors)\n"
-            "  start new work: this one has been idle for too long\n"
+            "  look at last_error and start new work: this one keeps failing\n"
         ),
         "",
     )
@@ -136,7 +136,7 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
             "  ok  limit_reset\n"
             "  NO  idle_seconds: 2700, limit 1800\n"
             "  NO  error_count: 4, limit 3\n"
-            "  start new work: this one has been idle for too long\n"
+            "  look at last_error and start new work: this one keeps failing\n"
         ),
         "",
     )

@@ -425,7 +425,7 @@ def test_a_denial_keeps_nobody_from_going_on_but_not_as_was_planned() -> None:
         "advice": "go on another way: what it waited for was denied: too dear",
     }
     tired = resumable(timedelta(minutes=31), denial=denial)
-    assert decide("agent-1", tired, NOW, LIMITS)["advice"] == ADVICE_WHEN_ASKED.replace("{id}", "agent-1")
+    assert decide("agent-1", tired, NOW, LIMITS)["advice"] == ADVICE["expired"].replace("{id}", "agent-1")
 
 
 def test_an_approval_is_told_to_whoever_asks() -> None:
@@ -440,6 +440,7 @@ def test_an_approval_is_told_to_whoever_asks() -> None:
 
 
 @pytest.mark.parametrize("phase", ["investigating", "planning"])
-def test_what_expired_without_a_question_is_begun_anew(phase: str) -> None:
+def test_what_expired_without_a_question_may_be_updated_unless_it_keeps_failing(phase: str) -> None:
     tired = resumable(timedelta(minutes=31), phase=phase)
-    assert decide("agent-1", tired, NOW, LIMITS)["advice"] == ADVICE["expired"]
+    assert decide("agent-1", tired, NOW, LIMITS)["advice"] == ADVICE["expired"].replace("{id}", "agent-1")
+    assert decide("agent-1", {**tired, "error_count": 3}, NOW, LIMITS)["advice"] == ADVICE["too_many_errors"]

@@ -83,8 +83,9 @@ def test_a_stop_in_a_real_client_leads_to_the_agent_that_it_stopped(capture: Pat
         assert words[2] == lines[0].session
 
 
-NOT_ITS_OWN_WORD = {"error", "crashed", "interrupted", "cut short"}
-AT_REST = {"paused", "waiting", "approved", "denied", "new", "open"}
+NOT_ITS_OWN_WORD = {"error", "crashed", "interrupted", "cut short", "approved", "denied"}
+"""The states of what stopped in another way than by its own word, or was answered since."""
+AT_REST = {"paused", "waiting", "new", "open"}
 """The states of what rests by its own word, or by the word of the program that works on it."""
 
 NOBODY = 2**22 + 1  # no pid is as large
@@ -189,7 +190,7 @@ def random_record(number: int, rolled: random.Random, now: datetime) -> Any:
     if rolled.random() < 0.2:
         changed["paused_until"] = format_time(now + timedelta(minutes=rolled.choice([-40, -5, 5, 90])))
     if rolled.random() < 0.2:
-        changed["denial"] = {"message": "no", "timestamp": format_time(now)}
+        changed[rolled.choice(["denial", "approval"])] = {"message": "no", "timestamp": format_time(now)}
     if rolled.random() < 0.5:
         changed["parent_id"] = f"agent-{rolled.randrange(1000)}"
     runs = [random_run(place + 1, rolled, now) for place in range(rolled.choice([0, 1, 1, 1, 2, 3]))]

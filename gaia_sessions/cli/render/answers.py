@@ -45,6 +45,7 @@ def pending_lines(found: Sequence[Pending], now: datetime, root: str | None) -> 
     """A block for each of ``found``; a sentence if nobody waits. ``root`` is what was typed as ``--root``."""
     if not found:
         yield "Nobody waits for you"
+        yield "  what stopped, or was answered and may go on: gaia-sessions revive"
     where = "" if root is None else f" --root {shlex.quote(root)}"
     for number, one in enumerate(found):
         if number:

@@ -58,17 +58,18 @@ def revival_lines(
             yield ""
         command = ["gaia-sessions", "list", "--state", ",".join(left_out)]
         stopped = plural(sum(left_out.values()), "session")
-        yield Copyable(shlex.join(command), before=f"{stopped} that stopped may not be resumed any more: ")
+        yield Copyable(shlex.join(command), before=f"{stopped} that stopped may not be resumed for now: ")
+        yield "  why not, and what to type for one that is still wanted: gaia-sessions should-resume ID"
 
 
 def _nothing(host_session: str | None) -> Iterator[str]:
     """That nothing was found, and where else to look."""
     if host_session is None:
-        yield "Nothing to revive: no work that broke off may be resumed"
+        yield "Nothing to revive: no work that broke off, or was answered, may be resumed"
         yield "  who waits for an answer: gaia-sessions pending"
         return
     named = safe(host_session, 80)
-    yield f"Nothing to revive: no work of conversation {named} that broke off may be resumed"
+    yield f"Nothing to revive: no work of conversation {named} that broke off, or was answered, may be resumed"
     yield "  those of all conversations: gaia-sessions revive"
 
 
