@@ -183,15 +183,14 @@ def test_psutil_is_loaded_only_where_there_is_no_proc(wrap: Wrap) -> None:
     assert wrap(source).result() == "[] False"
 
 
-# Says which signals it gets, and ends with the second.
+# Says which signal it gets, and ends. It may come while the first line is still being written, so nothing is buffered.
 LISTENS = """
-import signal, sys, time
+import os, signal, sys, time
 def got(number, _):
-    print(sys.argv[1], signal.Signals(number).name, flush=True)
-    sys.exit(4)
+    os.write(1, f"{sys.argv[1]} {signal.Signals(number).name}\\n".encode())
+    os._exit(4)
 signal.signal(signal.SIGTERM, got)
-signal.signal(signal.SIGUSR1, got)
-print(sys.argv[1], "ready", flush=True)
+os.write(1, f"{sys.argv[1]} ready\\n".encode())
 time.sleep(60)
 """
 
