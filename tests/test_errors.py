@@ -34,6 +34,7 @@ from gaia_sessions.errors import (
     OwnedByAnother,
     ResumeNotAllowed,
     RevisionChanged,
+    RunNotAllowed,
     SessionExists,
     SessionFinal,
     SessionNotFound,
@@ -175,6 +176,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "a session cannot go from completed to planning",
         "from completed it can go to no other phase: it is final",
         {"from_phase": "completed", "to_phase": "planning", "allowed": ()},
+    ),
+    (
+        RunNotAllowed("agent-1", "its agent is at work", "wait for it"),
+        "run_not_allowed",
+        4,
+        "no command can be run for session 'agent-1': its agent is at work",
+        "wait for it",
+        {"agent_id": "agent-1", "problem": "its agent is at work"},
     ),
     (
         NothingToAnswer("agent-1", "it is planning"),

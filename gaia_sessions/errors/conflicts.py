@@ -77,6 +77,17 @@ class NothingToAnswer(Conflict):
         )
 
 
+class RunNotAllowed(Conflict):
+    """No command may be run for the session now; ``problem`` says how it stands."""
+
+    code = "run_not_allowed"
+
+    def __init__(self, agent_id: str, problem: str, hint: str) -> None:
+        self.agent_id = agent_id
+        self.problem = problem
+        super().__init__(f"no command can be run for session {agent_id!r}: {problem}", hint)
+
+
 class NoSuchTodo(Conflict):
     """The session has no todo with this ``number``; it has ``count`` of them, numbered from 1."""
 

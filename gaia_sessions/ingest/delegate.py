@@ -165,7 +165,7 @@ def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Recor
 
     gone = gone_runs(record)
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
-        record = with_end_of_gone_host(record, run, now, written_at(run.get("transcript_path")))
+        record = with_end_of_gone_host(record, run, now, written_at(runs.files_of(run)))
     for run in [run for run in record.get("runs", ()) if _is_old_claim(run, event, now)]:
         record = with_end(record, run, DENIED, {"detail": "gave way to a new request"}, now)
     return record

@@ -171,7 +171,7 @@ def _end_with_conversation(record: Record, run: Run, now: datetime) -> Record:
     written = None
     if not runs.has_ended(run):
         record = runs.with_presumed_start(record, run, now)
-        run, written = runs.updated_run(record, run), written_at(run.get("transcript_path"))
+        run, written = runs.updated_run(record, run), written_at(runs.files_of(run))
     end = ENDED_WITH_HOST if runs.has_started(run) else DENIED
     record = with_end(record, run, end, {"detail": "the host's session ended"}, now, written)
     return with_settled_return(record, runs.updated_run(record, run), now)

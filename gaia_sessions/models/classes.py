@@ -37,7 +37,7 @@ class Answer(StrictModel, frozen=True):
 
 
 class HostProcess(StrictModel, frozen=True):
-    """The process of the host that ran the sub-agent, by which it can be proved to be gone."""
+    """The process that ran the sub-agent, by which it can be proved to be gone."""
 
     pid: Number | None = None
     started: str | None = None
@@ -91,6 +91,9 @@ class Run(RunModel, frozen=True):
     parent_host_agent_id: str | None = Field(default=None, description="The host's ID of the agent that delegated, if it was not the main agent.")
     workflow: Workflow | None = Field(default=None, description="The workflow run that it belongs to.")
     host_process: HostProcess | None = Field(default=None, description="The process that ran it. All of this identifies it: a pid alone is used again.")
+    wrapper: HostProcess | None = Field(default=None, description="The process of `gaia-sessions run` that started its command, which no host ran: only that process ends it, or the proof that it is gone.")
+    timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is asked to end.")
+    hard_timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is killed.")
     background: bool | None = Field(default=None, description="Whether its agent works in the background, so that its delegation returns before.")
     unannounced: bool | None = Field(default=None, description="Its host sends no event when an agent starts.")
     mentioned: list[str] | None = Field(default=None, description="The sessions that its delegation named without resuming one of them.")
@@ -101,10 +104,12 @@ class Run(RunModel, frozen=True):
     waiting: Waiting | None = Field(default=None, description="Its agent waits for a permission; absent once it is heard of again.")
     interruption: Interruption | None = Field(default=None, description="Why its agent was killed although nobody gave up the work.")
     detail: str | None = Field(default=None, description="What is known of its end besides.")
+    exit_code: int | None = Field(default=None, description="What its command ended with, as shells say it: 128 + N for signal N.")
     reported: Phase | None = Field(default=None, description="The last phase that its agent reported.")
     inferred: Phase | None = Field(default=None, description="The last phase that was inferred from what its agent did.")
     last_message: str | None = Field(default=None, description="What its agent said last.")
     transcript_path: str | None = Field(default=None, description="The transcript of its agent, a file of the host.")
+    output_path: str | None = Field(default=None, description="The file with what its command wrote.")
     model: str | None = Field(default=None, description="The model that its host named.")
     worktree: Worktree | None = Field(default=None, description="The worktree that its host made for the agent, if it was still there at the end.")
     usage: Usage | None = Field(default=None, description="As its host reported it when the agent was done.")

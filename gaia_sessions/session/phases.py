@@ -46,24 +46,28 @@ CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PH
 
 AGENT_AT_WORK = "the agent starts, or works on although its end was concluded"
 WORK_RESUMED = "the agent of a later, or approved, run starts, and was not denied"
+COMMAND_STARTED = "`gaia-sessions run` starts a command"
 TOOL_ASKED = "a tool asks for permission"
 TOOL_WROTE = "a tool changes something"
 AGENT_STOPPED = "the agent stops"
 AGENT_STOPPED_TO_ASK = "the agent stops, and `approval` is what it reported last in this run"
 AGENT_INTERRUPTED = "the agent is interrupted"
 AGENT_FAILED = "the agent fails, or its delegation returns and no stop comes"
+COMMAND_FAILED = "a command fails, or meets a limit and did not say where it rests"
 HOST_OVER = "the conversation or the process of the host is over"
 WORK_GIVEN_UP = "the agent is killed, the delegation denied, or the session cancelled"
 
 EVENTS: dict[str, dict[str, str]] = {
     AGENT_AT_WORK: dict.fromkeys((INITIALIZING, *OUTCOMES), INVESTIGATING),
     WORK_RESUMED: {INITIALIZING: INVESTIGATING, APPROVAL: EXECUTING},
+    COMMAND_STARTED: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
     TOOL_ASKED: dict.fromkeys(OPEN, APPROVAL),
     TOOL_WROTE: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
     AGENT_STOPPED: dict.fromkeys(PHASES, COMPLETED),
     AGENT_STOPPED_TO_ASK: dict.fromkeys(PHASES, APPROVAL),
     AGENT_INTERRUPTED: {INITIALIZING: INVESTIGATING, **dict.fromkeys(_CARRYING_OUT, PLANNING)},
     AGENT_FAILED: dict.fromkeys((INITIALIZING, *_CARRYING_OUT), FAILED),
+    COMMAND_FAILED: dict.fromkeys(OPEN, FAILED),
     HOST_OVER: dict.fromkeys((INITIALIZING, *_CARRYING_OUT), ABANDONED),
     WORK_GIVEN_UP: dict.fromkeys(OPEN, ABANDONED),
 }

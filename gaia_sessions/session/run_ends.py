@@ -2,7 +2,8 @@
 
 Owns which evidence is stronger; it comes in any order and repeatedly. While the session is open, stronger evidence
 replaces weaker; afterwards it corrects the end of the run, but not the outcome, unless that is provisional. Evidence on
-a run that is not the latest closes only that run. Pure.
+a run that is not the latest closes only that run. The run of a command is ended by its wrapper, in ``command_runs``,
+and by nobody else unless that is gone. Pure.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from .phases import (
     AGENT_INTERRUPTED,
     AGENT_STOPPED,
     AGENT_STOPPED_TO_ASK,
+    COMMAND_FAILED,
     HOST_OVER,
     WORK_GIVEN_UP,
     is_final,
@@ -24,6 +26,7 @@ from .runs import (
     crash_text,
     has_ended,
     is_latest,
+    is_of_command,
     started_or_claimed_at,
     updated_run,
     with_presumed_start,
@@ -38,9 +41,11 @@ from .schema import (
     KILLED,
     LOST,
     MARKER_DETAIL,
+    OUT_OF_TOKENS,
     RUN_FAILED,
     RUN_RETURNED,
     STOPPED,
+    TIMED_OUT,
 )
 from .updates import with_activity, with_error, with_event, with_phase, with_rejudged_end, without_answer
 
@@ -101,9 +106,19 @@ def with_end(
 ) -> Record:
     """With ``end``, one of ``ENDS``, as the end of ``run``, and with ``fields``, what else the evidence says of it.
 
-    Returns ``record`` itself if the run has an end from evidence at least as strong. ``written_at``, when its
-    transcript was last written to, is the last activity of work that ended with its host.
+    Returns ``record`` itself if the run has an end from evidence at least as strong, or if it is that of a command,
+    unless that is ``LOST``. ``written_at``, when its transcript was last written to, is the last activity of work that
+    ended with its host.
     """
+    if is_of_command(run) and end != LOST:
+        return record
+    return with_end_by_wrapper(record, run, end, fields, now, written_at)
+
+
+def with_end_by_wrapper(
+    record: Record, run: Run, end: str, fields: Run, now: datetime, written_at: datetime | None = None
+) -> Record:
+    """What ``with_end`` returns, also for the run of a command; only ``command_runs`` may call it for one."""
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
     if has_ended(run):
@@ -116,7 +131,7 @@ def with_end(
             record = without_concluded_end(record, run, now)
             run = updated_run(record, run)
         if is_concluded:  # no end of a turn will come to settle it
-            record = with_end(record, run, end, fields, now)
+            record = with_end_by_wrapper(record, run, end, fields, now)
             return with_settled_return(record, updated_run(record, run), now)
     if end in _INFERRED_ENDS:
         record = with_presumed_start(record, run, _last_activity(record, run, now))
@@ -232,8 +247,13 @@ def _apply_kill(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
-    record = with_error(record, run.get("detail", "it failed"), now)
-    return with_event(with_activity(record, now), AGENT_FAILED, now)
+    record = with_activity(with_error(record, run.get("detail", "it failed"), now), now)
+    if not is_of_command(run):
+        return with_event(record, AGENT_FAILED, now)
+    reported = run.get("reported", "")
+    if run.get("detail") in (TIMED_OUT, OUT_OF_TOKENS) and is_resumable(reported):
+        return with_phase(without_answer(record), reported, now)
+    return with_event(record, COMMAND_FAILED, now)
 
 
 def _apply_lost_host(record: Record, _run: Run, now: datetime) -> Record:

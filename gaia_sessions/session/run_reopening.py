@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from .clock import parse_time
 from .phases import AGENT_AT_WORK, carries_out, is_abandoned, is_failure, is_final, phase_after
-from .runs import conversation_of, has_ended, is_latest, updated_run, with_current_conversation, with_run, without_keys
-from .schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, RUN_RETURNED
+from .runs import (
+    conversation_of,
+    has_ended,
+    is_latest,
+    is_of_command,
+    updated_run,
+    with_current_conversation,
+    with_run,
+    without_keys,
+)
+from .schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, LOST, RUN_RETURNED
 from .updates import phase_before, with_rejudged_end
 
 TYPE_CHECKING = False
@@ -38,11 +47,11 @@ def without_concluded_end(record: Record, run: Run, now: datetime) -> Record:
 def has_concluded_outcome(record: Record, run: Run) -> bool:
     """Whether the session is final only by a conclusion from the end of ``run``, the latest.
 
-    Concluded is that the work is abandoned because its conversation was over, or failed because no stop was reported.
+    Concluded is that the work is abandoned because its conversation was over, or the process that ran its command
+    seemed to be, or failed because no stop was reported.
     """
-    return _has_failed_without_stop(record, run) or (
-        run.get("end") == ENDED_WITH_HOST and _is_abandoned_by(record, run)
-    )
+    is_concluded = run.get("end") == ENDED_WITH_HOST or (run.get("end") == LOST and is_of_command(run))
+    return _has_failed_without_stop(record, run) or (is_concluded and _is_abandoned_by(record, run))
 
 
 def _phase_before_end(record: Record, run: Run) -> str | None:

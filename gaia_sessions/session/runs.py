@@ -65,12 +65,24 @@ def runs_of_gone_hosts(record: Record, is_gone: Callable[[HostProcess], bool]) -
     return frozenset(
         run["run"]
         for run in record.get("runs", ())
-        if not has_ended(run) and "host_process" in run and is_gone(run["host_process"])
+        if not has_ended(run) and (process := process_of(run)) and is_gone(process)
     )
+
+
+def process_of(run: Run) -> HostProcess | None:
+    """The process with which ``run`` goes on or is over: its wrapper's, or that of its host, if that is known."""
+    return run.get("wrapper") or run.get("host_process")
+
+
+def is_of_command(run: Run) -> bool:
+    """Whether ``gaia-sessions run`` started ``run``: only that process ends it, or the proof that it is gone."""
+    return "wrapper" in run
 
 
 def client_of(run: Mapping[str, object]) -> str:
     """The program that ran the agent, as people write its name: ``Claude Code``; ``its client`` if it is not known."""
+    if "wrapper" in run:
+        return "gaia-sessions run"
     words = str(run["host"]).split("-") if "host" in run else ()
     return " ".join(word.upper() if word == "cli" else word.capitalize() for word in words) or "its client"
 
@@ -106,11 +118,16 @@ def started_or_claimed_at(run: Run) -> datetime | None:
     return parse_time(timestamp) if timestamp else None
 
 
-def latest_transcript(record: Record) -> str | None:
-    """The host's transcript of the latest run that has one; None for work that is over, which is idle for ever."""
+def files_of(run: Run) -> list[str]:
+    """The files to which the agent of ``run`` writes: a host's transcript, what its command put out."""
+    return [path for path in (run.get("transcript_path"), run.get("output_path")) if path is not None]
+
+
+def latest_files(record: Record) -> list[str]:
+    """The files of the latest run that has any; none for work that is over, which is idle for ever."""
     if is_final(record["phase"]):
-        return None
-    return next((run["transcript_path"] for run in reversed(record.get("runs", [])) if "transcript_path" in run), None)
+        return []
+    return next(filter(None, map(files_of, reversed(record.get("runs", [])))), [])
 
 
 def is_claimed(run: Run, now: datetime) -> bool:

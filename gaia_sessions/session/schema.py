@@ -73,6 +73,10 @@ INTERRUPTIONS = (INTERRUPTED, STOPPED_BY_USER, USAGE_LIMIT, OVERLOADED, CONNECTI
 AGENT_STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
 """What is known of an agent at work: it is heard of, waits for a person, or was not heard of for a while."""
 
+TIMED_OUT = "timeout"
+OUT_OF_TOKENS = "max_tokens"
+"""The details of the runs of commands that failed because they met a limit."""
+
 MARKER_DETAIL = "said so in its last line"
 """The detail of a run whose agent stated its end with the marker."""
 
@@ -126,6 +130,9 @@ check_run = object_with(
         "parent_host_agent_id": check_string,
         "workflow": check_workflow,
         "host_process": check_host_process,
+        "wrapper": check_host_process,
+        "timeout_secs": check_seconds,
+        "hard_timeout_secs": check_seconds,
         "background": check_flag,
         "unannounced": check_flag,
         "mentioned": array_of(check_string),
@@ -133,10 +140,12 @@ check_run = object_with(
         "waiting": check_waiting,
         "interruption": _check_interruption,
         "detail": check_string,
+        "exit_code": check_integer,
         "reported": _check_phase,
         "inferred": _check_phase,
         "last_message": check_string,
         "transcript_path": check_string,
+        "output_path": check_string,
         "model": check_string,
         "worktree": check_worktree,
         "usage": check_usage,

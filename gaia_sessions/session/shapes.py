@@ -63,7 +63,7 @@ class Answer(TypedDict):
 
 
 class HostProcess(TypedDict, total=False):
-    """The process of the host that ran the sub-agent, by which it can be proved to be gone."""
+    """The process that ran the sub-agent, by which it can be proved to be gone."""
 
     pid: Number
     started: str
@@ -118,6 +118,13 @@ class Run(TypedDict, total=False):
     host_process: Annotated[
         HostProcess, "The process that ran it. All of this identifies it: a pid alone is used again."
     ]
+    wrapper: Annotated[
+        HostProcess,
+        "The process of `gaia-sessions run` that started its command, which no host ran: only that process ends it, "
+        "or the proof that it is gone.",
+    ]
+    timeout_secs: Annotated[Seconds, "After how many seconds its command is asked to end."]
+    hard_timeout_secs: Annotated[Seconds, "After how many seconds its command is killed."]
     background: Annotated[bool, "Whether its agent works in the background, so that its delegation returns before."]
     unannounced: Annotated[bool, "Its host sends no event when an agent starts."]
     mentioned: Annotated[list[str], "The sessions that its delegation named without resuming one of them."]
@@ -133,10 +140,12 @@ class Run(TypedDict, total=False):
         Interruption, "Why its agent was killed [although nobody gave up the work](hooks.md#how-a-run-ends)."
     ]
     detail: Annotated[str, "What is known of its end besides."]
+    exit_code: Annotated[int, "What its command ended with, as shells say it: 128 + N for signal N."]
     reported: Annotated[Phase, "The last phase that its agent reported."]
     inferred: Annotated[Phase, "The last phase that was [inferred](hooks.md#track-tools) from what its agent did."]
     last_message: Annotated[str, "What its agent said last."]
     transcript_path: Annotated[str, "The transcript of its agent, a file of the host."]
+    output_path: Annotated[str, "The file with what its command wrote."]
     model: Annotated[str, "The model that its host named."]
     worktree: Annotated[Worktree, "The worktree that its host made for the agent, if it was still there at the end."]
     usage: Annotated[Usage, "As [its host reported it](hooks.md#what-a-run-cost) when the agent was done."]

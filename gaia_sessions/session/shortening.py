@@ -7,7 +7,7 @@ summary, errors) is never shortened: it must leave room for the end. Loaded only
 from __future__ import annotations
 
 from .record import encode
-from .runs import has_ended, may_be_at_work, without_keys
+from .runs import files_of, has_ended, may_be_at_work, without_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,11 +114,11 @@ def _without_reported_figures(record: Record) -> Record:
     return {**record, "runs": [without_keys(run, "usage", "model", "worktree") for run in record.get("runs", [])]}
 
 
-def _without_transcripts(record: Record) -> Record:
+def _without_files(record: Record) -> Record:
     runs = record.get("runs", [])
-    if not any("transcript_path" in run for run in runs):
+    if not any(map(files_of, runs)):
         return record
-    return {**record, "runs": [without_keys(run, "transcript_path") for run in runs]}
+    return {**record, "runs": [without_keys(run, "transcript_path", "output_path") for run in runs]}
 
 
 _SHORTENING_STEPS: tuple[Shortening, ...] = (
@@ -132,7 +132,7 @@ _SHORTENING_STEPS: tuple[Shortening, ...] = (
     lambda record: without_ended_runs(record, 1),
     _with_latest_moves,
     _without_reported_figures,
-    _without_transcripts,
+    _without_files,
     _without_lapsed_claims,
     _with_latest_run_only,
 )

@@ -2,7 +2,7 @@
 
 Owns every question to the operating system that is not about a store; here, what time it is, and where the current
 user's own folders are, which every search for sessions and settings asks. Of records it knows only how times are
-written, how the process of a host is described, and which transcript is that of the latest run.
+written, how the process of a host is described, and which files are those of the latest run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gaia_sessions.session.clock import UTC, datetime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import TypedDict
 
     from gaia_sessions.session.schema import HostProcess, Record
@@ -34,9 +34,13 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def written_at(path: str | None) -> datetime | None:
-    """When the file at ``path``, which may be any text, was last written to; None if it may not be examined."""
-    if path is None or not os.path.isabs(path):
+def written_at(paths: Iterable[str]) -> datetime | None:
+    """When the files at ``paths``, which may be any texts, were last written to; None if none may be examined."""
+    return max(filter(None, map(_written_at, paths)), default=None)
+
+
+def _written_at(path: str) -> datetime | None:
+    if not os.path.isabs(path):
         return None
     try:
         found = os.stat(path)
@@ -46,10 +50,10 @@ def written_at(path: str | None) -> datetime | None:
 
 
 def evidence_of(record: Record) -> Evidence:
-    """Which runs of ``record`` are those of hosts that are gone, and when its agent wrote to its transcript."""
-    from gaia_sessions.session.runs import latest_transcript  # not every call asks about a session
+    """Which runs of ``record`` are those of hosts that are gone, and when its agent wrote to its files."""
+    from gaia_sessions.session.runs import latest_files  # not every call asks about a session
 
-    return {"dead_runs": gone_runs(record), "written_at": written_at(latest_transcript(record))}
+    return {"dead_runs": gone_runs(record), "written_at": written_at(latest_files(record))}
 
 
 def gone_runs(record: Record) -> frozenset[int]:

@@ -14,7 +14,7 @@ from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import is_open
-from gaia_sessions.session.runs import latest_transcript
+from gaia_sessions.session.runs import latest_files
 from gaia_sessions.system import written_at
 
 from .reconcile import reconcile
@@ -89,7 +89,7 @@ class CleanupPolicy:
         """Why nobody may say that the session is old enough: somebody used it, or its time lies in the future."""
         if is_ahead(parse_time(record["last_updated"]), self.now):
             return "clock_skew"
-        rested = self.now - resting_since(record, self.now, written_at(latest_transcript(record)))
+        rested = self.now - resting_since(record, self.now, written_at(latest_files(record)))
         return None if rested >= self.age else _YOUNG
 
     def by_work(self, record: Record, above: Above) -> str | None:

@@ -21,7 +21,7 @@ from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import has_ended, updated_run
+from gaia_sessions.session.runs import files_of, has_ended, updated_run
 from gaia_sessions.session.schema import LOST
 from gaia_sessions.session.updates import check_writable, with_next_revision
 from gaia_sessions.store.above import Above
@@ -196,7 +196,7 @@ def _as_imported(record: Record, cancellation: Cancellation | None, directory: s
     """``record`` as it is kept here: nobody is at work on it, and a cancelled session has ended."""
     for run in record.get("runs", ()):
         if not has_ended(run):
-            written = written_at(run.get("transcript_path"))
+            written = written_at(files_of(run))
             record = with_end(record, updated_run(record, run), LOST, {"detail": UNENDED_DETAIL}, now, written)
     if cancellation is not None and is_open(record):
         record = abandoned(record, cancellation)

@@ -16,6 +16,7 @@ from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import children_lock_key, read_or_corrupt
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.system import gone_runs
+from gaia_sessions.system.processes import is_alive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,9 +109,14 @@ class Judge:
 
 
 def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool:
-    """Whether an agent may be at work: a run without end began within ``age`` or a day, and its host may be there."""
+    """Whether an agent may be at work: a run without end began within ``age`` or a day, and its host may be there.
+
+    A command is at work for as long as its wrapper is there, however long that is.
+    """
     gone, longest = gone_runs(record), max(age, _UNKNOWN_RUN_LIFETIME)
     for run in record.get("runs", ()):
+        if not has_ended(run) and "wrapper" in run and is_alive(run["wrapper"]):
+            return True
         began = started_or_claimed_at(run)
         if run["run"] not in gone and not has_ended(run) and began is not None and now - began < longest:
             return True

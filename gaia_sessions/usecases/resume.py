@@ -9,7 +9,7 @@ from gaia_sessions import errors
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, has_newer_schema
-from gaia_sessions.session.runs import run_by_number
+from gaia_sessions.session.runs import files_of, run_by_number
 from gaia_sessions.system import evidence_of, written_at
 
 TYPE_CHECKING = False
@@ -116,4 +116,4 @@ def _liveness_of(record: Record, decision: Decision, now: datetime, limits: Limi
         return None
     from gaia_sessions.session.liveness import liveness  # most sessions have no agent at work
 
-    return liveness(record, run, now, limits.quiet, written_at(run.get("transcript_path")))
+    return liveness(record, run, now, limits.quiet, written_at(files_of(run)))

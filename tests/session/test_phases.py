@@ -49,12 +49,14 @@ EXPECTED_EVENTS = """
     init inve plan appr exec vali comp fail aban
     inve .    .    .    .    .    inve inve inve  the agent starts, or works on although its end was concluded
     inve .    .    exec .    .    .    .    .     the agent of a later, or approved, run starts, and was not denied
+    exec exec exec exec .    .    .    .    .     `gaia-sessions run` starts a command
     appr appr appr appr appr appr .    .    .     a tool asks for permission
     exec exec exec exec .    .    .    .    .     a tool changes something
     comp comp comp comp comp comp comp comp comp  the agent stops
     appr appr appr appr appr appr appr appr appr  the agent stops, and `approval` is what it reported last in this run
     inve .    .    .    plan plan .    .    .     the agent is interrupted
     fail .    .    .    fail fail .    .    .     the agent fails, or its delegation returns and no stop comes
+    fail fail fail fail fail fail .    .    .     a command fails, or meets a limit and did not say where it rests
     aban .    .    .    aban aban .    .    .     the conversation or the process of the host is over
     aban aban aban aban aban aban .    .    .     the agent is killed, the delegation denied, or the session cancelled
 """

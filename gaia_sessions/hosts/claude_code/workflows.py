@@ -204,7 +204,7 @@ def _newest_files(folder: str, name: str = "", since: datetime | None = None) ->
 
 
 def _is_written(path: str, since: datetime | None) -> bool:
-    written = written_at(path) if since else None
+    written = written_at([path]) if since else None
     return not since or (written is not None and written - since >= -_COARSENESS)
 
 

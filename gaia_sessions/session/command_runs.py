@@ -1,0 +1,173 @@
+"""Runs of commands: how ``gaia-sessions run`` begins one, and what each of its ends does to the session.
+
+Owns the causes of an end, as whoever supervised the command found it, and how each is worded. The run has a
+``wrapper``, the process that started the command: nothing but this module ends it while that process is there. Pure.
+"""
+
+from __future__ import annotations
+
+from signal import Signals
+
+from gaia_sessions.errors import RunNotAllowed
+
+from . import schema
+from .clock import format_time
+from .events import MAX_MESSAGE_LENGTH
+from .phases import COMMAND_STARTED, is_final, is_new, waits_for_approval
+from .policy import claimed_runs, is_running
+from .run_ends import marker_fields, with_end_by_wrapper
+from .runs import has_ended, with_new_run
+from .schema import KILLED, LOST, RUN_FAILED, STOPPED, STOPPED_BY_USER
+from .updates import with_activity, with_event, without_pause
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from .policy import Decision
+    from .schema import Record, Run
+
+EXITED = "exited"
+TIMED_OUT = schema.TIMED_OUT
+OUT_OF_TOKENS = schema.OUT_OF_TOKENS
+SIGNALLED = "signalled"
+CANCELLED = "cancelled"
+NOT_STARTED = "not_started"
+
+CAUSES = (EXITED, TIMED_OUT, OUT_OF_TOKENS, SIGNALLED, CANCELLED, NOT_STARTED)
+"""Why a command is over: by itself, at a limit, because its wrapper was sent a signal, with the session, never begun.
+
+What met a limit, was stopped or was cancelled is over for that reason, whatever its exit code is.
+"""
+
+_SIGNAL_BASE = 128
+
+
+class CommandEnd:
+    """How a command ended.
+
+    cause: one of ``CAUSES``. exit_code: as shells say it, None if there is none. message: the end of what it wrote to
+    its stdout. detail: why it was not started, or what else is known. What no record can hold is replaced in both.
+    """
+
+    __slots__ = ("cause", "detail", "exit_code", "message")
+
+    def __init__(self, cause: str, exit_code: int | None = None, message: str = "", detail: str | None = None) -> None:
+        self.cause = cause
+        self.exit_code = exit_code
+        self.message = _storable(message)
+        self.detail = None if detail is None else _storable(detail)
+
+
+def _storable(text: str) -> str:
+    """``text`` as JSON of records can hold it: programs write any bytes, and files have any names."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
+
+
+_RUN = "gaia-sessions run {id} -- COMMAND"
+_WAIT = "wait until that is over: gaia-sessions wait {id}"
+_CONTINUE = "to go on with it in a new session, type gaia-sessions run --continues {id} -- COMMAND"
+_GIVE_UP = f"type gaia-sessions finalize {{id}} abandoned; {_CONTINUE}"
+
+_REFUSALS = {
+    "phase_not_resumable": (
+        "it is {phase}",
+        f"if nobody works on it, type gaia-sessions update {{id}} --phase planning, then {_RUN}",
+    ),
+    "not_ready": ("resuming is switched off", f"type gaia-sessions update {{id}} --resume-ready, then {_RUN}"),
+    "clock_skew": (
+        "it was last updated in the future",
+        f"once the clock is right, type gaia-sessions update {{id}}, then {_RUN}",
+    ),
+    "waiting_for_limit": (
+        "it waits until {paused_until} for a limit to be reset",
+        f"wait until then; if it is reset, type gaia-sessions update {{id}} --resume-ready, then {_RUN}",
+    ),
+    "expired": ("it has been idle for too long", _GIVE_UP),
+    "too_many_errors": ("it has failed too often", _GIVE_UP),
+}
+"""Why work that rests may not go on, and what to type, for each reason of the policy but those that name an agent."""
+
+
+def check_may_run(record: Record, decision: Decision) -> None:
+    """Raises ``RunNotAllowed`` unless a command may go on with the work of ``record``, or begin it.
+
+    ``decision`` is the policy's on that record, which is not cancelled: it decides but for work that nobody has begun.
+    """
+    if is_final(record["phase"]):
+        raise _refusal(record, f"it is {record['phase']}", _CONTINUE)
+    if is_running(decision):
+        raise _refusal(record, "its agent is at work", _WAIT)
+    if claimed_runs(decision):
+        raise _refusal(record, "somebody is about to resume it", _WAIT)
+    if decision["should_resume"] or is_new(record["phase"]):
+        return
+    if decision["reason"] == "expired" and waits_for_approval(record["phase"]):
+        raise _refusal(record, "it waited too long for an approval", f"type gaia-sessions approve {{id}}, then {_RUN}")
+    problem, hint = _REFUSALS[decision["reason"]]
+    raise _refusal(record, problem, hint)
+
+
+def check_may_be_continued(record: Record) -> None:
+    """Raises ``RunNotAllowed`` unless the work of ``record`` has ended, so that another session may continue it."""
+    if not is_final(record["phase"]):
+        raise _refusal(record, "it has not ended", f"to go on with it, type {_RUN}")
+
+
+def _refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:
+    facts = {"phase": record["phase"], "paused_until": record.get("paused_until")}
+    agent_id = record["agent_id"]
+    return RunNotAllowed(agent_id, problem.format(**facts), hint.replace("{id}", agent_id))
+
+
+def with_command_begun(record: Record, fields: Run, now: datetime) -> Record:
+    """With a new run, which has ``fields``, whose command is at work from ``now`` on: the work is being carried out.
+
+    It may rest, or be new; what it waited for is decided by that it goes on.
+    """
+    begun = with_new_run(record, {**fields, "started_at": format_time(now)})
+    return with_event(with_activity(without_pause(begun), now), COMMAND_STARTED, now)
+
+
+def is_ended_by_wrapper(run: Run) -> bool:
+    """Whether the wrapper of ``run`` has ended it; one that was judged to be gone may still do that."""
+    return has_ended(run) and run.get("end") != LOST
+
+
+def with_command_end(record: Record, run: Run, ended: CommandEnd, marker_phase: str | None, now: datetime) -> Record:
+    """With the end of ``run``, which ``record`` has, and of its work.
+
+    ``marker_phase`` is the phase in the marker that ends what the command wrote. A session that is final keeps its
+    outcome. Returns ``record`` itself if the wrapper has ended the run before.
+    """
+    end, fields = _end_of(ended, marker_phase)
+    if ended.exit_code is not None:
+        fields["exit_code"] = ended.exit_code
+    if ended.message:
+        fields["last_message"] = ended.message[-MAX_MESSAGE_LENGTH:]
+    return with_end_by_wrapper(record, run, end, fields, now)
+
+
+def _end_of(ended: CommandEnd, marker_phase: str | None) -> tuple[str, Run]:
+    """One of ``ENDS``, and what is stored of it besides."""
+    if ended.cause == EXITED and not ended.exit_code:
+        return STOPPED, marker_fields(marker_phase)
+    if ended.cause in (TIMED_OUT, OUT_OF_TOKENS):
+        stated: Run = {} if marker_phase is None else {"reported": marker_phase}
+        return RUN_FAILED, {**stated, "detail": ended.cause}
+    if ended.cause == SIGNALLED:
+        return KILLED, {"detail": ended.detail or "stopped by a signal", "interruption": STOPPED_BY_USER}
+    if ended.cause == CANCELLED:
+        return KILLED, {"detail": ended.detail or "cancelled"}
+    return RUN_FAILED, {"detail": ended.detail or exit_text(ended.exit_code)}
+
+
+def exit_text(exit_code: int | None) -> str:
+    """``exit code 3``, ``killed by signal 9 (SIGKILL)``."""
+    if exit_code is None:
+        return "it was not started"
+    try:
+        signal = Signals(exit_code - _SIGNAL_BASE)
+    except ValueError:
+        return f"exit code {exit_code}"
+    return f"killed by signal {signal.value} ({signal.name})"
