@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.budget import LoadedSkill, TokenUsage
     from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Answer, Ending, Update
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Store
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.removal import RemovedSession
     from gaia_sessions.usecases.resume import Standing
     from gaia_sessions.usecases.revivals import Revival
+    from gaia_sessions.usecases.running import Begun, Start
     from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
     from gaia_sessions.usecases.sums import UsageByAgent
@@ -486,7 +488,7 @@ class Sessions:
     def report(self, agent_id: str) -> Report:
         """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).
 
-        ``status`` is ``success``, ``error``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
+        ``status`` is ``success``, ``error``, ``timeout``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
         """
         return self.reporter()(agent_id)[0]
 
@@ -617,6 +619,36 @@ class Sessions:
         from gaia_sessions.usecases import sessions
 
         return self._write(sessions.finalize, agent_id, ending)
+
+    def begin_run(self, start: Start, fields: Run) -> Begun:
+        """For commands: begins a run with ``fields``, the ``wrapper`` and the limits of time, where ``start`` says.
+
+        Raises ``RunNotAllowed`` if the session may not go on, ``Cancelled``, and what ``create`` raises.
+        """
+        from gaia_sessions.usecases import running
+
+        return self._write(running.begin, os.urandom, start, fields, self.config.limits)
+
+    def end_run(self, agent_id: str, number: int, ended: CommandEnd) -> Record:
+        """For commands: ends the run with this ``number``. Asked again, it makes durable what is there."""
+        from gaia_sessions.usecases import running
+
+        return self._write(running.end, agent_id, number, ended)
+
+    def end_runs_of_gone_hosts_below(self, agent_id: str, pid_ns: str | None) -> Sequence[str]:
+        """For commands: ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``.
+
+        Returns the ids of their sessions. One that cannot be written stops no other.
+        """
+        from gaia_sessions.usecases import running
+
+        return self._write(running.end_runs_of_gone_hosts_below, agent_id, pid_ns)
+
+    def report_as_ended(self, begun: Begun, ended: CommandEnd) -> Report:
+        """For commands: the report as it would be if the end of the run that was ``begun`` had been stored."""
+        from gaia_sessions.usecases import running
+
+        return running.report_as_ended(self._store, utc_now(), begun, ended, self.config)
 
     def removed(
         self, agent_ids: Iterable[str], *, force: bool

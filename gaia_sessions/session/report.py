@@ -13,8 +13,8 @@ from uuid import UUID
 
 from .budget import usage_of
 from .phases import is_failure, is_final, is_success
-from .runs import crash_text, has_agent, has_ended
-from .schema import LOST, RUN_RETURNED, STOPPED
+from .runs import crash_text, has_agent, has_ended, is_of_command
+from .schema import LOST, OUT_OF_TOKENS, RUN_FAILED, RUN_RETURNED, STOPPED, TIMED_OUT
 from .state import run_of
 
 TYPE_CHECKING = False
@@ -42,6 +42,9 @@ RECENT_MESSAGES = 6
 MAX_CONTENT_LENGTH = 800
 """Characters of each recent message."""
 
+_KILLED = 137
+"""The exit code of a command that SIGKILL ended, as shells say it."""
+
 UNFINISHED_NOTE = "Sub-agent did not finish the task. Use partial results below."
 
 _ASSISTANT = "assistant"
@@ -62,7 +65,8 @@ class Report(TypedDict):
     task_id: of the latest run. result: only of a success, in full as far as it is known. partial: where there is no
     result, what the agent said last beside the error, as far as it is known. note: where there is no result.
     iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since: [how the
-    session stands](policy.md#states), in one word.
+    session stands](policy.md#states), in one word. timeout_secs, hard_timeout_secs, exit_code: of the latest run, if
+    that was a command. limit_reached: whether as many tokens are used as there are, or more.
     """
 
     schema: int
@@ -76,9 +80,11 @@ class Report(TypedDict):
     note: str | None
     timeout_secs: float | None
     hard_timeout_secs: float | None
+    exit_code: int | None
     elapsed_secs: int
     tokens: int
     max_tokens: int
+    limit_reached: bool
     iterations: int | None
     todos: list[Todo]
     recent_messages: list[RecentMessage]
@@ -113,7 +119,10 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
     run, used = run_of(record, findings.dead_runs), usage_of(record, now, defaults)
     status = _status_of(record, run, findings, now)
     is_unfinished = status not in (SUCCESS, RUNNING)
-    error = _error_of(record, run or {}, findings, status) if is_unfinished else None
+    error = None
+    if is_unfinished:
+        limit_text = _limit_text(run or {}, used["max_tokens"]) if status != CANCELLED else None
+        error = limit_text or _error_of(record, run or {}, findings, status)
     said = _said_last(run or {}, findings, error)
     return {
         "schema": SCHEMA,
@@ -125,11 +134,13 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
         "partial": said if status != SUCCESS else None,
         "error": error,
         "note": UNFINISHED_NOTE if is_unfinished else None,
-        "timeout_secs": None,
-        "hard_timeout_secs": None,
+        "timeout_secs": (run or {}).get("timeout_secs"),
+        "hard_timeout_secs": (run or {}).get("hard_timeout_secs"),
+        "exit_code": (run or {}).get("exit_code"),
         "elapsed_secs": used["elapsed_secs"],
         "tokens": used["tokens"],
         "max_tokens": used["max_tokens"],
+        "limit_reached": used["limit_reached"],
         "iterations": record.get("turns"),
         "todos": record.get("todos", []),
         "recent_messages": [
@@ -145,12 +156,31 @@ def _status_of(record: Record, run: Run | None, findings: Findings, now: datetim
         return SUCCESS
     if findings.cancellation is not None and not is_failure(record["phase"]):
         return CANCELLED
+    unfinished = TIMEOUT if run is not None and _has_timed_out(run) else ERROR
     if is_final(record["phase"]):
-        return ERROR
+        return unfinished
     gone = findings.dead_runs
     if run is None or not (has_ended(run) or run["run"] in gone) or has_agent(record, now, gone):
         return RUNNING
-    return SUCCESS if run.get("end") in (STOPPED, RUN_RETURNED) else ERROR
+    return SUCCESS if run.get("end") in (STOPPED, RUN_RETURNED) else unfinished
+
+
+def _has_timed_out(run: Run) -> bool:
+    """Whether the command of ``run`` met its time limit, wherever its work rests."""
+    return is_of_command(run) and run.get("end") == RUN_FAILED and run.get("detail") == TIMED_OUT
+
+
+def _limit_text(run: Run, max_tokens: int) -> str | None:
+    """Which limit the command of ``run`` met, if it met one."""
+    if not is_of_command(run) or run.get("end") != RUN_FAILED:
+        return None
+    if run.get("detail") == OUT_OF_TOKENS:
+        return f"Sub-agent used all of its {max_tokens:,} tokens"
+    if run.get("detail") != TIMED_OUT:
+        return None
+    if run.get("exit_code") == _KILLED:
+        return f"Sub-agent hard timed out after {run.get('hard_timeout_secs', 0):.10g} seconds"
+    return f"Sub-agent timed out after {run.get('timeout_secs', 0):.10g} seconds, and ended within the grace"
 
 
 def task_id_of(record: Record, run: Run) -> str:
@@ -163,7 +193,12 @@ def task_id_of(record: Record, run: Run) -> str:
 
 
 def _said_last(run: Run, findings: Findings, error: str | None) -> str | None:
-    """What the agent of ``run`` said last, other than the ``error`` that its host words as its last message."""
+    """What the agent of ``run`` said last, other than the ``error`` that its host words as its last message.
+
+    What a command said is the end of its output: where there was none, an earlier message is not what it said.
+    """
+    if is_of_command(run) and has_ended(run) and "last_message" not in run:
+        return None
     said = (message for message in reversed(findings.messages) if message["role"] == _ASSISTANT)
     answers = [message["content"] for message in said if message["tool_name"] is None]
     answers.append(run.get("last_message", ""))

@@ -246,6 +246,9 @@ class FileReader:
         self.read(agent_id)
         return self._messages(agent_id, lambda transcript: transcript.newest_first())
 
+    def output_path(self, agent_id: str, number: int) -> str:
+        return os.path.join(os.path.abspath(self.root), check_agent_id(agent_id), reading.output_name(number))
+
     def waiting(self) -> list[WaitingEvent]:
         root = self._open_root()
         if root is None:

@@ -30,7 +30,7 @@ from . import marks, read_or_corrupt
 from .above import Above
 from .inbox_keys import keys_of_event
 from .journal import entry_lines
-from .reading import EVENTS
+from .reading import EVENTS, output_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,6 +161,9 @@ class MemoryStore:
 
     def _own_messages_backwards(self, agent_id: str) -> Iterator[Message]:
         return map(decode_message, reversed(self._transcripts.get(agent_id, b"").splitlines()))
+
+    def output_path(self, agent_id: str, number: int) -> str:
+        return f"{check_agent_id(agent_id)}/{output_name(number)}"
 
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         found = ((agent_id, self._mark_of(agent_id)) for agent_id in agent_ids if is_agent_id(agent_id))

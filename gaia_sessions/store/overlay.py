@@ -151,6 +151,9 @@ class Overlay(MemoryStore):
         self._emptied.add(agent_id)
         return record
 
+    def output_path(self, agent_id: str, number: int) -> str:
+        return self._base.output_path(agent_id, number)
+
     def messages_backwards(self, agent_id: str) -> Messages:
         self.read(agent_id)
         below: Messages = iter(())

@@ -140,6 +140,9 @@ class Reader(ReaderAbove, Protocol):
     def messages_backwards(self, agent_id: str) -> Messages:
         """What ``messages`` has, the newest first. The cost follows what is taken."""
 
+    def output_path(self, agent_id: str, number: int) -> str:
+        """Where the output of the run with this ``number`` is, or will be: absolute if it is a file."""
+
 
 class StoreReader(Reader, Protocol):
     """All that can be read of a store."""

@@ -59,6 +59,11 @@ def generation_in(name: str) -> int | None:
     return int(number) if is_number and int(number) and name == transcript_name(int(number)) else None
 
 
+def output_name(number: int) -> str:
+    """The name of the file with the output of the run with this ``number``."""
+    return f"output-{number}.log"
+
+
 def is_file_name(name: str) -> bool:
     """Whether the store gives this ``name`` to a file in the directory of a session."""
     return name in (STATE, CANCELLED, EVENTS, ASIDE) or generation_in(name) is not None

@@ -90,6 +90,10 @@ class Preview:
         """Reads a transcript, as ``Store.messages_backwards`` does."""
         return self._reader_of_transcripts().messages_backwards(agent_id)
 
+    def output_path(self, agent_id: str, number: int) -> str:
+        """Where the output of a run is, as ``Store.output_path`` has it."""
+        return self._store.output_path(agent_id, number)
+
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         """Reads a journal, as ``Store.entries`` does, with what the waiting events add to it."""
         return (self._sessions() if self._applies_everything() else self._store).entries(agent_id, journal)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.requests import Answer, Ending, NewSession, Update
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.port import Entry, OpenSession, Store
+    from gaia_sessions.store.port import Entry, HeldLock, OpenSession, Store
 
 
 def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> Record:
@@ -35,10 +35,8 @@ def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSessi
     """
     if new.parent_id is None:
         return _store_new(store, now, random_bytes, new, new.record(now, random_bytes))
-    if not store.has(new.parent_id):  # nothing is made for a parent that does not exist
-        raise SessionNotFound(new.parent_id)
-    with store.lock_key(children_lock_key(new.parent_id)):
-        record = _below_parent(store, new.record(now, random_bytes), new.parent_id, now)
+    with children_lock(store, new.parent_id):
+        record = below_parent(store, new.record(now, random_bytes), new.parent_id, now)
         return _store_new(store, now, random_bytes, new, record)
 
 
@@ -49,21 +47,38 @@ def _store_new(store: Store, now: datetime, random_bytes: RandomBytes, new: NewS
     return record
 
 
-def _below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:
-    """``record`` below its parent, if that may have one more child."""
-    from gaia_sessions.session import child_limits, lineage
-    from gaia_sessions.store.above import Above  # few sessions have a parent
+def children_lock(store: Store, parent_id: str) -> HeldLock:
+    """The lock under which a session is put below ``parent_id``, or goes on. Raises ``SessionNotFound``."""
+    if not store.has(parent_id):  # nothing is made for a parent that does not exist
+        raise SessionNotFound(parent_id)
+    return store.lock_key(children_lock_key(parent_id))
+
+
+def below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:
+    """``record`` below its parent, if that may have one more child at work, under its lock.
+
+    Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``TooDeep``, ``TooManyChildren``.
+    """
+    from gaia_sessions.session import child_limits, lineage  # few sessions have a parent
 
     parent = store.read(parent_id)
     check_writable(parent)  # of a later version's record nobody here knows its limits
     most = child_limits.check_depth(parent, read_ancestors(store, parent))
-    children = sorted(store.children([parent_id], open_only=True), key=lambda child: child["agent_id"])
-    above = Above(store)
-    at_work = [child["agent_id"] for child in children if _is_at_work(above, child, now)]
-    child_limits.check_free_place(parent_id, at_work)
+    check_free_place(store, parent_id, record["agent_id"], now)
     if record.get("max_depth", most) > most:
         record = {**record, "max_depth": most}
     return lineage.with_parent(record, parent)
+
+
+def check_free_place(store: Store, parent_id: str, agent_id: str, now: datetime) -> None:
+    """Raises ``TooManyChildren`` unless one more child of ``parent_id``, ``agent_id``, may be at work."""
+    from gaia_sessions.session import child_limits
+    from gaia_sessions.store.above import Above
+
+    children = sorted(store.children([parent_id], open_only=True), key=lambda child: child["agent_id"])
+    above = Above(store)
+    others = [child for child in children if child["agent_id"] != agent_id]
+    child_limits.check_free_place(parent_id, [one["agent_id"] for one in others if _is_at_work(above, one, now)])
 
 
 def _is_at_work(above: Above, record: Record, now: datetime) -> bool:

@@ -1,0 +1,301 @@
+"""Runs of commands: how ``gaia-sessions run`` claims a session, and ends its run, each in one commit.
+
+Owns which session a command works on, that nothing begins below or for what is cancelled, and which journal entries and
+messages go with a run. The rules are in ``session.command_runs``. ``now`` is an argument.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from gaia_sessions.errors import Cancelled, RunNotAllowed, SessionExists, SessionsError
+from gaia_sessions.hosts.marker import read_marker
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.command_runs import (
+    check_may_be_continued,
+    check_may_run,
+    is_ended_by_wrapper,
+    with_command_begun,
+    with_command_end,
+)
+from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.phases import is_new
+from gaia_sessions.session.record import NO_PURPOSE, parent_id_of
+from gaia_sessions.session.report import Findings, report
+from gaia_sessions.session.requests import NewSession
+from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
+from gaia_sessions.session.run_ends import with_end_of_gone_host
+from gaia_sessions.session.runs import files_of, has_ended, process_of, run_by_number, updated_run
+from gaia_sessions.session.updates import Change
+from gaia_sessions.store.above import Above, all_below
+from gaia_sessions.store.journal import event_entry
+from gaia_sessions.system import gone_runs, written_at
+
+from .reconcile import RECONCILE
+from .reporting import latest_messages, why_failed
+from .resume import decide_on_known, standing
+from .sessions import below_parent, check_free_place, children_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+    from typing import TypedDict, Unpack
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.session.command_runs import CommandEnd
+    from gaia_sessions.session.ids import RandomBytes
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.report import Report
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.transcript import NewMessage
+    from gaia_sessions.store.port import Entry, Reader, Store
+
+    class Wanted(TypedDict, total=False):
+        """What is wanted of a new session, as ``NewSession`` takes it; None leaves it open."""
+
+        agent_name: str | None
+        purpose: str | None
+        metadata: Mapping[str, object] | None
+        parent_id: str | None
+        max_depth: int | None
+        max_tokens: int | None
+
+
+COMMAND_BEGUN = "command_begun"
+COMMAND_ENDED = "command_ended"
+"""The kinds of the journal entries of a command's run."""
+
+
+_NAMES = {"agent_name": "unknown", "purpose": NO_PURPOSE}
+"""What a new session is called where nobody says it."""
+
+
+class Start:
+    """Which session a command is to work on: ``agent_id``, which exists, or a new one, of which ``wanted`` tells.
+
+    continues: the session that has ended and whose work the new one continues; it gives the agent's name and the
+    purpose that are not wanted otherwise. new_id: the id of the new one; without it, one is generated. Raises
+    ``InvalidInput``, ``InvalidId``.
+    """
+
+    __slots__ = ("_wanted", "agent_id", "continues", "new_id")
+
+    def __init__(
+        self,
+        agent_id: str | None = None,
+        *,
+        continues: str | None = None,
+        new_id: str | None = None,
+        **wanted: Unpack[Wanted],
+    ) -> None:
+        self.agent_id = None if agent_id is None else check_agent_id(agent_id)
+        self.continues = None if continues is None else check_agent_id(continues)
+        self.new_id = new_id
+        self._wanted = {name: value for name, value in wanted.items() if value is not None}
+        self.new_session(None)  # so that what cannot be is refused before anything else
+
+    def new_session(self, earlier: Record | None) -> NewSession:
+        """The new session, which continues the work of ``earlier``, if that is a session."""
+        names = {key: earlier[key] for key in _NAMES} if earlier else _NAMES  # type: ignore[literal-required]
+        return NewSession(agent_id=self.new_id, **{**names, **self._wanted})
+
+
+class Begun:
+    """What was begun: the record as it is stored, its new run, and the record whose work goes on, for its briefing.
+
+    ``earlier`` is the session as it rested, or the one that is continued; None for work that nobody began before.
+    """
+
+    __slots__ = ("earlier", "record", "run")
+
+    def __init__(self, record: Record, earlier: Record | None) -> None:
+        self.record = record
+        self.run: Run = record["runs"][-1]
+        self.earlier = earlier
+
+
+def begin(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, fields: Run, limits: Limits) -> Begun:
+    """Begins a run with ``fields``, its wrapper and its limits of time, in a new session or in one that exists.
+
+    Of two at once one begins, and the other raises ``RunNotAllowed``, as for whatever may not go on. Raises
+    ``Cancelled`` if the session, the one it continues, its parent, or one above them is cancelled; ``SessionExists``
+    for an id of its own; ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``; ``TooDeep``, ``TooManyChildren``;
+    ``TooLarge``. Then nothing has begun.
+    """
+    if start.agent_id is None:
+        return _begin_new(store, now, random_bytes, start, fields)
+    parent_id = parent_id_of(store.read(start.agent_id))
+    if parent_id is None or not store.has(parent_id):
+        return _begin_again(store, now, start.agent_id, fields, limits)
+    with children_lock(store, parent_id):
+        check_free_place(store, parent_id, start.agent_id, now)
+        return _begin_again(store, now, start.agent_id, fields, limits)
+
+
+def _begin_again(store: Store, now: datetime, agent_id: str, fields: Run, limits: Limits) -> Begun:
+    with store.open(agent_id) as session:
+        _refuse_if_cancelled(store, session.record)
+        before = session.record
+        settled = _with_lost_runs(before, gone_runs(before), now)
+        try:
+            check_may_run(settled.record, decide_on_known(settled.record, None, now, limits))
+        except RunNotAllowed:
+            session.commit(settled)
+            raise
+        begun = _with_run(store, settled.record, fields, now)
+        entries = [*settled.entries, _begun_entry(begun, begun["revision"] + 1)]
+        record = session.commit(Change(check_room_for_run(begun), entries))
+        return Begun(record, None if is_new(before["phase"]) else settled.record)
+
+
+def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, fields: Run) -> Begun:
+    earlier = None if start.continues is None else _ended(store, start.continues, now)
+    new = start.new_session(earlier)
+
+    def created() -> Begun:
+        record = new.record(now, random_bytes)
+        if new.parent_id is not None:
+            record = below_parent(store, record, new.parent_id, now)
+        if earlier is not None:
+            record["continues"] = earlier["agent_id"]
+        begun = check_room_for_run(_with_run(store, record, fields, now))
+        try:
+            store.create(begun, _begun_entry(begun, begun["revision"]), reserved=RESERVED_BYTES)
+        except SessionExists:
+            if new.agent_id is not None:
+                raise
+            return created()  # another id is generated
+        return Begun(begun, earlier)
+
+    if new.parent_id is None:
+        return created()
+    with children_lock(store, new.parent_id):
+        _refuse_if_cancelled(store, store.read(new.parent_id))
+        return created()
+
+
+def _ended(store: Store, agent_id: str, now: datetime) -> Record:
+    """The session whose work is to be continued. Raises ``RunNotAllowed`` unless it has ended, ``Cancelled``."""
+    with store.open(agent_id) as session:
+        _refuse_if_cancelled(store, session.record)
+        record = session.commit(_with_lost_runs(session.record, gone_runs(session.record), now))
+    check_may_be_continued(record)
+    return record
+
+
+def _refuse_if_cancelled(store: Store, record: Record) -> None:
+    """Raises ``Cancelled`` if the session is, and ``StoreFailure`` while that cannot be read."""
+    cancellation = Above(store).proved_cancellation(record)
+    if cancellation is not None:
+        raise Cancelled(record["agent_id"], **cancellation)
+
+
+def _with_run(store: Reader, record: Record, fields: Run, now: datetime) -> Record:
+    begun = with_command_begun(record, fields, now)
+    run = begun["runs"][-1]
+    run["output_path"] = store.output_path(record["agent_id"], run["run"])
+    return begun
+
+
+def _begun_entry(record: Record, revision: int) -> Entry:
+    run = record["runs"][-1]
+    evidence: Entry = {key: run[key] for key in ("timeout_secs", "hard_timeout_secs") if key in run}
+    return event_entry(run["started_at"], COMMAND_BEGUN, run, record, revision, {**evidence, **_pid_of(run)})
+
+
+def _pid_of(run: Run) -> Entry:
+    process = process_of(run) or {}
+    return {"pid": process["pid"]} if "pid" in process else {}
+
+
+def end(store: Store, now: datetime, agent_id: str, number: int, ended: CommandEnd) -> Record:
+    """Ends the run with this ``number``, with the end of what its command wrote as a message, in one commit.
+
+    Asked again, after it was not known whether that is durable, it adds nothing, and makes durable what is there. A run
+    that the record has dropped has no end to write. Raises ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``,
+    ``LockTimeout``, ``DurabilityUnknown``.
+    """
+    marker_phase = read_marker(ended.message)[0]
+
+    def rule(record: Record) -> Change:
+        run = run_by_number(record, number)
+        if run is None or is_ended_by_wrapper(run):
+            return Change({**record})
+        closed = with_command_end(record, run, ended, marker_phase, now)
+        return Change(closed, [_ended_entry(closed, updated_run(closed, run), ended, now)])
+
+    run = run_by_number(store.read(agent_id), number)  # which nobody else ends
+    if not ended.message or run is None or is_ended_by_wrapper(run):
+        return store.change(agent_id, rule)
+    return store.add_messages(agent_id, [_message(ended, now)], rule)[0]
+
+
+def _message(ended: CommandEnd, now: datetime) -> NewMessage:
+    return {"role": "assistant", "content": ended.message, "timestamp": format_time(now)}
+
+
+def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: CommandEnd, config: Config) -> Report:
+    """The report as it would be if the end of the run of ``begun`` had been stored; if need be of the record as begun.
+
+    For an end that cannot be written: what cannot be read either is left out.
+    """
+    record, messages = begun.record, []
+    with suppress(SessionsError):
+        record = sessions.read(record["agent_id"])
+        messages = latest_messages(sessions, record)
+    run = run_by_number(record, begun.run["run"])
+    if run is not None and not is_ended_by_wrapper(run):
+        record = with_command_end(record, run, ended, read_marker(ended.message)[0], now)
+        if ended.message:
+            said = _message(ended, now)
+            messages.append({"role": said["role"], "content": said["content"], "tool_name": None, "tool_call_id": None})
+    find_cancellation = Above(sessions).cancellation
+    found = standing(find_cancellation, record, now, config.limits)
+    findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
+    return {**report(record, findings, now, config.budgets), **found.state}
+
+
+def _ended_entry(record: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:
+    evidence: Entry = {"cause": ended.cause}
+    if ended.exit_code is not None:
+        evidence["exit_code"] = ended.exit_code
+    return event_entry(format_time(now), COMMAND_ENDED, run, record, record["revision"] + 1, evidence)
+
+
+def end_runs_of_gone_hosts_below(store: Store, now: datetime, agent_id: str, pid_ns: str | None) -> list[str]:
+    """Ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``, of which nothing is left.
+
+    Returns the ids of the sessions. One that cannot be read or written stops no other: ``reconcile`` will find it.
+    """
+    changed = []
+    for found in all_below(store, agent_id):
+        try:
+            if _lost_runs(found, pid_ns):
+                with store.open(found["agent_id"]) as session:
+                    before = session.record
+                    if session.commit(_with_lost_runs(before, _lost_runs(before, pid_ns), now)) is not before:
+                        changed.append(found["agent_id"])
+        except SessionsError:
+            continue
+    return changed
+
+
+def _lost_runs(record: Record, pid_ns: str | None) -> frozenset[int]:
+    """The numbers of the runs without an end whose processes are gone, or lived in ``pid_ns``, which is over."""
+    open_runs = [run for run in record.get("runs", ()) if not has_ended(run)]
+    lived_there = {run["run"] for run in open_runs if pid_ns and (process_of(run) or {}).get("pid_ns") == pid_ns}
+    return gone_runs(record) | lived_there
+
+
+def _with_lost_runs(record: Record, lost: Collection[int], now: datetime) -> Change:
+    """``record`` with an end for the runs with the numbers ``lost``, and the entries of the journal."""
+    entries = []
+    for run in [run for run in record.get("runs", ()) if run["run"] in lost]:
+        record = with_end_of_gone_host(record, run, now, written_at(files_of(run)))
+        entries.append(
+            event_entry(
+                format_time(now), RECONCILE, updated_run(record, run), record, record["revision"] + 1, _pid_of(run)
+            )
+        )
+    return Change(record, entries)

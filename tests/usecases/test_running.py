@@ -1,0 +1,462 @@
+"""The runs of commands on a real store: which session is claimed, what one commit writes, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import Sessions
+from gaia_sessions.errors import (
+    Cancelled,
+    Conflict,
+    CorruptSession,
+    InvalidInput,
+    RunNotAllowed,
+    SessionExists,
+    SessionNotFound,
+    TooDeep,
+    TooManyChildren,
+)
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.command_runs import CANCELLED, EXITED, OUT_OF_TOKENS, SIGNALLED, TIMED_OUT, CommandEnd
+from gaia_sessions.session.record import new_record
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases.running import Start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.session.schema import HostProcess
+    from gaia_sessions.usecases.running import Begun
+
+LIVES = "import sys; print('ready', flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def sessions(root: str) -> Sessions:
+    return Sessions(root)
+
+
+@pytest.fixture
+def wrapper() -> Iterator[subprocess.Popen[str]]:
+    """A process that lives until it is killed."""
+    command = [sys.executable, "-c", LIVES]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def process(pid: int) -> HostProcess:
+    found = describe(pid)
+    assert found is not None
+    return found
+
+
+def fields(pid: int | None = None, **changed: Any) -> Any:
+    return {"wrapper": process(pid or os.getpid()), "timeout_secs": 600, "hard_timeout_secs": 630, **changed}
+
+
+def begin(sessions: Sessions, agent_id: str | None = None, **wanted: Any) -> Begun:
+    return sessions.begin_run(Start(agent_id, **wanted), fields())
+
+
+def end(sessions: Sessions, begun: Begun, message: str = "", code: int = 0, cause: str = EXITED) -> str:
+    """Ends the run; the phase that it leaves."""
+    record = sessions.end_run(begun.record["agent_id"], begun.run["run"], CommandEnd(cause, code, message))
+    return record["phase"]
+
+
+def kinds(sessions: Sessions, agent_id: str) -> list[tuple[Any, Any]]:
+    entries: Any = sessions.events(agent_id)
+    return [(entry["kind"], entry["revision"]) for entry in entries]
+
+
+def rewrite(sessions: Sessions, record: Any) -> None:
+    FileStore(sessions.root).change(record["agent_id"], lambda _: record)
+
+
+def states(sessions: Sessions) -> dict[str, bytes]:
+    """All that is on the disk of sessions."""
+    files = [path for path in Path(sessions.root).rglob("*") if path.is_file() and not path.parent.name.startswith(".")]
+    return {str(path): path.read_bytes() for path in files}
+
+
+def test_a_new_session_begins_with_its_run_in_one_commit(sessions: Sessions) -> None:
+    begun = begin(sessions, agent_name="Explore", purpose="look", max_tokens=500)
+
+    record = sessions.read(begun.record["agent_id"])
+    assert record == begun.record
+    assert (record["revision"], record["phase"], record["agent_name"]) == (1, "executing", "Explore")
+    assert (record["purpose"], record["max_tokens"]) == ("look", 500)
+    run = {"run": 1, **fields(), "started_at": record["last_updated"]}
+    assert record.get("runs") == [{**run, "output_path": f"{sessions.root}/{record['agent_id']}/output-1.log"}]
+    assert (begun.run, begun.earlier) == (record["runs"][0], None)
+    assert kinds(sessions, record["agent_id"]) == [("command_begun", 1)]
+    assert sessions.report(record["agent_id"])["status"] == "running"
+
+
+def test_l2_ids_of_runs_are_unique_and_have_their_prefix(sessions: Sessions) -> None:
+    agent_ids = {begin(sessions).record["agent_id"] for _ in range(20)}
+    task_ids = {sessions.report(agent_id)["task_id"] or "" for agent_id in agent_ids}
+    assert (len(agent_ids), len(task_ids)) == (20, 20)
+    assert all(task_id.startswith("sub-") for task_id in task_ids)
+
+
+def test_l11_what_exits_with_zero_is_a_success_with_its_output_as_the_result(sessions: Sessions) -> None:
+    begun = begin(sessions)
+    agent_id = begun.record["agent_id"]
+    sessions.charge(agent_id, 7)
+
+    assert end(sessions, begun, "looking\n42 quokkas\n") == "completed"
+
+    report = sessions.report(agent_id)
+    assert (report["status"], report["result"], report["tokens"]) == ("success", "looking\n42 quokkas\n", 7)
+    assert (report["exit_code"], report["timeout_secs"], report["hard_timeout_secs"]) == (0, 600, 630)
+    assert (report["error"], report["limit_reached"]) == (None, False)
+    messages: Any = list(sessions.messages(agent_id))
+    assert [(one["role"], one["content"]) for one in messages] == [("assistant", "looking\n42 quokkas\n")]
+    assert sessions.read(agent_id)["revision"] == 3  # the run, the charge, the end
+    assert kinds(sessions, agent_id) == [("command_begun", 1), ("command_ended", 3)]
+
+
+def test_a_silent_success_adds_no_message_and_reports_none_of_an_earlier_run(sessions: Sessions) -> None:
+    first = begin(sessions)
+    agent_id = first.record["agent_id"]
+    end(sessions, first, "half\n[gaia-sessions: planning] more to do\n")
+
+    end(sessions, begin(sessions, agent_id))
+
+    report = sessions.report(agent_id)
+    assert (report["status"], report["result"]) == ("success", None)
+    assert len(list(sessions.messages(agent_id))) == 1
+
+
+ENDS = [
+    (EXITED, 3, "error", "exit code 3", "failed"),
+    (EXITED, 137, "error", "killed by signal 9 (SIGKILL)", "failed"),
+    (TIMED_OUT, 143, "timeout", "Sub-agent timed out after 600 seconds, and ended within the grace", "failed"),
+    (TIMED_OUT, 0, "timeout", "Sub-agent timed out after 600 seconds, and ended within the grace", "failed"),
+    (TIMED_OUT, 137, "timeout", "Sub-agent hard timed out after 630 seconds", "failed"),
+    (SIGNALLED, 143, "error", "stopped by a signal", "planning"),
+]
+
+
+@pytest.mark.parametrize(("cause", "code", "status", "error", "phase"), ENDS)
+def test_every_other_end_is_reported_with_what_was_said(
+    sessions: Sessions, cause: str, code: int, status: str, error: str, phase: str
+) -> None:
+    begun = begin(sessions)
+    agent_id = begun.record["agent_id"]
+    foreseen = sessions.report_as_ended(begun, CommandEnd(cause, code, "half of it"))
+
+    assert end(sessions, begun, "half of it", code, cause) == phase
+
+    report = sessions.report(agent_id)
+    assert (report["status"], report["error"], report["exit_code"]) == (status, error, code)
+    assert (report["result"], report["partial"]) == (None, "half of it")
+    moments = {"state_since": None, "elapsed_secs": 0}
+    assert {**foreseen, **moments} == {**report, **moments}
+
+
+def test_a_command_that_used_its_tokens_is_reported_with_its_limit(sessions: Sessions) -> None:
+    begun = begin(sessions, max_tokens=100)
+    sessions.charge(begun.record["agent_id"], 100)
+
+    assert end(sessions, begun, "half", 143, OUT_OF_TOKENS) == "failed"
+
+    report = sessions.report(begun.record["agent_id"])
+    assert (report["status"], report["limit_reached"]) == ("error", True)
+    assert report["error"] == "Sub-agent used all of its 100 tokens"
+    assert sessions.read(begun.record["agent_id"])["runs"][0]["detail"] == "max_tokens"
+
+
+def test_an_approval_that_a_command_asked_for_is_given_and_gone_on_with(sessions: Sessions) -> None:
+    first = begin(sessions)
+    agent_id = first.record["agent_id"]
+    assert end(sessions, first, "plan\n[gaia-sessions: approval] may I?") == "approval"
+    assert sessions.report(agent_id)["status"] == "success"
+    sessions.approve(agent_id, "only eu-1")
+    waiting = sessions.read(agent_id)
+
+    second = begin(sessions, agent_id)
+
+    assert second.earlier == waiting
+    assert (second.record["phase"], second.run["run"]) == ("executing", 2)
+    assert "approval" not in second.record
+    assert end(sessions, second, "done") == "completed"
+
+
+def test_work_that_met_a_limit_rests_where_it_said(sessions: Sessions) -> None:
+    begun = begin(sessions)
+    agent_id = begun.record["agent_id"]
+    assert end(sessions, begun, "so far\n[gaia-sessions: planning] the rest", 143, TIMED_OUT) == "planning"
+    assert (sessions.report(agent_id)["status"], sessions.read(agent_id)["error_count"]) == ("timeout", 1)
+    assert end(sessions, begin(sessions, agent_id), "done") == "completed"
+    assert sessions.report(agent_id)["status"] == "success"
+
+
+def test_a_session_that_nobody_began_is_begun_by_a_command(sessions: Sessions) -> None:
+    agent_id = sessions.create("Explore", "look")
+    begun = begin(sessions, agent_id)
+    assert (begun.earlier, begun.record["phase"], begun.record["revision"]) == (None, "executing", 2)
+
+
+def test_what_has_ended_is_continued_in_a_new_session(sessions: Sessions) -> None:
+    first = begin(sessions, agent_name="Explore", purpose="look")
+    end(sessions, first, "found", 3)
+    ended = sessions.read(first.record["agent_id"])
+
+    second = begin(sessions, continues=ended["agent_id"])
+
+    assert second.earlier == ended
+    assert (second.record["agent_name"], second.record["purpose"]) == ("Explore", "look")
+    assert second.record.get("continues") == ended["agent_id"]
+    assert second.run["run"] == 1
+    other = begin(sessions, continues=ended["agent_id"], purpose="more").record
+    assert (other["agent_name"], other["purpose"]) == ("Explore", "more")
+
+
+def test_whatever_may_not_begin_is_refused_and_nothing_is_written(sessions: Sessions) -> None:
+    at_work, done, resting = (begin(sessions) for _ in range(3))
+    end(sessions, done)
+    end(sessions, resting, "[gaia-sessions: planning] more")
+    ids = [one.record["agent_id"] for one in (at_work, done, resting)]
+    below = sessions.create(parent_id=ids[2], max_depth=1)
+    Path(sessions.root, "corrupt").mkdir()
+    Path(sessions.root, "corrupt", "state.json").write_text("{")
+    before = states(sessions)
+
+    refusals: list[tuple[type[Exception], dict[str, Any]]] = [
+        (RunNotAllowed, {"agent_id": ids[0]}),
+        (RunNotAllowed, {"agent_id": ids[1]}),
+        (RunNotAllowed, {"continues": ids[0]}),
+        (RunNotAllowed, {"continues": ids[2]}),
+        (SessionNotFound, {"agent_id": "nobody"}),
+        (SessionNotFound, {"continues": "nobody"}),
+        (SessionNotFound, {"parent_id": "nobody"}),
+        (CorruptSession, {"agent_id": "corrupt"}),
+        (CorruptSession, {"continues": "corrupt"}),
+        (CorruptSession, {"parent_id": "corrupt"}),
+        (SessionExists, {"new_id": ids[0]}),
+        (TooDeep, {"parent_id": below}),
+        (InvalidInput, {"purpose": " "}),
+        (InvalidInput, {"agent_name": ""}),
+        (InvalidInput, {"max_tokens": 0}),
+    ]
+    for error, wanted in refusals:
+        with pytest.raises(error):
+            begin(sessions, **wanted)
+
+    assert states(sessions) == before
+
+
+@pytest.mark.parametrize("only", [False, True])
+def test_nothing_begins_for_or_below_what_is_cancelled(sessions: Sessions, *, only: bool) -> None:
+    top = sessions.create()
+    ended, resting = (begin(sessions, parent_id=top) for _ in range(2))
+    end(sessions, ended)
+    end(sessions, resting, "[gaia-sessions: planning] more")
+    new = sessions.create(parent_id=top)
+    sessions.cancel(top, "enough", only=only)
+    before = states(sessions)
+
+    of_top: list[dict[str, Any]] = [{"agent_id": top}, {"parent_id": top}]
+    of_those_below: list[dict[str, Any]] = [
+        {"parent_id": new},
+        {"agent_id": new},
+        {"agent_id": resting.record["agent_id"]},
+        {"continues": ended.record["agent_id"]},
+    ]
+    for wanted in of_top if only else of_top + of_those_below:
+        with pytest.raises(Cancelled) as refused:
+            begin(sessions, **wanted)
+        assert (refused.value.exit_code, refused.value.reason) == (10, "enough")
+
+    assert states(sessions) == before
+
+
+def test_l19_a_sixth_child_is_refused_and_the_place_is_free_after_an_end(sessions: Sessions) -> None:
+    parent = sessions.create()
+    resting = begin(sessions, parent_id=parent)
+    end(sessions, resting, "[gaia-sessions: planning] more")
+    five = [begin(sessions, parent_id=parent) for _ in range(5)]
+    before = states(sessions)
+
+    for wanted in ({"parent_id": parent}, {"agent_id": resting.record["agent_id"]}):
+        with pytest.raises(TooManyChildren) as refused:
+            begin(sessions, **wanted)
+        assert refused.value.at_work == tuple(sorted(one.record["agent_id"] for one in five))
+    assert states(sessions) == before
+
+    end(sessions, five[0])
+    assert begin(sessions, resting.record["agent_id"]).run["run"] == 2
+
+
+def test_a_child_that_was_only_created_is_not_counted_against_itself(sessions: Sessions) -> None:
+    parent = sessions.create()
+    five = [sessions.create(parent_id=parent) for _ in range(5)]
+    for agent_id in five:
+        begin(sessions, agent_id)
+    assert sessions.report(five[-1])["status"] == "running"
+
+
+def test_l21_an_end_after_a_cancellation_or_an_outcome_does_not_change_it(sessions: Sessions) -> None:
+    cancelled, stated = begin(sessions), begin(sessions)
+    sessions.cancel(cancelled.record["agent_id"], "enough")
+    sessions.finalize(stated.record["agent_id"], "completed", "all done")
+
+    assert end(sessions, cancelled, "half", 143, CANCELLED) == "abandoned"
+    assert end(sessions, stated, "tail", 3) == "completed"
+
+    report = sessions.report(cancelled.record["agent_id"])
+    assert (report["status"], report["error"], report["partial"]) == ("cancelled", "enough", "half")
+    report = sessions.report(stated.record["agent_id"])
+    assert (report["status"], report["result"], report["exit_code"]) == ("success", "all done", 3)
+
+
+def test_an_end_that_is_asked_for_again_adds_nothing_and_is_made_durable(sessions: Sessions) -> None:
+    begun = begin(sessions)
+    agent_id = begun.record["agent_id"]
+    end(sessions, begun, "done")
+    once = sessions.read(agent_id)
+
+    end(sessions, begun, "done")
+
+    assert sessions.read(agent_id) == {**once, "revision": once["revision"] + 1}
+    assert len(list(sessions.messages(agent_id))) == 1
+    assert kinds(sessions, agent_id) == [("command_begun", 1), ("command_ended", 2)]
+
+
+def test_what_is_to_begin_can_be_sent_to_another_process() -> None:
+    start = pickle.loads(pickle.dumps(Start(continues="agent-1", purpose="more")))  # noqa: S301  # our own
+    earlier = new_record("agent-1", "Explore", "look", {}, datetime.now(UTC))
+    new = start.new_session(earlier)
+    assert (start.continues, new.agent_name, new.purpose) == ("agent-1", "Explore", "more")
+
+
+def killed(sessions: Sessions, wrapper: subprocess.Popen[str], **wanted: Any) -> Begun:
+    begun = sessions.begin_run(Start(**wanted), fields(wrapper.pid))
+    wrapper.kill()
+    wrapper.wait()
+    return begun
+
+
+def test_l18_after_the_kill_of_its_wrapper_a_session_does_not_seem_to_run(
+    sessions: Sessions, wrapper: subprocess.Popen[str]
+) -> None:
+    agent_id = killed(sessions, wrapper).record["agent_id"]
+
+    report = sessions.report(agent_id)
+    text = "gaia-sessions run crashed or was closed while the agent was at work"
+    assert (report["status"], report["state"], report["error"]) == ("error", "crashed", text)
+    (verdict,) = sessions.reconcile()["verdicts"]
+    assert (verdict["verdict"], verdict["closed"], verdict["phase"]) == ("lost", True, "abandoned")
+    run = sessions.read(agent_id)["runs"][0]
+    assert run["end"] == "lost"
+    assert run["detail"].startswith("gaia-sessions run crashed or was closed: ")
+
+
+def test_work_whose_wrapper_was_killed_is_settled_by_whoever_goes_on_with_it(
+    sessions: Sessions, wrapper: subprocess.Popen[str]
+) -> None:
+    agent_id = killed(sessions, wrapper).record["agent_id"]
+
+    with pytest.raises(RunNotAllowed, match="it is abandoned") as refused:
+        begin(sessions, agent_id)
+    assert refused.value.hint.endswith(f"gaia-sessions run --continues {agent_id} -- COMMAND")
+    assert (sessions.read(agent_id)["phase"], kinds(sessions, agent_id)[-1]) == ("abandoned", ("reconcile", 2))
+    assert begin(sessions, continues=agent_id).record.get("continues") == agent_id
+
+
+def test_work_that_rested_when_its_wrapper_was_killed_goes_on_in_one_commit(
+    sessions: Sessions, wrapper: subprocess.Popen[str]
+) -> None:
+    agent_id = sessions.begin_run(Start(), fields(wrapper.pid)).record["agent_id"]
+    sessions.update(agent_id, "planning")
+    wrapper.kill()
+    wrapper.wait()
+
+    begun = begin(sessions, agent_id)
+
+    assert [run.get("end") for run in begun.record["runs"]] == ["lost", None]
+    assert kinds(sessions, agent_id) == [("command_begun", 1), ("reconcile", 3), ("command_begun", 3)]
+    assert (begun.record["revision"], begun.earlier and begun.earlier["runs"][0]["end"]) == (3, "lost")
+
+
+def test_what_was_killed_can_be_continued_before_anybody_settled_it(
+    sessions: Sessions, wrapper: subprocess.Popen[str]
+) -> None:
+    agent_id = killed(sessions, wrapper).record["agent_id"]
+    begun = begin(sessions, continues=agent_id)
+    assert begun.earlier is not None
+    assert (begun.earlier["phase"], sessions.read(agent_id)["phase"]) == ("abandoned", "abandoned")
+
+
+def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
+    sessions: Sessions, wrapper: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "output.log"
+    log.write_text("")
+    os.utime(log, (0, 0))
+    agent_id = sessions.begin_run(Start(), fields(wrapper.pid)).record["agent_id"]
+    long_ago = format_time(datetime.now(UTC) - timedelta(days=40))
+    record: Any = sessions.read(agent_id)
+    run = {**record["runs"][0], "started_at": long_ago, "output_path": str(log)}
+    rewrite(sessions, {**record, "created_at": long_ago, "last_updated": long_ago, "runs": [run]})
+
+    assert [one["verdict"] for one in sessions.reconcile()["verdicts"]] == ["running"]
+    assert sessions.cleanup(hours=1)["kept"] == [{"agent_id": agent_id, "reason": "running"}]
+    assert sessions.show(agent_id).get("state") == "quiet"
+    log.write_text("at work")
+    assert sessions.show(agent_id).get("state") == "working"
+
+
+def test_a_run_whose_process_nobody_can_describe_is_never_called_lost(sessions: Sessions) -> None:
+    agent_id = sessions.begin_run(Start(), fields(wrapper={"pid": 2**22 + 1})).record["agent_id"]
+    assert sessions.reconcile()["verdicts"][0]["verdict"] == "running"
+    assert sessions.report(agent_id)["status"] == "running"
+
+
+def test_runs_below_end_with_the_processes_in_which_they_lived(
+    sessions: Sessions, wrapper: subprocess.Popen[str]
+) -> None:
+    top = begin(sessions).record["agent_id"]
+    inside: Any = {**process(os.getpid()), "pid_ns": "pid:[7]"}
+    gone = sessions.begin_run(Start(parent_id=top), fields(wrapper.pid)).record["agent_id"]
+    wrapper.kill()
+    wrapper.wait()
+    contained = sessions.begin_run(Start(parent_id=top), fields(wrapper=inside)).record["agent_id"]
+    deeper = sessions.begin_run(Start(parent_id=contained), fields(wrapper=inside)).record["agent_id"]
+    alive = sessions.begin_run(Start(parent_id=top), fields()).record["agent_id"]
+    elsewhere = sessions.begin_run(Start(), fields(wrapper=inside)).record["agent_id"]
+    host: Any = {
+        "host": "claude-code",
+        "host_session_id": "s",
+        "host_process": inside,
+        "started_at": format_time(datetime.now(UTC)),
+    }
+    hosted = sessions.create(parent_id=contained)
+    record: Any = sessions.read(hosted)
+    rewrite(sessions, {**record, "phase": "planning", "runs": [{"run": 1, **host}]})
+
+    assert sessions.end_runs_of_gone_hosts_below(top, None) == [gone]
+    assert sorted(sessions.end_runs_of_gone_hosts_below(top, "pid:[7]")) == sorted([contained, deeper, hosted])
+
+    ends = {one: sessions.read(one)["runs"][0].get("end") for one in (top, alive, elsewhere, contained, deeper, hosted)}
+    lost = dict.fromkeys((contained, deeper, hosted), "lost")
+    assert ends == {**dict.fromkeys((top, alive, elsewhere)), **lost}
+    assert (sessions.read(hosted)["phase"], sessions.read(contained)["phase"]) == ("planning", "abandoned")
+
+
+def test_a_refusal_is_a_conflict_for_programs() -> None:
+    assert issubclass(RunNotAllowed, Conflict)
