@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import errors
-from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import SCHEMA
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
@@ -202,8 +201,6 @@ class OpenSession:
         added, removed = index.difference(before, record)
         if added:
             index.add(self.root, self.agent_id, added)
-        for leftover in reading.unfinished(directory.names()) if is_final(record["phase"]) else ():
-            atomic.discard(directory, leftover)  # its writer was killed: we hold its lock
         if self.durable and (before["revision"] <= 1 or "imported_from" in before):
             os.fsync(self.root.fd)  # whoever brought it here may have been killed before its name was on the disk
         if transcript:

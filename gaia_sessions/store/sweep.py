@@ -38,10 +38,11 @@ def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -
     """Sweeps and corrects; returns what was removed. ``active`` are the sessions that are not final."""
     cutoff = (now - LEFTOVER_AGE).timestamp()
     existing = set(reading.session_names(root))
-    if not (root.has(roots.LOCKS) or any(reading.has_state(root, agent_id) for agent_id in existing)):
+    sessions = [agent_id for agent_id in existing if reading.has_state(root, agent_id)]
+    if not (root.has(roots.LOCKS) or sessions):
         return []  # no root of ours
     with root.make(roots.LOCKS) as folder:
-        removed = [*_sweep_stage(root, folder, cutoff), *_sweep_sessions(root, folder, cutoff, active)]
+        removed = [*_sweep_stage(root, folder, cutoff), *_sweep_sessions(root, folder, cutoff, sessions)]
         removed += _sweep_unfinished(root, cutoff, roots.is_unfinished_gitignore)
         for name, is_unfinished in _IS_UNFINISHED_IN.items():
             if root.has(name):
@@ -62,9 +63,8 @@ def _sweep_stage(root: Directory, folder: Directory, cutoff: float) -> Iterator[
                 yield f"{stage.path}/{name}"
 
 
-def _sweep_sessions(root: Directory, folder: Directory, cutoff: float, active: set[str]) -> Iterator[str]:
-    """Sweeps the open sessions only: whoever finalizes a session clears its directory."""
-    for agent_id in active:
+def _sweep_sessions(root: Directory, folder: Directory, cutoff: float, agent_ids: Iterable[str]) -> Iterator[str]:
+    for agent_id in agent_ids:
         try:
             session = reading.open_session(root, agent_id)
         except SessionsError:

@@ -260,6 +260,15 @@ def killed_while_writing(root: str, _put: Gaia) -> None:
     os.utime(left, (0, 0))
 
 
+def killed_while_cancelling(root: str, _put: Gaia) -> None:
+    """A session that had ended."""
+    FileStore(root).change("a", lambda record: {**record, "phase": "completed", "resume_ready": False})
+    left = Path(root, "a", ".cancelled.json.0123456789abcdef.tmp")
+    left.write_bytes(b"half")
+    left.chmod(0o600)
+    os.utime(left, (0, 0))
+
+
 def killed_while_creating(root: str, _put: Gaia) -> None:
     left = Path(root, ".stage", "b.0123456789abcdef")
     left.mkdir(parents=True, mode=0o700)
@@ -309,6 +318,7 @@ HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
     "hints of another boot": ("hints", rebooted),
     "ended work without its hints": ("hints", copied),
     "a temporary file": ("leftovers", killed_while_writing),
+    "half cancelled": ("leftovers", killed_while_cancelling),
     "half created": ("leftovers", killed_while_creating),
     "half removed": ("leftovers", killed_while_removing),
     "a late event": ("inbox", waiting),
