@@ -160,6 +160,11 @@ def draw_to_stderr(text: str) -> None:
         discard_buffered(sys.stderr)
 
 
+def stdout_width() -> int:
+    """The columns of the terminal on which a person reads the result; 0 if a program reads it."""
+    return _width(sys.stdout)
+
+
 def stderr_width() -> int:
     """The columns of the terminal on which a person reads stderr; 0 if a program reads it."""
     return _width(sys.stderr)

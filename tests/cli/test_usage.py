@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.cells import cell_len
 
 from gaia_sessions.session.clock import format_time, parse_time
 
@@ -139,6 +140,35 @@ def test_without_an_id_it_is_a_table_of_agents_and_no_unreported_tokens_are_0(ga
     )
     assert gaia("usage").all == (0, lines, "")
     assert terminal("usage").all == (0, lines, "")
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize(
+    ("columns", "heading", "first"),
+    [
+        (30, "agent         sessions  tokens", "Explore              3   2,000"),
+        (
+            60,
+            "agent                 sessions  tokens  of budget",
+            "Explore                      3   2,000  100%, 1 at its limit",
+        ),
+        (
+            80,
+            "agent                         sessions  tokens  unreported  of budget",
+            "Explore                              3   2,000           1  100%, 1 at its limit",
+        ),
+    ],
+)
+def test_its_rows_fit_the_terminal_for_which_names_are_cut_and_then_columns_go(
+    terminal: Gaia, put: Gaia, columns: int, heading: str, first: str
+) -> None:
+    put("g", agent_name="a-very-long-name-of-an-agent-that-does-all", charged_tokens=7)
+    put("h", agent_name="\ud55c\uae00" * 30, charged_tokens=9)
+    shown = terminal("usage", columns=columns).out.decode().splitlines()
+    rows = shown[:8]
+    assert (rows[0], rows[-1].startswith("all agents")) == (heading, True)
+    assert first in rows
+    assert [line for line in rows if cell_len(line) > columns] == []
 
 
 @pytest.mark.usefixtures("agents")

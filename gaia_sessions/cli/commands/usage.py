@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.budget import TokenUsage
 
-_WHOLE_NAME, _AT_TERMINAL = 200, 24
-"""Characters of the name of an agent."""
-
 
 @declare(
     "usage --since yesterday",
@@ -65,8 +62,7 @@ def _print_all(call: Call, since: datetime | None) -> None:
     elif usage["agents"] or usage["unread"]:
         from gaia_sessions.cli.render.agents import table_of_agents
 
-        longest = _AT_TERMINAL if output.is_stdout_terminal() else _WHOLE_NAME
-        output.print_lines(table_of_agents(usage, longest))
+        output.print_lines(table_of_agents(usage, output.stdout_width()))
     else:
         from .list import print_that_none_was_found
 

@@ -15,23 +15,48 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.sums import UsageByAgent
 
 _HEADINGS = ["agent", "sessions", "tokens", "unreported", "of budget"]
+_UNREPORTED, _OF_BUDGET = 3, 4
+_GAP, _LEAST_NAME = 2, 12
 
 
-def table_of_agents(usage: UsageByAgent, longest_name: int) -> Iterator[str]:
-    """A line for each agent, one for several together, and how many sessions reported no tokens or cannot be read."""
+def table_of_agents(usage: UsageByAgent, room: int) -> Iterator[str]:
+    """A line for each agent, one for several together, and how many sessions reported no tokens or cannot be read.
+
+    room: the columns of the terminal, for which names are cut, and then columns go; 0 for none.
+    """
     several = [usage["total"]] if len(usage["agents"]) > 1 else []
     sums = [*(agent["sums"] for agent in usage["agents"]), *several]
-    names = [*(safe(agent["agent_name"], longest_name) for agent in usage["agents"]), "all agents"][: len(sums)]
+    names = [*(safe(agent["agent_name"]) for agent in usage["agents"]), "all agents"][: len(sums)]
     rows = [_HEADINGS, *([name, *_sum_cells(of_name)] for name, of_name in zip(names, sums, strict=True))]
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    for name, *figures, of_budget in rows:
-        right = [figure.rjust(width) for figure, width in zip(figures, widths[1:], strict=False)]
-        yield "  ".join([name + " " * (widths[0] - cells(name)), *right, of_budget]).rstrip()
+    shown = _fit_columns(widths, room) if room else range(len(widths))
+    for row in rows:
+        figures = [row[place] if place == _OF_BUDGET else row[place].rjust(widths[place]) for place in shown[1:]]
+        yield "  ".join([_fit(row[0], widths[0]), *figures]).rstrip()
     total = usage["total"]
     if total["unreported"]:
         yield f"{total['unreported']:,} of {plural(total['sessions'], 'session')} reported no tokens"
     if usage["unread"]:
         yield f"{plural(usage['unread'], 'session')} cannot be read: `gaia-sessions list` says why"
+
+
+def _fit_columns(widths: list[int], room: int) -> list[int]:
+    """The places of the columns that are shown in ``room``; what they leave is the width of the names then."""
+    shown = [*range(len(widths))]
+    least = min(_LEAST_NAME, widths[0])
+    for place in (_UNREPORTED, _OF_BUDGET):
+        if sum(widths[other] + _GAP for other in shown[1:]) + least > room:
+            shown.remove(place)
+    widths[0] = min(widths[0], max(least, room - sum(widths[other] + _GAP for other in shown[1:])))
+    return shown
+
+
+def _fit(name: str, width: int) -> str:
+    if cells(name) > width:
+        from .tables import cut
+
+        return cut(name, width)
+    return name + " " * (width - cells(name))
 
 
 def _sum_cells(sums: Sums) -> list[str]:
