@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
-    from gaia_sessions.session.requests import Answer, Ending, Update
+    from gaia_sessions.session.requests import Answer, Ending, Start, Update
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message, NewMessage
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.removal import RemovedSession
     from gaia_sessions.usecases.resume import Standing
     from gaia_sessions.usecases.revivals import Revival
-    from gaia_sessions.usecases.running import Begun, Start
+    from gaia_sessions.usecases.running import Begun
     from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
     from gaia_sessions.usecases.sums import UsageByAgent

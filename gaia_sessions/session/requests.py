@@ -1,4 +1,4 @@
-"""What is asked for with a new session, an update or an end, each as one value, and the record that comes of it.
+"""What is asked for with a new session, a run, an update or an end, each as one value, and the record that comes of it.
 
 Owns the order in which the rules of ``updates`` and ``runs`` apply within one write. Commands and hosts' events both
 use these rules. Pure: ``now`` is an argument.
@@ -14,18 +14,30 @@ from .checks import check_flag, check_string, integer_from
 from .events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
-from .record import new_record
+from .record import NO_PURPOSE, new_record
 from .retention import RESERVED_BYTES
 from .runs import is_claimed, is_live, with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
+    from typing import TypedDict, Unpack
 
     from gaia_sessions.jsonio.strict import Json
 
     from .ids import RandomBytes
     from .schema import AnswerKey, Record
+
+    class Wanted(TypedDict, total=False):
+        """What is wanted of a new session, as ``NewSession`` takes it; None leaves it open."""
+
+        agent_name: str | None
+        purpose: str | None
+        metadata: Mapping[str, object] | None
+        parent_id: str | None
+        max_depth: int | None
+        max_tokens: int | None
 
 
 class NewSession:
@@ -67,6 +79,40 @@ class NewSession:
         if self.max_tokens is not None:
             record["max_tokens"] = self.max_tokens
         return record
+
+
+_NAMES = {"agent_name": "unknown", "purpose": NO_PURPOSE}
+"""What a new session is called where nobody says it."""
+
+
+class Start:
+    """Which session a command is to work on: ``agent_id``, which exists, or a new one, of which ``wanted`` tells.
+
+    continues: the session that has ended and whose work the new one continues; it gives the agent's name and the
+    purpose that are not wanted otherwise. new_id: the id of the new one; without it, one is generated. Raises
+    ``InvalidInput``, ``InvalidId``.
+    """
+
+    __slots__ = ("_wanted", "agent_id", "continues", "new_id")
+
+    def __init__(
+        self,
+        agent_id: str | None = None,
+        *,
+        continues: str | None = None,
+        new_id: str | None = None,
+        **wanted: Unpack[Wanted],
+    ) -> None:
+        self.agent_id = None if agent_id is None else check_agent_id(agent_id)
+        self.continues = None if continues is None else check_agent_id(continues)
+        self.new_id = new_id
+        self._wanted = {name: value for name, value in wanted.items() if value is not None}
+        self.new_session(None)  # so that what cannot be is refused before anything else
+
+    def new_session(self, earlier: Record | None) -> NewSession:
+        """The new session, which continues the work of ``earlier``, if that is a session."""
+        names = {key: earlier[key] for key in _NAMES} if earlier else _NAMES  # type: ignore[literal-required]
+        return NewSession(agent_id=self.new_id, **{**names, **self._wanted})
 
 
 class Update:

@@ -18,11 +18,9 @@ from gaia_sessions.session.command_runs import (
     with_command_begun,
     with_command_end,
 )
-from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import is_new
-from gaia_sessions.session.record import NO_PURPOSE, parent_id_of
+from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.report import Findings, report
-from gaia_sessions.session.requests import NewSession
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
 from gaia_sessions.session.run_ends import with_end_of_gone_host
 from gaia_sessions.session.runs import files_of, has_ended, process_of, run_by_number, updated_run
@@ -31,6 +29,7 @@ from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system import gone_runs, written_at
 
+from .briefing import ENDED
 from .reconcile import RECONCILE
 from .reporting import latest_messages, why_failed
 from .resume import decide_on_known, standing
@@ -38,81 +37,38 @@ from .sessions import below_parent, check_free_place, children_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
     from datetime import datetime
-    from typing import TypedDict, Unpack
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.report import Report
+    from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.port import Entry, Reader, Store
-
-    class Wanted(TypedDict, total=False):
-        """What is wanted of a new session, as ``NewSession`` takes it; None leaves it open."""
-
-        agent_name: str | None
-        purpose: str | None
-        metadata: Mapping[str, object] | None
-        parent_id: str | None
-        max_depth: int | None
-        max_tokens: int | None
-
 
 COMMAND_BEGUN = "command_begun"
 COMMAND_ENDED = "command_ended"
 """The kinds of the journal entries of a command's run."""
 
 
-_NAMES = {"agent_name": "unknown", "purpose": NO_PURPOSE}
-"""What a new session is called where nobody says it."""
-
-
-class Start:
-    """Which session a command is to work on: ``agent_id``, which exists, or a new one, of which ``wanted`` tells.
-
-    continues: the session that has ended and whose work the new one continues; it gives the agent's name and the
-    purpose that are not wanted otherwise. new_id: the id of the new one; without it, one is generated. Raises
-    ``InvalidInput``, ``InvalidId``.
-    """
-
-    __slots__ = ("_wanted", "agent_id", "continues", "new_id")
-
-    def __init__(
-        self,
-        agent_id: str | None = None,
-        *,
-        continues: str | None = None,
-        new_id: str | None = None,
-        **wanted: Unpack[Wanted],
-    ) -> None:
-        self.agent_id = None if agent_id is None else check_agent_id(agent_id)
-        self.continues = None if continues is None else check_agent_id(continues)
-        self.new_id = new_id
-        self._wanted = {name: value for name, value in wanted.items() if value is not None}
-        self.new_session(None)  # so that what cannot be is refused before anything else
-
-    def new_session(self, earlier: Record | None) -> NewSession:
-        """The new session, which continues the work of ``earlier``, if that is a session."""
-        names = {key: earlier[key] for key in _NAMES} if earlier else _NAMES  # type: ignore[literal-required]
-        return NewSession(agent_id=self.new_id, **{**names, **self._wanted})
-
-
 class Begun:
     """What was begun: the record as it is stored, its new run, and the record whose work goes on, for its briefing.
 
     ``earlier`` is the session as it rested, or the one that is continued; None for work that nobody began before.
+    ``reason`` is what its briefing is told of that: None where the same session goes on.
     """
 
-    __slots__ = ("earlier", "record", "run")
+    __slots__ = ("earlier", "reason", "record", "run")
 
     def __init__(self, record: Record, earlier: Record | None) -> None:
         self.record = record
         self.run: Run = record["runs"][-1]
         self.earlier = earlier
+        self.reason = ENDED if "continues" in record and self.run["run"] == 1 else None
 
 
 def begin(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, fields: Run, limits: Limits) -> Begun:

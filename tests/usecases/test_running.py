@@ -27,9 +27,10 @@ from gaia_sessions.errors import (
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import CANCELLED, EXITED, OUT_OF_TOKENS, SIGNALLED, TIMED_OUT, CommandEnd
 from gaia_sessions.session.record import new_record
+from gaia_sessions.session.requests import Start
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases.running import Start
+from gaia_sessions.usecases.briefing import ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,7 +191,7 @@ def test_an_approval_that_a_command_asked_for_is_given_and_gone_on_with(sessions
 
     second = begin(sessions, agent_id)
 
-    assert second.earlier == waiting
+    assert (second.earlier, second.reason) == (waiting, None)
     assert (second.record["phase"], second.run["run"]) == ("executing", 2)
     assert "approval" not in second.record
     assert end(sessions, second, "done") == "completed"
@@ -218,7 +219,7 @@ def test_what_has_ended_is_continued_in_a_new_session(sessions: Sessions) -> Non
 
     second = begin(sessions, continues=ended["agent_id"])
 
-    assert second.earlier == ended
+    assert (second.earlier, second.reason) == (ended, ENDED)
     assert (second.record["agent_name"], second.record["purpose"]) == ("Explore", "look")
     assert second.record.get("continues") == ended["agent_id"]
     assert second.run["run"] == 1
