@@ -515,8 +515,9 @@ class Sessions:
         """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
 
         First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](store.md#runs) may go
-        on, are kept; that a program of your own is at work shows only in what it writes. With ``corrupt``, sessions
-        that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
+        on, are kept, and for 7 days what asked for an approval and was not denied it; that a program of your own is at
+        work shows only in what it writes. With ``corrupt``, sessions that cannot be read are removed as well. Raises
+        ``BadArgument`` for hours below 0.
         """
         from gaia_sessions.usecases import cleanup
 

@@ -1,7 +1,7 @@
 """Removes sessions that nobody has used for a long time, whatever their phase, once runs are closed that have an end.
 
 Must never remove one that may be resumed, waits for a limit, has a live run, is above an open one, or has an uncertain
-age. Each is judged twice, the second time under its lock.
+age; one that waits for a person only after a week. Each is judged twice, the second time under its lock.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import timedelta
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.clock import is_ahead, parse_time
-from gaia_sessions.session.phases import is_resumable
+from gaia_sessions.session.phases import is_resumable, waits_for_approval
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.runs import latest_files
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import RecordOrError, Store
@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 
 
 _MAX_HOURS = 1_000_000
+_ASKED_AGE = timedelta(days=7)
+"""How long a question is kept that nobody answered, or whose approval nobody has used: over a weekend and more."""
+
 _YOUNG = "young"
 """Why most sessions stay; those are only counted."""
 
@@ -93,13 +96,21 @@ class CleanupPolicy:
         return None if rested >= self.age else _YOUNG
 
     def by_work(self, record: Record, above: Above) -> str | None:
-        """Why the session is not over for its agent: it may run, or may be resumed."""
+        """Why the session is not over for its agent: it may run, may be resumed, or a person may still say yes."""
         if may_run(record, self.now, self.age):
             return "running"
         if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost
             return None
         decision = decide(above.proved_cancellation, record["agent_id"], record, self.now, self.limits)
-        return "resumable" if decision["should_resume"] else None
+        if decision["should_resume"]:
+            return "resumable"
+        return "asked" if _may_be_answered(record, decision) else None
+
+
+def _may_be_answered(record: Record, decision: Decision) -> bool:
+    """Whether the work asked a person, who has not said no, not too long ago."""
+    is_wanted = waits_for_approval(record["phase"]) and not {"denial", "cancellation"} & {*record, *decision}
+    return is_wanted and timedelta(seconds=decision["idle_seconds"] or 0) < _ASKED_AGE
 
 
 def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None) -> CleanupReport:

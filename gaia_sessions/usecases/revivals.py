@@ -161,7 +161,7 @@ def _revival(record: Record, run: Run, stands: Standing, rule: Rule) -> Revival:
     decision, state = stands.decision, stands.state["state"]
     is_waiting, is_answered = "paused_until" in decision, state in ANSWERED
     work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": rule.project}
-    by_host = None if is_answered and not _is_agent_of_workflow(run) else by_its_host(run, work)
+    by_host = None if is_answered and "workflow" not in run else by_its_host(run, work)
     revival: Revival = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],

@@ -38,7 +38,8 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
     """Sessions of every kind that cleanup knows, and what it says of them all."""
     put("young", idle=23 * HOUR, **QUIET)
     put("old", idle=25 * HOUR, **QUIET)
-    put("old-approval", idle=25 * HOUR)
+    put("asked", idle=25 * HOUR)
+    put("asked-long-ago", idle=8 * 24 * HOUR)
     put("older-final", idle=99 * HOUR, phase="completed", resume_ready=False)
     put("future", idle=-HOUR, **QUIET)
     put("newer", idle=99 * HOUR, schema=2)
@@ -49,9 +50,10 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
         "hours": 24.0,
         "corrupt_too": False,
         "closed": [],
-        "removed": ["old", "old-approval", "older-final"],
+        "removed": ["asked-long-ago", "old", "older-final"],
         "recent": 2,
         "kept": [
+            {"agent_id": "asked", "reason": "asked"},
             {"agent_id": "future", "reason": "clock_skew"},
             {"agent_id": "newer", "reason": "newer_schema"},
         ],
@@ -70,7 +72,7 @@ def in_order(report: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_whole_report_in_json(gaia: Gaia, mixed: dict[str, Any], root: str) -> None:
     assert in_order(gaia("cleanup", "--json").json) == mixed
-    assert sessions(root) == ["future", "newer", "running", "torn", "young"]
+    assert sessions(root) == ["asked", "future", "newer", "running", "torn", "young"]
 
 
 def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
@@ -96,24 +98,27 @@ def test_for_people_what_went_and_what_stayed_and_why_each_in_a_line_with_its_nu
         "2 sessions updated since",
         "1 session that a later version wrote",
         "1 session whose last activity lies in the future",
+        "1 session that asked for an approval in the last 7 days",
         "1 session that cannot be read",
     ]
-    would = "".join(f"would {verb} {line}\n" for verb, line in zip(["remove", *["keep"] * 4], numbers, strict=True))
+    would = "".join(f"would {verb} {line}\n" for verb, line in zip(["remove", *["keep"] * 5], numbers, strict=True))
     assert gaia("cleanup", "-n").all == (0, f"{would}add --verbose to see which\n", "")
     assert gaia("cleanup", "-n", "--verbose").all[1].splitlines() == [
         "would remove 3 sessions not updated for 1 day",
+        "  asked-long-ago",
         "  old",
-        "  old-approval",
         "  older-final",
         "would keep 2 sessions updated since",
         "would keep 1 session that a later version wrote",
         "  newer",
         "would keep 1 session whose last activity lies in the future",
         "  future",
+        "would keep 1 session that asked for an approval in the last 7 days",
+        "  asked",
         "would keep 1 session that cannot be read",
         f"  torn: {root}/torn/state.json: line 1 column 1: not JSON: this brace is not closed",
     ]
-    done = "".join(f"{verb} {line}\n" for verb, line in zip(["removed", *["kept"] * 4], numbers, strict=True))
+    done = "".join(f"{verb} {line}\n" for verb, line in zip(["removed", *["kept"] * 5], numbers, strict=True))
     assert gaia("cleanup").all == (0, done, "")
 
 
@@ -143,14 +148,14 @@ def test_a_dry_run_names_what_goes_because_the_real_run_first_closes_runs(gaia: 
 @pytest.mark.usefixtures("mixed")
 def test_quiet_says_nothing_and_does_the_same(gaia: Gaia, root: str) -> None:
     assert gaia("cleanup", "--quiet").all == (0, "", "")
-    assert sessions(root) == ["future", "newer", "running", "torn", "young"]
+    assert sessions(root) == ["asked", "future", "newer", "running", "torn", "young"]
 
 
 @pytest.mark.usefixtures("mixed")
 def test_corrupt_ones_go_only_when_that_is_asked_for(gaia: Gaia, root: str) -> None:
     report = gaia("cleanup", "--corrupt", "--json").json
-    assert (sorted(report["removed"]), report["corrupt"]) == (["old", "old-approval", "older-final", "torn"], [])
-    assert sessions(root) == ["future", "newer", "running", "young"]
+    assert (sorted(report["removed"]), report["corrupt"]) == (["asked-long-ago", "old", "older-final", "torn"], [])
+    assert sessions(root) == ["asked", "future", "newer", "running", "young"]
 
 
 def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -172,6 +177,38 @@ def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> Non
         "removed 0 sessions not updated for 0 seconds\nkept 1 session that may be resumed\n",
         "",
     )
+
+
+ASKED_ON_FRIDAY = {"idle": 64 * HOUR}
+SAID = {"message": "", "timestamp": "2026-01-08T18:05:30Z"}
+
+
+@pytest.mark.parametrize(
+    ("hours", "keys", "stays"),
+    [
+        pytest.param("24", {}, True, id="asked"),
+        pytest.param("0", {}, True, id="asked, whatever the hours"),
+        pytest.param("24", {"approval": SAID}, True, id="approved, and idle for too long"),
+        pytest.param("24", {"denial": SAID}, False, id="denied"),
+        pytest.param("24", {"phase": "planning"}, False, id="paused"),
+        pytest.param("24", {"idle": 7 * 24 * HOUR}, False, id="asked a week ago"),
+        pytest.param("240", {"idle": 9 * 24 * HOUR}, True, id="asked a week ago, but the hours are more"),
+    ],
+)
+def test_a_question_is_there_after_a_weekend_of_cleanups(
+    gaia: Gaia, put: Gaia, root: str, hours: str, keys: dict[str, Any], *, stays: bool
+) -> None:
+    put("a", **ASKED_ON_FRIDAY | keys)
+    assert gaia("cleanup", "--hours", hours, "-q").all == (0, "", "")
+    assert sessions(root) == ["a"] * stays
+
+
+def test_a_question_of_work_that_is_cancelled_waits_for_nobody(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("above", **ASKED_ON_FRIDAY)
+    put("a", parent_id="above", **ASKED_ON_FRIDAY)
+    assert gaia("cancel", "above").code == 0
+    assert gaia("cleanup", "--hours", "0").code == 0
+    assert sessions(root) == []
 
 
 def test_no_code_stands_where_a_person_reads_why_a_session_was_kept(gaia: Gaia, put: Gaia) -> None:

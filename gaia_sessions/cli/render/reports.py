@@ -24,6 +24,7 @@ _KEPT = {
     "clock_skew": "whose last activity lies in the future",
     "mark_unread": "whose cancellation mark cannot be read",
     "above_open": "above one that is open, or may be",
+    "asked": "that asked for an approval in the last 7 days",
     "running": "on which an agent may still be at work",
     "resumable": "that may be resumed",
 }
