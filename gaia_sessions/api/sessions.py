@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.store.port import Store
+    from gaia_sessions.store.port import Output, Store
     from gaia_sessions.usecases.cancellation import CancelledSession
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
@@ -718,6 +718,10 @@ class Sessions:
         sessions, now = self._preview(), utc_now()
         above = Above(sessions)
         return lambda agent_id: reporting.report_on(sessions, above, agent_id, now, self.config)
+
+    def open_output(self, agent_id: str, number: int) -> Output:
+        """For commands: begins the output of the run with this ``number``, as the store does."""
+        return self._store.open_output(agent_id, number)
 
     def _usage_of(self, record: Record) -> TokenUsage:
         from gaia_sessions.session.budget import usage_of

@@ -72,7 +72,7 @@ def write_new(
             prepare(fd)
         else:
             os.fchmod(fd, PRIVATE_FILE)
-        _write_all(fd, data)
+        write_all(fd, data)
         if durable:
             os.fsync(fd)
     finally:
@@ -139,7 +139,7 @@ def _place_to_append(fd: int, size: int, lines: bytes, end: int | None) -> tuple
 
 def _append_lines(fd: int, start: int, lines: bytes, *, durable: bool) -> None:
     try:
-        _write_all(fd, lines)
+        write_all(fd, lines)
         if durable:
             os.fdatasync(fd)
     except OSError:
@@ -166,7 +166,7 @@ def _copy_first(size: int, fd: int) -> Callable[[int], None]:
         os.fchmod(new, PRIVATE_FILE)
         rest = size
         while rest and (chunk := os.read(fd, min(rest, _COPIED_BYTES))):
-            _write_all(new, chunk)
+            write_all(new, chunk)
             rest -= len(chunk)
 
     return copy
@@ -224,7 +224,8 @@ def _discard_tree(folder: Directory, name: str) -> None:
         return
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """Writes all of ``data`` to the open file ``fd``; ``OSError`` if it could write only some of it."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]

@@ -249,6 +249,13 @@ class FileReader:
     def output_path(self, agent_id: str, number: int) -> str:
         return os.path.join(os.path.abspath(self.root), check_agent_id(agent_id), reading.output_name(number))
 
+    def output(self, agent_id: str, number: int) -> bytes:
+        from . import output_file
+
+        check_agent_id(agent_id)
+        with self._open_root_for(agent_id) as root, output_file.open_session(root, agent_id) as session:
+            return output_file.read(session, number)
+
     def waiting(self) -> list[WaitingEvent]:
         root = self._open_root()
         if root is None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .import_source import Source
     from .key_lock import KeyLock
     from .open_session import OpenSession
+    from .output_file import OutputFile
     from .port import Entry, MarkRule, RecordOrError, StoreRule
 
 _SECONDS_AFTER_REBUILD = 1.2
@@ -146,6 +147,14 @@ class FileStore(FileReader):
         added = Appending(messages)
         with self.open(agent_id, timeout=timeout) as session:
             return session.commit(rule(session.record), reserved=reserved, transcript=added), added.stored
+
+    def open_output(self, agent_id: str, number: int) -> OutputFile:
+        from . import output_file
+
+        check_agent_id(agent_id)
+        with self._open_root_for(agent_id) as root:
+            session = output_file.open_session(root, agent_id)
+        return output_file.OutputFile(session, number, durable=self.durable)
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
         from .transcript_file import Emptying

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message, NewMessage
 
     from .inbox_keys import WaitingEvent
-    from .port import Entry, IsWanted, MarkRule, Messages, RecordOrError, StoreRule
+    from .output_file import Kept
+    from .port import Entry, IsWanted, MarkRule, Messages, Output, RecordOrError, StoreRule
 
     AdaptRecord = Callable[[Record, Record], Record]
     """Makes what is kept of the record before a change, and of the one that a rule returned."""
@@ -61,6 +62,7 @@ class MemoryStore:
         self._journals: dict[tuple[str, str], list[bytes]] = {}
         self._marks: dict[str, bytes] = {}
         self._transcripts: dict[str, bytes] = {}
+        self._outputs: dict[tuple[str, int], Kept] = {}
         self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held_keys: set[tuple[str, ...]] = set()
         self._deferred_count = 0
@@ -165,6 +167,19 @@ class MemoryStore:
     def output_path(self, agent_id: str, number: int) -> str:
         return f"{check_agent_id(agent_id)}/{output_name(number)}"
 
+    def open_output(self, agent_id: str, number: int) -> Output:
+        from .output_file import Kept
+
+        if not self.has(agent_id):
+            raise errors.SessionNotFound(agent_id)
+        kept = self._outputs[agent_id, number] = Kept()
+        return kept
+
+    def output(self, agent_id: str, number: int) -> bytes:
+        if not self.has(agent_id):
+            raise errors.SessionNotFound(agent_id)
+        return bytes(self._outputs.get((agent_id, number), b""))
+
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         found = ((agent_id, self._mark_of(agent_id)) for agent_id in agent_ids if is_agent_id(agent_id))
         return [(agent_id, mark) for agent_id, mark in found if mark is not None]
@@ -211,6 +226,8 @@ class MemoryStore:
         self._marks.pop(agent_id, None)
         for key in [key for key in self._journals if key[0] == agent_id]:
             del self._journals[key]
+        for run in [run for run in self._outputs if run[0] == agent_id]:
+            del self._outputs[run]
 
     def ensure_index(self) -> None:
         return

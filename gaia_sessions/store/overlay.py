@@ -154,6 +154,12 @@ class Overlay(MemoryStore):
     def output_path(self, agent_id: str, number: int) -> str:
         return self._base.output_path(agent_id, number)
 
+    def output(self, agent_id: str, number: int) -> bytes:
+        is_below = (agent_id, number) not in self._outputs and agent_id not in self._deleted
+        if is_below and self._base.has(agent_id):
+            return self._base.output(agent_id, number)
+        return super().output(agent_id, number)
+
     def messages_backwards(self, agent_id: str) -> Messages:
         self.read(agent_id)
         below: Messages = iter(())

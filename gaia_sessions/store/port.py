@@ -82,6 +82,16 @@ class OpenSession(Protocol):
         """
 
 
+class Output(Protocol):
+    """What the command of a run writes: the first MiB of it is kept, and the last."""
+
+    def write(self, data: bytes) -> None:
+        """Adds ``data``. Raises nothing: where there is no room, or no session any more, less is kept."""
+
+    def close(self) -> None:
+        """Makes durable what is kept. Raises nothing; a second time does nothing."""
+
+
 class ReaderAbove(Protocol):
     """What must be read to know what is above a session.
 
@@ -142,6 +152,13 @@ class Reader(ReaderAbove, Protocol):
 
     def output_path(self, agent_id: str, number: int) -> str:
         """Where the output of the run with this ``number`` is, or will be: absolute if it is a file."""
+
+    def output(self, agent_id: str, number: int) -> bytes:
+        """What is kept of the output of the run with this ``number``; empty if there is none.
+
+        Of more than 2 MiB it is the first MiB, a line of its own that says how many bytes are left out, and the last
+        MiB; while the run goes on more of the end may be there, and after a crash less. Raises ``SessionNotFound``.
+        """
 
 
 class StoreReader(Reader, Protocol):
@@ -224,6 +241,13 @@ class Store(StoreReader, Protocol):
         ``last_seq``. Messages that are found behind the committed ones are kept aside, with the warning
         ``MessagesKeptAside``. All else is as in ``change``; without messages it is ``change``. The cost does not follow
         the length of the transcript. A message over 1 MiB is ``TooLarge``, and so are more than 64 MiB at once.
+        """
+
+    def open_output(self, agent_id: str, number: int) -> Output:
+        """Begins the output of the run with this ``number``, to be closed; an earlier one under this number goes.
+
+        Takes no lock. Raises ``SessionNotFound``, and ``StoreFailure`` if the system refuses the file for another
+        reason than want of room.
         """
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:

@@ -36,8 +36,9 @@ ASIDE = "transcript-aside.jsonl"
 
 _FIRST_TRANSCRIPT = "transcript.jsonl"
 _LATER_TRANSCRIPT = ("transcript-", ".jsonl")
+_OUTPUT = ("output-", ".log")
 _MOST_DIGITS = 18
-"""Of the number of a transcript: one more than the largest must fit into a record too."""
+"""Of the number in a name: one more than the largest must fit into a record too."""
 
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 _MAX_RECENT_BYTES = 1 << 16
@@ -51,22 +52,26 @@ def transcript_name(generation: int) -> str:
 
 def generation_in(name: str) -> int | None:
     """The generation of the transcript whose file has this ``name``; None for any other name."""
-    if name == _FIRST_TRANSCRIPT:
-        return 0
-    before, after = _LATER_TRANSCRIPT
+    return 0 if name == _FIRST_TRANSCRIPT else _number_in(name, _LATER_TRANSCRIPT)
+
+
+def _number_in(name: str, around: tuple[str, str]) -> int | None:
+    """The number, 1 or more, that a ``name`` has between what is ``around`` it; None for any other name."""
+    before, after = around
     number = name[len(before) : -len(after)]
     is_number = number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
-    return int(number) if is_number and int(number) and name == transcript_name(int(number)) else None
+    return int(number) if is_number and int(number) and name == f"{int(number)}".join(around) else None
 
 
 def output_name(number: int) -> str:
     """The name of the file with the output of the run with this ``number``."""
-    return f"output-{number}.log"
+    return f"{number}".join(_OUTPUT)
 
 
 def is_file_name(name: str) -> bool:
     """Whether the store gives this ``name`` to a file in the directory of a session."""
-    return name in (STATE, CANCELLED, EVENTS, ASIDE) or generation_in(name) is not None
+    is_fixed = name in (STATE, CANCELLED, EVENTS, ASIDE)
+    return is_fixed or generation_in(name) is not None or _number_in(name, _OUTPUT) is not None
 
 
 def unfinished(names: Iterable[str]) -> list[str]:

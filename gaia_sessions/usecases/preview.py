@@ -94,6 +94,10 @@ class Preview:
         """Where the output of a run is, as ``Store.output_path`` has it."""
         return self._store.output_path(agent_id, number)
 
+    def output(self, agent_id: str, number: int) -> bytes:
+        """Reads the output of a run, as ``Store.output`` does: no event changes one."""
+        return self._reader_of_transcripts().output(agent_id, number)
+
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         """Reads a journal, as ``Store.entries`` does, with what the waiting events add to it."""
         return (self._sessions() if self._applies_everything() else self._store).entries(agent_id, journal)

@@ -70,6 +70,12 @@ class FilesReadThroughPreview(FileStore):
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         return self._preview().marks(agent_ids)
 
+    def output_path(self, agent_id: str, number: int) -> str:
+        return self._preview().output_path(agent_id, number)
+
+    def output(self, agent_id: str, number: int) -> bytes:
+        return self._preview().output(agent_id, number)
+
     def _preview(self) -> Preview:
         return Preview(FileStore(self.root), BEGAN, Config({}))
 

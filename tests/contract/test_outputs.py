@@ -1,0 +1,143 @@
+"""What every store promises of the output of runs: open_output, output, output_path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.errors import InvalidId, SessionNotFound
+from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.overlay import Overlay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Store
+
+    New = Callable[..., Record]
+
+MIB = 1 << 20
+SIZES = [0, 1, MIB - 1, MIB, MIB + 1, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 3 * MIB - 1, 3 * MIB, 3 * MIB + 1, 5 * MIB + 7]
+
+
+def numbered(size: int) -> bytes:
+    """Bytes of which no two pieces are the same."""
+    return b"".join(b"%015d\n" % number for number in range(size // 16 + 1))[:size]
+
+
+def kept(written: bytes) -> bytes:
+    left_out = len(written) - 2 * MIB
+    if left_out <= 0:
+        return written
+    return b"%b\n[gaia-sessions: %d bytes left out]\n%b" % (written[:MIB], left_out, written[-MIB:])
+
+
+@pytest.mark.parametrize("piece", [99_983, 16 * MIB], ids=["in pieces", "at once"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_first_and_the_last_mebibyte_are_kept_and_a_line_says_what_is_left_out(
+    store: Store, new: New, size: int, piece: int
+) -> None:
+    store.create(new())
+    written = numbered(size)
+
+    output = store.open_output("agent-1", 3)
+    for start in range(0, size, piece):
+        output.write(written[start : start + piece])
+    output.close()
+    output.close()
+
+    assert store.output("agent-1", 3) == kept(written)
+
+
+def test_what_was_written_can_be_read_at_once_and_each_run_has_its_own(store: Store, new: New) -> None:
+    for agent_id in ("agent-1", "agent-2"):
+        store.create(new(agent_id))
+    outputs = {(agent_id, run): store.open_output(agent_id, run) for agent_id in ("agent-1", "agent-2") for run in (1, 2)}
+
+    for (agent_id, run), output in outputs.items():
+        output.write(f"{agent_id} in run {run}".encode())
+        output.write(b", and on")
+
+    assert {key: store.output(*key) for key in outputs} == {
+        (agent_id, run): f"{agent_id} in run {run}, and on".encode() for agent_id, run in outputs
+    }
+    for output in outputs.values():
+        output.close()
+
+
+def test_a_session_without_output_has_an_empty_one_and_the_output_changes_nothing_else(store: Store, new: New) -> None:
+    store.create(new())
+    assert store.output("agent-1", 1) == b""
+
+    output = store.open_output("agent-1", 1)
+    output.write(b"hello")
+    output.close()
+
+    assert (store.output("agent-1", 1), store.output("agent-1", 2)) == (b"hello", b"")
+    assert store.read("agent-1") == new()
+    assert list(store.messages("agent-1")) == list(store.entries("agent-1", "events.jsonl")) == []
+
+
+def test_an_output_that_is_begun_again_has_nothing_of_the_earlier_one(store: Store, new: New) -> None:
+    store.create(new())
+    first = store.open_output("agent-1", 1)
+    first.write(b"longer than the second")
+    first.close()
+
+    store.open_output("agent-1", 1).close()
+
+    assert store.output("agent-1", 1) == b""
+
+
+def test_output_goes_with_its_session_and_who_still_writes_it_does_no_harm(store: Store, new: New) -> None:
+    store.create(new())
+    output = store.open_output("agent-1", 1)
+    output.write(b"before")
+    store.delete("agent-1", lambda _: True)
+    store.purge_trash()
+    store.create(new())
+
+    output.write(numbered(4 * MIB))
+    output.close()
+
+    assert store.output("agent-1", 1) == b""
+
+
+def test_a_session_that_does_not_exist_has_no_output(store: Store) -> None:
+    with pytest.raises(SessionNotFound):
+        store.open_output("agent-1", 1)
+    with pytest.raises(SessionNotFound):
+        store.output("agent-1", 1)
+
+
+@pytest.mark.parametrize("agent_id", ["../etc", "", "a/b"])
+def test_an_impossible_id_is_refused(store: Store, agent_id: str) -> None:
+    for ask in (store.open_output, store.output, store.output_path):
+        with pytest.raises(InvalidId):
+            ask(agent_id, 1)
+
+
+def test_the_path_of_an_output_tells_run_and_session(store: Store, new: New) -> None:
+    store.create(new())
+    paths = {store.output_path(agent_id, run) for agent_id in ("agent-1", "agent-2") for run in (1, 12)}
+    ends = {f"{agent_id}/output-{run}.log" for agent_id in ("agent-1", "agent-2") for run in (1, 12)}
+    assert {"/".join(path.rsplit("/")[-2:]) for path in paths} == ends
+
+
+def test_an_overlay_writes_nothing_below(new: New) -> None:
+    below = MemoryStore()
+    below.create(new())
+    below.open_output("agent-1", 1).write(b"below")
+    overlay = Overlay(below, [])
+    assert overlay.output("agent-1", 1) == b"below"
+
+    overlay.open_output("agent-1", 1).write(b"above")
+    overlay.open_output("agent-1", 2).write(b"second")
+
+    assert [overlay.output("agent-1", run) for run in (1, 2)] == [b"above", b"second"]
+    assert [below.output("agent-1", run) for run in (1, 2)] == [b"below", b""]
+    overlay.delete("agent-1", lambda _: True)
+    with pytest.raises(SessionNotFound):
+        overlay.output("agent-1", 1)
