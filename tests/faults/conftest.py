@@ -593,7 +593,7 @@ class Case:
         ended = self.operation.start(project, through=[*STRACE, "-o", trace])
         assert (ended.returncode, ended.stderr) == (0, "")
         assert self.outcome_of(project) == "new"
-        return list(_touching(trace, project))
+        return list(touching(trace, project))
 
     def start_with(self, fault: str, project: str) -> tuple[Ended, list[Call]]:
         """The operation run with ``fault`` injected, and the calls of that name with which it touched the project."""
@@ -601,7 +601,7 @@ class Case:
         name, _, how = fault.partition(":")
         words = _strace(name, stops_for_others=how.startswith("signal="))  # tracing no other is half the work
         ended = self.operation.start(project, through=[*words, "-e", f"inject={fault}", "-o", trace])
-        return ended, list(_touching(trace, project))
+        return ended, list(touching(trace, project))
 
 
 def _strace(names: str, *, stops_for_others: bool = True) -> list[str]:
@@ -620,7 +620,7 @@ _LOOKING = frozenset(
 _CALL = re.compile(r"^\d+ +(\w+)\(")
 
 
-def _touching(trace: str, project: str) -> Iterator[Call]:
+def touching(trace: str, project: str) -> Iterator[Call]:
     counts: dict[str, int] = {}
     for line in Path(trace).read_text(errors="replace").splitlines():
         found = _CALL.match(line)

@@ -1,0 +1,128 @@
+"""Killed or refused at any system call, a log of a command is whole: its beginning, and the end of what was written."""
+
+from __future__ import annotations
+
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.store.file_store import FileStore
+from tests.faults.conftest import STRACE, leftovers, run, touching
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.faults.conftest import Call, Ended
+
+MIB = 1 << 20
+PIECE, PIECES = 500_009, 9
+"""One exchange in between, and one at the end."""
+WRITTEN = b"".join(b"%015d\n" % number for number in range(PIECE * PIECES // 16 + 1))[: PIECE * PIECES]
+LEFT_OUT = re.compile(rb"\n\[gaia-sessions: ([0-9]+) bytes left out\]\n")
+
+PROGRAM = f"""
+import sys
+from gaia_sessions.store.file_store import FileStore
+written = b"".join(b"%015d\\n" % number for number in range({PIECE * PIECES} // 16 + 1))
+output = FileStore(sys.argv[1]).open_output("agent-1", 1)
+for number in range({PIECES}):
+    output.write(written[number * {PIECE}:(number + 1) * {PIECE}])
+    print((number + 1) * {PIECE}, flush=True)
+output.close()
+print("closed", flush=True)
+"""
+
+
+def end_of(log: bytes) -> int:
+    """How much of what was written ``log`` says; -1 if it is no log of that."""
+    found = LEFT_OUT.search(log)
+    if found is None:
+        return len(log) if len(log) <= 3 * MIB and WRITTEN.startswith(log) else -1
+    tail, first = log[found.end() :], found.start() + int(found[1])
+    is_whole = found.start() == MIB and log[:MIB] == WRITTEN[:MIB] and WRITTEN[first:].startswith(tail)
+    return first + len(tail) if is_whole and MIB <= len(tail) <= 2 * MIB else -1
+
+
+def write(folder: Path, *through: str) -> tuple[str, Ended]:
+    """A root in ``folder`` to whose only session a process of its own writes; and how that ended."""
+    root = str(folder / "root")
+    gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
+    return root, run([*through, sys.executable, "-c", PROGRAM, root])
+
+
+@pytest.fixture
+def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
+    """The calls that change something in the folder of the session, in the environment of the test."""
+    folder = tmp_path_factory.mktemp("traced")
+    write(tmp_path_factory.mktemp("compiled"))
+    _, ended = write(folder, *STRACE, "-o", str(folder / "trace"))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return [call for call in touching(str(folder / "trace"), str(folder)) if call.changes and "write(1<" not in call.line]
+
+
+@pytest.fixture
+def fault_at(calls: list[Call], tmp_path: Path) -> Callable[[str], dict[str, tuple[str, int, str, int]]]:
+    """Injects a fault at each of the calls in turn: the exit code, the last acknowledgement, and what the log says."""
+    numbers = count()
+
+    def inject(call: Call, fault: str, folder: Path) -> tuple[str, int, str, int]:
+        folder.mkdir()
+        trace = ["strace", "-f", "-e", f"trace={call.name}", "-e", "signal=none", "-o", str(folder / "trace")]
+        root, ended = write(folder, *trace, "-e", f"inject={call.name}:{fault}".replace("N", str(call.ordinal)))
+        told = ended.stdout.split()
+        return ended.stderr, ended.returncode, told[-1] if told else "0", end_of(FileStore(root).output("agent-1", 1))
+
+    def inject_all(fault: str) -> dict[str, tuple[str, int, str, int]]:
+        with ThreadPoolExecutor(3) as pool:
+            done = pool.map(lambda call: inject(call, fault, tmp_path / str(next(numbers))), calls)
+            return dict(zip(map(str, calls), done, strict=True))
+
+    return inject_all
+
+
+pytestmark = pytest.mark.usefixtures("needs_strace")
+
+
+def test_a_log_that_was_killed_anywhere_has_all_that_was_acknowledged(
+    calls: list[Call], fault_at: Callable[[str], dict[str, tuple[str, int, str, int]]], tmp_path: Path
+) -> None:
+    assert {call.name for call in calls} >= {"openat", "write", "rename", "fsync"}
+
+    told = fault_at("signal=SIGKILL:when=N")
+
+    assert {code for _, code, _, _ in told.values()} == {-9}
+    assert {call: found for call, found in told.items() if found[3] < int(found[2])} == {}
+    logs = [path for path in tmp_path.glob("*/root/agent-1/*") if path.name not in ("state.json", "output-1.log")]
+    assert {str(path.relative_to(path.parents[1])) for path in logs} <= {
+        left for folder in tmp_path.iterdir() for left in leftovers(folder / "root")
+    }
+
+
+@pytest.mark.parametrize("error", ["ENOSPC", pytest.param("EIO", marks=pytest.mark.slow)])
+def test_a_log_that_was_refused_something_once_is_right_in_the_end(
+    fault_at: Callable[[str], dict[str, tuple[str, int, str, int]]], error: str, tmp_path: Path
+) -> None:
+    told = fault_at(f"error={error}:when=N")
+
+    assert {found[:3] for found in told.values()} == {("", 0, "closed")}
+    assert min(found[3] for found in told.values()) >= 0
+    early = [found[3] for call, found in list(told.items())[:10]]
+    assert early == [len(WRITTEN)] * 10
+    assert [left for folder in tmp_path.iterdir() for left in leftovers(folder / "root")] == []
+
+
+@pytest.mark.parametrize("error", ["EDQUOT", pytest.param("EIO", marks=pytest.mark.slow)])
+def test_a_log_that_is_refused_all_from_some_moment_on_has_what_was_written_before(
+    fault_at: Callable[[str], dict[str, tuple[str, int, str, int]]], error: str
+) -> None:
+    told = fault_at(f"error={error}:when=N+")
+    on_the_log = {call: found for call, found in told.items() if not call.startswith("write")}  # that is stdout too
+
+    assert {found[:3] for found in on_the_log.values()} == {("", 0, "closed")}
+    assert min(found[3] for found in told.values()) >= 0

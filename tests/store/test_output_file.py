@@ -1,0 +1,265 @@
+"""The file with what a command wrote: private, no link followed, never large, and worth no failed run."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.doctor import tree
+from gaia_sessions.errors import StoreFailure
+from gaia_sessions.session.record import new_record
+from gaia_sessions.store import reading
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.import_source import open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MIB = 1 << 20
+NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    store = FileStore(f"{tmp_path}/root")
+    store.create(new_record("one", "worker", "", {}, NOW))
+    return store
+
+
+@pytest.fixture
+def path(store: FileStore) -> Path:
+    return Path(store.output_path("one", 1))
+
+
+def numbered(size: int) -> bytes:
+    return b"".join(b"%015d\n" % number for number in range(size // 16 + 1))[:size]
+
+
+def write(store: FileStore, data: bytes, number: int = 1) -> None:
+    output = store.open_output("one", number)
+    output.write(data)
+    output.close()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077, 0o777])
+def test_the_file_is_private_whatever_the_umask_even_while_it_is_written(
+    store: FileStore, path: Path, umask: int
+) -> None:
+    old = os.umask(umask)
+    try:
+        output = store.open_output("one", 1)
+        modes = [stat.S_IMODE(path.stat().st_mode)]
+        for _ in range(3):
+            output.write(bytes(2 * MIB))
+            modes.append(stat.S_IMODE(path.stat().st_mode))
+        output.close()
+    finally:
+        os.umask(old)
+
+    assert {*modes, stat.S_IMODE(path.stat().st_mode)} == {0o600}
+    assert sorted(os.listdir(path.parent)) == ["output-1.log", "state.json"]
+
+
+def test_the_path_is_absolute_even_of_a_root_that_is_not(
+    store: FileStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(store, b"hello")
+    monkeypatch.chdir(Path(store.root).parent)
+    assert FileStore("root").output_path("one", 1) == str(path)
+    assert path.read_bytes() == b"hello"
+
+
+def test_the_file_is_never_larger_than_three_mebibytes_and_a_line_and_ends_as_what_was_written_last(
+    store: FileStore, path: Path
+) -> None:
+    written = numbered(6 * MIB)
+    output = store.open_output("one", 1)
+    sizes = []
+    for start in range(0, len(written), 99_983):
+        output.write(written[start : start + 99_983])
+        sizes.append(path.stat().st_size)
+        with path.open("rb") as file:
+            file.seek(-min(sizes[-1], 1000), os.SEEK_END)
+            assert written[: start + 99_983].endswith(file.read())
+    output.close()
+
+    assert max(sizes) <= 3 * MIB + 100
+    left_out = b"\n[gaia-sessions: %d bytes left out]\n" % (4 * MIB)
+    assert path.read_bytes() == written[:MIB] + left_out + written[-MIB:]
+
+
+def a_link(path: Path) -> None:
+    path.symlink_to("elsewhere")
+
+
+def a_link_to_nothing(path: Path) -> None:
+    path.symlink_to("nothing")
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("instead", [a_link, a_link_to_nothing, a_folder, a_pipe])
+def test_what_is_no_file_is_refused_and_stays(store: FileStore, path: Path, instead: Callable[[Path], None]) -> None:
+    elsewhere = path.with_name("elsewhere")
+    elsewhere.write_bytes(b"of somebody")
+    instead(path)
+    before = os.lstat(path)
+
+    with pytest.raises(StoreFailure, match=r"/one/output-1\.log: cannot create: output-1\.log is not a regular file"):
+        store.open_output("one", 1)
+    with pytest.raises(StoreFailure, match=r"/one/output-1\.log: cannot read"):
+        store.output("one", 1)
+
+    assert os.path.samestat(before, os.lstat(path))
+    assert (elsewhere.read_bytes(), path.with_name("nothing").exists()) == (b"of somebody", False)
+
+
+def test_a_link_that_comes_later_is_replaced_and_not_followed(store: FileStore, path: Path) -> None:
+    elsewhere = path.with_name("elsewhere")
+    elsewhere.write_bytes(b"of somebody")
+    output = store.open_output("one", 1)
+    path.unlink()
+    path.symlink_to("elsewhere")
+
+    output.write(b"hello")
+    output.close()
+
+    assert elsewhere.read_bytes() == b"of somebody"
+    assert (path.is_symlink(), path.read_bytes()) == (False, b"hello")
+
+
+def test_a_snapshot_by_hard_links_stays_as_it_is(store: FileStore, path: Path, tmp_path: Path) -> None:
+    output = store.open_output("one", 1)
+    output.write(b"before")
+    subprocess.run(["cp", "-al", store.root, tmp_path / "snapshot"], check=True)
+
+    output.write(b" and after")
+    output.close()
+
+    assert (tmp_path / "snapshot" / "one" / "output-1.log").read_bytes() == b"before"
+    assert path.read_bytes() == b"before and after"
+
+
+def test_a_log_whose_session_is_gone_leaves_nothing_behind(store: FileStore, tmp_path: Path) -> None:
+    output = store.open_output("one", 1)
+    output.write(b"before")
+    store.delete("one", lambda _: True)
+    store.purge_trash()
+
+    for _ in range(5):
+        output.write(bytes(MIB))
+    output.close()
+
+    assert [str(found) for found in tmp_path.rglob("*") if "one" in found.name or "output" in found.name] == []
+
+
+def test_an_output_keeps_one_file_and_one_folder_open_until_it_is_closed(store: FileStore) -> None:
+    before = len(os.listdir("/dev/fd"))
+    output = store.open_output("one", 1)
+    for _ in range(5):
+        output.write(bytes(MIB))
+        assert len(os.listdir("/dev/fd")) == before + 2
+    output.close()
+    assert len(os.listdir("/dev/fd")) == before
+
+
+OUTPUT_NAMES = ["output-1.log", "output-12.log", "output-999999999999999999.log"]
+OTHER_NAMES = [
+    *("output-0.log", "output-01.log", "output-.log", "output.log", "output--1.log", "output-+1.log", "output-1_0.log"),
+    *("output-²3.log", "output-1000000000000000000.log", "output-1.log.bak", " output-1.log", "Output-1.log"),
+    *("output-1.logs", "xoutput-1.log", "output-1.jsonl", "output-1 .log", "output-1e3.log", "output-۱.log"),
+]
+
+
+@pytest.mark.parametrize("name", OUTPUT_NAMES)
+def test_the_names_that_the_store_gives_are_its_own(name: str) -> None:
+    unfinished = f".{name}.0123456789abcdef.tmp"
+    assert (reading.is_file_name(name), reading.is_own_name(name)) == (True, True)
+    assert (reading.is_file_name(unfinished), reading.is_own_name(unfinished)) == (False, True)
+    assert reading.unfinished([name, unfinished]) == [unfinished]
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_any_other_name_is_somebody_elses(name: str) -> None:
+    assert (reading.is_file_name(name), reading.is_own_name(name)) == (False, False)
+    assert not reading.is_own_name(f".{name}.0123456789abcdef.tmp")
+
+
+def test_a_sweep_removes_what_a_killed_writer_left_and_no_log(store: FileStore, path: Path) -> None:
+    write(store, b"hello")
+    left = path.with_name(".output-1.log.0123456789abcdef.tmp")
+    for file in (left, path.with_name(".output-01.log.0123456789abcdef.tmp")):
+        file.write_bytes(b"half")
+        os.utime(file, (1, 1))
+    os.utime(path, (1, 1))
+
+    assert store.sweep(datetime.now(UTC) + timedelta(hours=2), ["one"]) == [str(left)]
+    assert path.read_bytes() == b"hello"
+
+
+def test_a_doctor_sees_a_log_and_makes_it_private(store: FileStore, path: Path) -> None:
+    write(store, b"hello")
+    path.chmod(0o644)
+    path.with_name("output-01.log").touch(0o644)
+
+    seen = {os.path.basename(entry.path) for entry in tree.walk(store.root)}
+    assert tree.make_private(store.root, os.geteuid()) == 1
+
+    assert {"output-1.log", "state.json"} <= seen
+    assert "output-01.log" not in seen
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_an_import_copies_the_logs_of_a_session(store: FileStore, tmp_path: Path) -> None:
+    for number in (1, 12):
+        write(store, b"run %d" % number, number)
+    source, there = open_source(store.root), FileStore(f"{tmp_path}/there")
+    source.remember(["one"])
+
+    there.take_in(store.read("one"), source, [])
+
+    assert [there.output("one", number) for number in (1, 2, 12)] == [b"run 1", b"", b"run 12"]
+
+
+def test_a_corrupt_session_that_is_removed_goes_with_its_logs(store: FileStore, path: Path) -> None:
+    write(store, b"hello")
+    path.with_name("state.json").write_bytes(b"no record")
+
+    assert store.delete("one", lambda _: True)
+
+    assert not path.parent.exists()
+
+
+FLOOD = """
+import resource, sys
+from gaia_sessions.store.file_store import FileStore
+output = FileStore(sys.argv[1]).open_output("one", 1)
+piece = bytes(range(256)) * 256
+output.write(piece)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(int(sys.argv[2]) * 16):
+    output.write(piece)
+output.close()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("mebibytes", [32, pytest.param(1024, marks=pytest.mark.slow)])
+def test_memory_does_not_follow_how_much_is_written(store: FileStore, path: Path, mebibytes: int) -> None:
+    words = [sys.executable, "-c", FLOOD, store.root, str(mebibytes)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert int(ended.stdout) < 16 << 10  # KiB
+    assert path.stat().st_size < 2 * MIB + 100
