@@ -250,13 +250,15 @@ def test_only_the_store_writes_files_and_the_table_says_what_others_alter() -> N
     assert found_in((file for file in FILES if room_of(file) != "store"), changes) == OUTSIDE_THE_STORE
 
 
-# What the store does beside ``atomic``: it moves whole folders, syncs names, and makes lock files, which nobody reads.
+# What the store does beside ``atomic``: it moves whole folders, syncs names and what a command wrote, and makes lock
+# files, which nobody reads.
 BESIDE_ATOMIC = {
     "store/open_session.py": {"os.rename", "os.fsync"},
     "store/session_directory.py": {"os.rename", "os.fsync"},
     "store/directory.py": {"os.O_CREAT"},
     "store/superuser.py": {"os.O_CREAT"},
     "store/root.py": {"os.fsync"},
+    "store/output_file.py": {"os.fsync"},
     "store/hook_log.py": {"os.rename"},
 }
 

@@ -83,7 +83,8 @@ class OutputFile:
         if self._fd < 0:
             return
         try:
-            if self._kept.left_out == left_out and os.fstat(self._fd).st_nlink == 1:  # a snapshot would be a second name
+            has_one_name = os.fstat(self._fd).st_nlink == 1  # a second one may be in a snapshot
+            if has_one_name and self._kept.left_out == left_out:
                 atomic.write_all(self._fd, data)
             else:
                 self._replace(durable=False)

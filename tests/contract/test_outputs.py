@@ -54,7 +54,9 @@ def test_the_first_and_the_last_mebibyte_are_kept_and_a_line_says_what_is_left_o
 def test_what_was_written_can_be_read_at_once_and_each_run_has_its_own(store: Store, new: New) -> None:
     for agent_id in ("agent-1", "agent-2"):
         store.create(new(agent_id))
-    outputs = {(agent_id, run): store.open_output(agent_id, run) for agent_id in ("agent-1", "agent-2") for run in (1, 2)}
+    outputs = {
+        (agent_id, run): store.open_output(agent_id, run) for agent_id in ("agent-1", "agent-2") for run in (1, 2)
+    }
 
     for (agent_id, run), output in outputs.items():
         output.write(f"{agent_id} in run {run}".encode())

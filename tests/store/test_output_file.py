@@ -180,7 +180,7 @@ OUTPUT_NAMES = ["output-1.log", "output-12.log", "output-999999999999999999.log"
 OTHER_NAMES = [
     *("output-0.log", "output-01.log", "output-.log", "output.log", "output--1.log", "output-+1.log", "output-1_0.log"),
     *("output-²3.log", "output-1000000000000000000.log", "output-1.log.bak", " output-1.log", "Output-1.log"),
-    *("output-1.logs", "xoutput-1.log", "output-1.jsonl", "output-1 .log", "output-1e3.log", "output-۱.log"),
+    *("output-1.logs", "xoutput-1.log", "output-1.jsonl", "output-1 .log", "output-1e3.log", "output-\u06f1.log"),
 ]
 
 
