@@ -208,11 +208,11 @@ RULES: tuple[Rule, ...] = (
 STATES = tuple(dict.fromkeys(word for word, *_ in RULES))
 """The words, each once."""
 
-WENT_WRONG = (phases.FAILED, ERROR, CRASHED)
-"""The states of work that went wrong."""
-
 BROKEN_OFF = (ERROR, CRASHED, INTERRUPTED, CUT_SHORT)
 """The states of work that stopped before it was done, and not by its own word."""
+
+WENT_WRONG = (phases.FAILED, *BROKEN_OFF)
+"""The states of work that went wrong: it failed, or broke off."""
 
 ANSWERED = (DENIED, APPROVED)
 """The states of work whose question was answered, and that nobody goes on with yet."""

@@ -305,6 +305,7 @@ def states(put: Gaia, spoil: Gaia) -> None:
         "cut-short": {"phase": "planning", "runs": [{**stopped, "end": "returned"}]},
         "open": {"phase": "planning"},
         "completed": {"phase": "completed", "resume_ready": False},
+        "interrupted": {"phase": "planning", "runs": [{**stopped, "end": "ended_with_host"}]},
     }
     for number, (name, changed) in enumerate(named.items()):
         put(name, idle=timedelta(minutes=number), agent_name="scribe" if number % 2 else "planner", **changed)
@@ -319,13 +320,13 @@ def states(put: Gaia, spoil: Gaia) -> None:
         (["--state", "error"], ["error"]),
         (["--state", "error,open"], ["error", "open"]),
         (["--state", "open", "--state", "error, cut short"], ["error", "cut-short", "open"]),
-        (["--failed"], ["error", "crashed", "failed"]),
-        (["--failed", "--active-only"], ["error", "crashed"]),
-        (["--failed", "--agent", "scribe"], ["error", "failed"]),
-        (["--failed", "--phase", "planning,failed"], ["crashed", "failed"]),
+        (["--failed"], ["error", "crashed", "failed", "cut-short", "interrupted"]),
+        (["--failed", "--active-only"], ["error", "crashed", "cut-short", "interrupted"]),
+        (["--failed", "--agent", "scribe"], ["error", "failed", "interrupted"]),
+        (["--failed", "--phase", "planning,failed"], ["crashed", "failed", "cut-short", "interrupted"]),
         (["--failed", "--limit", "1"], ["error"]),
-        (["--failed", "--until", "4m"], ["crashed", "failed"]),
-        (["--failed", "--state", "completed"], ["error", "crashed", "failed", "completed"]),
+        (["--failed", "--until", "6m"], ["cut-short", "interrupted"]),
+        (["--failed", "--state", "completed"], ["error", "crashed", "failed", "cut-short", "completed", "interrupted"]),
         (["--waiting"], ["asks", "permission"]),
         (["--waiting", "--phase", "approval"], ["asks"]),
         (["--state", "working"], ["working"]),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
 @click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
 @click.option("--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states.")
-@click.option("--failed", is_flag=True, help=f"Short for --state {','.join(WENT_WRONG)}.")
+@click.option("--failed", is_flag=True, help=f"Only what failed or broke off: {', '.join(WENT_WRONG)}.")
 @click.option("--waiting", is_flag=True, help=f"Short for --state {WAITING}: those that wait for a person.")
 @click.option("--phase", "phases", metavar="PHASE[,PHASE]", multiple=True, help="Only sessions in one of these phases.")
 @click.option("--parent", "parent_id", metavar="ID", help="Only the sessions right below this one.")
