@@ -74,6 +74,8 @@ def _runs_to_change(
         if context.should_stop():
             yield None
             return
+        if runs.is_of_command(run):  # of which no host can tell
+            continue
         before = record if record and record["agent_id"] == read["agent_id"] else read  # another run of one session
         record = rule(before, runs.updated_run(before, run))
         run_ref = read["agent_id"], run["run"]

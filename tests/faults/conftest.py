@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session import requests, runs
+from gaia_sessions.session import command_runs, requests, runs
 from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
@@ -265,6 +265,14 @@ def _populate_and_pause(root: str) -> None:
     sessions.update(store, now, "paused", requests.Update("planning"))
 
 
+def _populate_and_begin(root: str) -> None:
+    """A command is at work on the session command."""
+    _populate(root)
+    now = datetime.now(UTC)
+    record = new_record("command", "worker", "young", {}, now)
+    FileStore(root).create(command_runs.with_command_begun(record, {"wrapper": {"pid": 1}}, now))
+
+
 def _populate_and_cancel(root: str) -> None:
     """What is below agent-2 is cancelled with it; a session is there already."""
     _populate(root)
@@ -342,6 +350,22 @@ def _has_run(record: Mapping[str, object]) -> bool:
 def _has_ended(record: Mapping[str, object]) -> bool:
     had = record["runs"]
     return record["phase"] == "approval" and isinstance(had, list) and [run.get("end") for run in had] == ["stopped"]
+
+
+def _has_command(record: Mapping[str, object]) -> bool:
+    had = record["runs"]
+    return record["phase"] == "executing" and isinstance(had, list) and [run["wrapper"] for run in had] == [{"pid": 1}]
+
+
+def _has_ended_well(record: Mapping[str, object]) -> bool:
+    """Once, or once more: a killed wrapper cannot know that it had succeeded."""
+    had = record["runs"]
+    ends = [(run["end"], run["last_message"]) for run in had] if isinstance(had, list) else []
+    return (record["phase"], ends) == ("completed", [("stopped", SPOKEN)]) and record["revision"] in {2, 3}
+
+
+def _says_once(_agent_id: str, data: bytes | None) -> bool:
+    return [json.loads(line)["content"] for line in (data or b"").splitlines()] == [SPOKEN]
 
 
 def _is_abandoned(record: Mapping[str, object]) -> bool:
@@ -488,6 +512,29 @@ OPERATIONS = {
             _populate_and_restore,
             _by_worker("empty-transcript", "agent-1"),
             _EMPTIED,
+        ),
+        Operation(
+            "begin a run in a new session",
+            _populate,
+            _by_worker("begin-run", "agent-new", "new"),
+            {"agent-new/state.json": _record(_has_command)},
+            noted="command_begun",
+            again=frozenset([0, 4]),
+        ),
+        Operation(
+            "begin a run of a session",
+            _populate_and_pause,
+            _by_worker("begin-run", "paused"),
+            {"paused/state.json": _record(_has_command)},
+            noted="command_begun",
+            again=frozenset([0, 4]),
+        ),
+        Operation(
+            "end a run",
+            _populate_and_begin,
+            _by_worker("end-run", "command"),
+            {"command/state.json": _record(_has_ended_well), "command/transcript.jsonl": _says_once},
+            noted="command_ended",
         ),
         Operation(
             "import a session from elsewhere",

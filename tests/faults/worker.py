@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
+from gaia_sessions.session.command_runs import EXITED, CommandEnd
+from gaia_sessions.session.requests import Start
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases import removal
 
 if TYPE_CHECKING:
@@ -80,6 +83,26 @@ def empty_transcript(root: str, agent_id: str) -> object:
     return FileStore(root).empty_transcript(agent_id, lambda record: record).get("transcripts_archived", 0)
 
 
+def begin_run(root: str, agent_id: str, is_new: str = "") -> object:
+    """Begins a run whose wrapper nobody can describe, so that nobody can say that it is gone."""
+    start = Start(new_id=agent_id) if is_new else Start(agent_id)
+    return gaia_sessions.Sessions(root).begin_run(start, {"wrapper": {"pid": 1}}).run["run"]
+
+
+def end_run(root: str, agent_id: str) -> object:
+    ended = CommandEnd(EXITED, 0, "from a worker")
+    return gaia_sessions.Sessions(root).end_run(agent_id, 1, ended)["phase"]
+
+
+def run_command(root: str, agent_id: str) -> object:
+    """Begins and ends a run as its wrapper; says ``BEGUN`` between."""
+    wrapper = describe(os.getpid())
+    assert wrapper is not None
+    gaia_sessions.Sessions(root).begin_run(Start(new_id=agent_id), {"wrapper": wrapper})
+    os.write(1, b"BEGUN\n")
+    return end_run(root, agent_id)
+
+
 def import_(root: str, directory: str) -> object:
     report = gaia_sessions.Sessions(root).import_from(directory)
     for failed in report["failed"]:
@@ -120,6 +143,9 @@ OPERATIONS: dict[str, Operation] = {
     "append": append,
     "add-message": add_message,
     "empty-transcript": empty_transcript,
+    "begin-run": begin_run,
+    "end-run": end_run,
+    "run-command": run_command,
     "import": import_,
     "entries": entries,
     "messages": messages,

@@ -22,6 +22,7 @@ from gaia_sessions.errors import (
     NothingToAnswer,
     NotRemovable,
     RevisionChanged,
+    RunNotAllowed,
     SessionExists,
     SessionFinal,
     SessionNotFound,
@@ -31,7 +32,7 @@ from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.requests import NewSession
+from gaia_sessions.session.requests import NewSession, Start
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
@@ -216,6 +217,24 @@ def answers(root: str, agent_id: str, me: str) -> str:
     except NothingToAnswer as error:
         return error.problem
     return me
+
+
+def runs(root: str, agent_id: str) -> str:
+    """Begins a run of the session; ``begun``, or why not."""
+    return _begun(root, Start(agent_id))
+
+
+def runs_below(root: str, parent_id: str) -> str:
+    """Begins a run in a new session below another; ``begun``, or why not."""
+    return _begun(root, Start(parent_id=parent_id))
+
+
+def _begun(root: str, start: Start) -> str:
+    try:
+        gaia_sessions.Sessions(root).begin_run(start, {"wrapper": {"pid": os.getpid()}})
+    except (RunNotAllowed, TooManyChildren) as error:
+        return error.code
+    return "begun"
 
 
 def claims(root: str, agent_id: str) -> str:
@@ -424,6 +443,8 @@ ROLES: dict[str, Role] = {
         charges,
         compares_and_sets,
         answers,
+        runs,
+        runs_below,
         claims,
         appends,
         speaks,

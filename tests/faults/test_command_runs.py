@@ -1,0 +1,74 @@
+"""The wrapper of a command is killed at any system call: nothing told is lost, and whoever looks next is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions import Sessions
+from gaia_sessions.session.requests import Start
+from tests.faults.conftest import OPERATIONS, SPOKEN, Operation, command, root_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.faults.conftest import Case
+
+pytestmark = [pytest.mark.usefixtures("needs_strace"), pytest.mark.slow]
+
+CRASHED = "gaia-sessions run crashed or was closed while the agent was at work"
+
+
+def _holds(_agent_id: str, data: bytes | None) -> bool:
+    return data is not None
+
+
+RUN = Operation(
+    "run a command",
+    OPERATIONS["begin a run in a new session"].prepare,
+    lambda project: command("run-command", root_of(project), "agent-new"),
+    {f"agent-new/{name}": _holds for name in ("state.json", "events.jsonl", "transcript.jsonl")},
+)
+
+
+def test_a_kill_of_the_wrapper_anywhere_leaves_no_work_that_seems_to_go_on(
+    case_of: Callable[[Operation], Case],
+) -> None:
+    case, stood = case_of(RUN), []
+    for call in [call for call in case.calls if call.changes]:
+        project = case.copy()
+        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+        assert ended.returncode == -9
+        sessions = Sessions(root_of(project))
+        stood.append(_stands(sessions))
+        assert stood[-1] != "never begun" or "BEGUN" not in ended.stdout, call
+        assert {name: data for name, data in case.documents(project).items() if "agent-new" not in name} == case.before
+        if stood[-1] == "crashed":
+            _is_judged_and_continued(sessions)
+        elif stood[-1] == "never begun":
+            assert sessions.begin_run(Start(new_id="agent-new"), {"wrapper": {"pid": 1}}).run["run"] == 1
+        assert sessions.reconcile()["abandoned"] == []
+
+    order = ["never begun", "crashed", "ended"]
+    assert stood == sorted(stood, key=order.index)
+    assert set(stood) == {*order}
+
+
+def _stands(sessions: Sessions) -> str:
+    if not sessions.has("agent-new"):
+        return "never begun"
+    report, messages = sessions.report("agent-new"), list(sessions.messages("agent-new"))
+    if report["status"] == "success":
+        assert (report["result"], report["state"], len(messages)) == (SPOKEN, "completed", 1)
+        return "ended"
+    assert (report["status"], report["error"], report["state"], messages) == ("error", CRASHED, "crashed", [])
+    return "crashed"
+
+
+def _is_judged_and_continued(sessions: Sessions) -> None:
+    assert [one["verdict"] for one in sessions.reconcile()["verdicts"]] == ["lost"]
+    record = sessions.read("agent-new")
+    assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "lost")
+    begun = sessions.begin_run(Start(continues="agent-new"), {"wrapper": {"pid": 1}})
+    assert begun.earlier == record

@@ -1,0 +1,66 @@
+"""Commands that begin at once: of those for one session one does, and of one parent's children five are at work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions import Sessions
+from gaia_sessions.session.command_runs import EXITED, CommandEnd
+from gaia_sessions.session.requests import Start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Race = Callable[..., Any]
+
+WRAPPER: Any = {"wrapper": {"pid": 1}}
+
+
+def resting(sessions: Sessions, parent_id: str | None = None) -> str:
+    """A session whose command waits for an approval."""
+    agent_id = sessions.begin_run(Start(parent_id=parent_id), WRAPPER).record["agent_id"]
+    sessions.end_run(agent_id, 1, CommandEnd(EXITED, 0, "[gaia-sessions: approval] may I?"))
+    return agent_id
+
+
+def test_of_many_that_run_one_session_at_once_one_does_and_the_approval_is_given_once(
+    race: Race, tmp_path: Path
+) -> None:
+    for turn in range(3):
+        sessions = Sessions(str(tmp_path / f"root-{turn}"))
+        agent_id = resting(sessions)
+        sessions.approve(agent_id, "yes")
+
+        told = race([["runs", sessions.root, agent_id]] * 6).results()
+
+        assert sorted(told) == ["begun"] + ["run_not_allowed"] * 5
+        record = sessions.read(agent_id)
+        assert ([run.get("end") for run in record["runs"]], record["phase"]) == (["stopped", None], "executing")
+
+
+def test_of_many_that_run_a_new_session_at_once_one_does(race: Race, tmp_path: Path) -> None:
+    sessions = Sessions(str(tmp_path / "root"))
+    agent_id = sessions.create()
+    told = race([["runs", sessions.root, agent_id]] * 6).results()
+    assert sorted(told) == ["begun"] + ["run_not_allowed"] * 5
+
+
+def test_l19_of_many_that_begin_or_go_on_below_one_parent_at_once_five_are_at_work(race: Race, tmp_path: Path) -> None:
+    """L19: all or nothing, and nobody is refused who has a place."""
+    sessions = Sessions(str(tmp_path / "root"))
+    parent_id = sessions.create()
+    children = [resting(sessions, parent_id) for _ in range(4)]
+
+    told = race(
+        [
+            *(["runs", sessions.root, agent_id] for agent_id in children),
+            *[["runs_below", sessions.root, parent_id]] * 4,
+        ]
+    ).results()
+
+    assert sorted(told) == ["begun"] * 5 + ["too_many_children"] * 3
+    at_work = [line["agent_id"] for line in sessions.children(parent_id) if line.get("state") == "working"]
+    assert len(at_work) == 5
+    sessions.end_run(at_work[0], len(sessions.read(at_work[0])["runs"]), CommandEnd(EXITED, 0))
+    assert race([["runs_below", sessions.root, parent_id]]).results() == ["begun"]
