@@ -54,7 +54,7 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
         0,
         (
             f"a: {word}; {how} once it is resumed (resumable for 30 minutes)\n"
-            "To resume it, tell your agent to delegate to tester again, with this line in the prompt:\n"
+            "to resume it, give this to your agent:\n"
             f"{resume_line('a')}\n"
         ),
         "",

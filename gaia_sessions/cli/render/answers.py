@@ -12,7 +12,7 @@ from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
 
 from .plain import agent_and_purpose
-from .words import Copyable, Prose, ago, client_text, prose, resume_text, safe
+from .words import GIVE, Copyable, Prose, ago, client_text, prose, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterato
         return
     what = "it looks for another way" if "denial" in record else "it goes on"
     yield f"{agent_id}: {word}; {what} once it is resumed ({stands})"
-    agent = safe(record["agent_name"])
-    yield f"To resume it, tell your agent to delegate to {agent} again, with this line in the prompt:"
+    yield f"to resume it, {GIVE}:"
     yield Copyable(resume_line(agent_id))
 
 
@@ -79,7 +78,7 @@ def _question(one: Pending, now: datetime, where: str) -> Iterator[str]:
 def _ways(one: Pending, now: datetime, where: str) -> Iterator[str]:
     agent_id, resume = one["agent_id"], one["resume"]
     if resume["should_resume"] and "resume_line" in one:
-        yield f"  {resume_text(resume, one['phase'], now)}; to approve, give this to your agent:"
+        yield f"  {resume_text(resume, one['phase'], now)}; to approve, {GIVE}:"
         yield Copyable(one["resume_line"])
         yield "  to approve with something to say (--note), or for later:"
     elif "expired_at" in one:

@@ -14,7 +14,7 @@ from gaia_sessions.session.policy import may_go_on
 from gaia_sessions.session.visible import visible
 
 from .budgets import todo_lines
-from .words import Copyable, Prose, ago, duration, listed, prose, safe, state_text
+from .words import GIVE, Copyable, Prose, ago, duration, listed, prose, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
     if report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
         yield "`gaia-sessions revive` prints how it goes on, or why it does not"
     if stands.decision["should_resume"]:
-        yield "give this to your agent, and it goes on:"
+        yield f"{GIVE}, and it goes on:"
         yield Copyable(resume_line(agent_id), before="  ")
     elif report["status"] != reports.RUNNING:
         yield safe(stands.decision["advice"])

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
+GIVE = "give this to your agent"
+"""What to do with a resume line that stands below."""
+
 WHY_STOPPED = {
     schema.INTERRUPTED: "interrupted",
     schema.STOPPED_BY_USER: "stopped by the user",
