@@ -95,12 +95,14 @@ def test_a_final_parent_may_have_children(gaia: Gaia, child: Gaia) -> None:
     child("root", "late")
 
 
-def test_without_an_id_it_is_the_tree_of_all(gaia: Gaia, child: Gaia) -> None:
-    gaia("create", "--id", "one")
-    gaia("create", "--id", "two")
-    child("one", "below")
-    assert gaia("tree").out == gaia("list", "--tree").out
-    assert gaia("tree", "--json").json == gaia("list", "--tree", "--json").json
+@pytest.mark.parametrize("words", [["--active-only"], ["--limit", "0"], ["--grep", ""], ["--state", "new"]])
+def test_with_an_id_nothing_selects_among_what_is_below(gaia: Gaia, child: Gaia, words: list[str]) -> None:
+    gaia("create", "--id", "root")
+    child("root", "below")
+    refused = gaia("tree", "root", *words).all
+    hint = "Hint: omit the ID, or the options that select\n"
+    assert refused == (2, "", f"Error: with an ID the tree has all that is below it\n{hint}")
+    assert gaia("tree", *words).code == 0
 
 
 def test_with_an_id_it_is_that_session_and_what_is_below_it(gaia: Gaia, child: Gaia) -> None:

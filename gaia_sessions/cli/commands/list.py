@@ -18,78 +18,105 @@ from gaia_sessions.system import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.usecases.listing import Line
-    from gaia_sessions.usecases.tree import TreeLine
+
+    _Found = TypeVar("_Found")
+
+
+_FILTERS = [
+    click.option("--active-only", is_flag=True, help="Only sessions that have not ended."),
+    click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent."),
+    click.option(
+        "--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states."
+    ),
+    click.option("--failed", is_flag=True, help=f"Only what failed or broke off: {', '.join(WENT_WRONG)}."),
+    click.option("--waiting", is_flag=True, help=f"Short for --state {WAITING}: those that wait for a person."),
+    click.option(
+        "--phase", "phases", metavar="PHASE[,PHASE]", multiple=True, help="Only sessions in one of these phases."
+    ),
+    click.option("--parent", "parent_id", metavar="ID", help="Only the sessions right below this one."),
+    click.option("--grep", metavar="TEXT", help="Only sessions with this text in the purpose or the agent's name."),
+    click.option(
+        "--since", type=TIME, help="Only sessions active at or after this time: 2h (ago), 18:05, monday, a date."
+    ),
+    click.option("--until", type=TIME, help="Only sessions last active at or before this time."),
+    click.option("--created-since", type=TIME, help="Only sessions created at or after this time."),
+    click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N sessions."),
+]
+
+
+def filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Declares the options of ``command`` that say which sessions it is about; it hands them to ``select``."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
 
 
 @declare(
     "list --active-only",
-    "list --tree",
     "list --waiting",
     "list --failed --since yesterday",
     "list --state crashed,interrupted -q",
     "list --agent terraform-architect --grep billing",
     "list --since 2h --limit 10 --json",
 )
-@click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
-@click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
-@click.option("--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states.")
-@click.option("--failed", is_flag=True, help=f"Only what failed or broke off: {', '.join(WENT_WRONG)}.")
-@click.option("--waiting", is_flag=True, help=f"Short for --state {WAITING}: those that wait for a person.")
-@click.option("--phase", "phases", metavar="PHASE[,PHASE]", multiple=True, help="Only sessions in one of these phases.")
-@click.option("--parent", "parent_id", metavar="ID", help="Only the sessions right below this one.")
-@click.option("--grep", metavar="TEXT", help="Only sessions with this text in the purpose or the agent's name.")
-@click.option("--since", type=TIME, help="Only sessions active at or after this time: 2h (ago), 18:05, monday, a date.")
-@click.option("--until", type=TIME, help="Only sessions last active at or before this time.")
-@click.option("--created-since", type=TIME, help="Only sessions created at or after this time.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N sessions.")
-@click.option("--tree", "as_tree", is_flag=True, help="Each session below its parent, the one that started it.")
+@filters
 @click.option("-q", "--quiet", "ids_alone", is_flag=True, help="Print IDs alone, whole, one in a line.")
-def command(  # the other options are the arguments of Sessions.list
-    call: Call,
-    parent_id: str | None,
-    states: tuple[str, ...],
-    phases: tuple[str, ...],
-    *,
-    failed: bool,
-    waiting: bool,
-    as_tree: bool,
-    ids_alone: bool,
-    **wanted: Any,  # noqa: ANN401  # see above
-) -> None:
+def command(call: Call, *, ids_alone: bool, **options: Any) -> None:  # noqa: ANN401  # those of filters
     """List sessions, the most recently active first.
 
     It is also called ls and ps.
     """
     sessions = call.sessions()
+    found = select(call, sessions, lambda wanted: [*sessions.list(**wanted)], **options)
+    if ids_alone:
+        ids = [line["agent_id"] for line in found]
+        output.print_json_array(ids) if call.as_json else output.print_lines(ids)
+    elif call.as_json:
+        output.print_json_array(found)
+    elif not found:
+        print_that_none_was_found(sessions)
+    elif output.is_stdout_terminal():
+        from gaia_sessions.cli.render import tables
+
+        output.draw(partial(tables.session_table, found, utc_now(), sessions.ids()))
+    else:
+        output.print_lines(plain.list_lines(found, utc_now()))
+
+
+def select(
+    call: Call,
+    sessions: Sessions,
+    find: Callable[[dict[str, Any]], list[_Found]],
+    *,
+    parent_id: str | None,
+    states: tuple[str, ...],
+    phases: tuple[str, ...],
+    failed: bool,
+    waiting: bool,
+    **others: Any,  # noqa: ANN401  # arguments of Sessions.list as they are
+) -> list[_Found]:
+    """What ``find`` finds of what the options of ``filters`` ask for.
+
+    Raises ``SessionNotFound`` if nothing is found below a parent that does not exist.
+    """
     if parent_id is not None:
-        parent_id = wanted["parent_id"] = call.session_id(parent_id)
-    wanted["states"] = [*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ())]
-    wanted["phases"] = _split(phases)
+        parent_id = call.session_id(parent_id)
+    states = (*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ()))
     try:
-        tree = sessions.tree(**wanted) if as_tree else []
-        found = [line for _, line in tree] if as_tree else [*sessions.list(**wanted)]
+        found = find({"parent_id": parent_id, "states": states, "phases": _split(phases), **others})
     except (UnknownPhase, UnknownState) as error:
         error.other_options = {"--phase": PHASES} if isinstance(error, UnknownState) else {"--state": STATES}
         raise
     if not found and parent_id is not None and parent_id not in sessions.ids():
         raise SessionNotFound(parent_id)
-    if not found and wanted["agent_name"] and not call.as_json:
-        _say_which_agents_there_are(sessions, wanted["agent_name"])
-    ids = [line["agent_id"] for line in found if line.get("selected", True)]
-    if ids_alone and call.as_json:
-        output.print_json_array(ids)
-    elif ids_alone:
-        output.print_lines(ids)
-    elif as_tree:
-        print_tree(call, sessions, tree)
-    else:
-        _print_list(call, sessions, found)
+    if not found and others["agent_name"] and not call.as_json:
+        _say_which_agents_there_are(sessions, others["agent_name"])
+    return found
 
 
 def _split(values: tuple[str, ...]) -> list[str]:
@@ -104,36 +131,6 @@ def _say_which_agents_there_are(sessions: Sessions, typed: str) -> None:
 
         hint = agents_hint(typed, names)
         output.print_notice("no_such_agent", f"no session is of agent {typed!r}", hint, as_json=False)
-
-
-def _print_list(call: Call, sessions: Sessions, found: Sequence[Line]) -> None:
-    """Prints what was ``found`` as JSON for a program, as a table on a terminal, as plain lines in a pipe."""
-    if call.as_json:
-        output.print_json_array(found)
-    elif not found:
-        print_that_none_was_found(sessions)
-    elif output.is_stdout_terminal():
-        from gaia_sessions.cli.render import tables
-
-        output.draw(partial(tables.session_table, found, utc_now(), sessions.ids()))
-    else:
-        output.print_lines(plain.list_lines(found, utc_now()))
-
-
-def print_tree(call: Call, sessions: Sessions, tree: Sequence[TreeLine]) -> None:
-    """Prints ``tree`` as JSON for a program, with short ids on a terminal, with whole ones in a pipe."""
-    if call.as_json:
-        output.print_json_array(line for _, line in tree if line.get("selected", True))
-    elif not tree:
-        print_that_none_was_found(sessions)
-    elif output.is_stdout_terminal():
-        from gaia_sessions.cli.render import tree_table
-
-        output.draw(partial(tree_table.tree_table, tree, sessions.ids()))
-    else:
-        from gaia_sessions.cli.render import trees
-
-        output.print_lines(trees.plain_tree(tree))
 
 
 def print_that_none_was_found(sessions: Sessions) -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.errors import UsageError
 
-from .list import print_tree
+from .list import filters, print_that_none_was_found, select
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
 
 
-@declare("tree", "tree agent-20260108-180530-abc12345 --json")
+@declare("tree --active-only", "tree agent-20260108-180530-abc12345 --json")
 @click.argument("agent_id", metavar="[ID]", required=False)
-def command(call: Call, agent_id: str | None) -> None:
+@filters
+def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: ANN401  # those of filters
     """Show sessions below their parents: all of them, or one and all below it.
 
     Each with its state and its tokens; above a tree, the sums of all in it. A
@@ -24,4 +28,21 @@ def command(call: Call, agent_id: str | None) -> None:
     are reported.
     """
     sessions = call.sessions()
-    print_tree(call, sessions, sessions.tree() if agent_id is None else sessions.subtree(call.session_id(agent_id)))
+    if agent_id is None:
+        tree = select(call, sessions, lambda wanted: [*sessions.tree(**wanted)], **options)
+    elif any(value is not None and value is not False and value != () for value in options.values()):
+        raise UsageError("with an ID the tree has all that is below it", "omit the ID, or the options that select")
+    else:
+        tree = [*sessions.subtree(call.session_id(agent_id))]
+    if call.as_json:
+        output.print_json_array(line for _, line in tree if line.get("selected", True))
+    elif not tree:
+        print_that_none_was_found(sessions)
+    elif output.is_stdout_terminal():
+        from gaia_sessions.cli.render import tree_table
+
+        output.draw(partial(tree_table.tree_table, tree, sessions.ids()))
+    else:
+        from gaia_sessions.cli.render import trees
+
+        output.print_lines(trees.plain_tree(tree))
