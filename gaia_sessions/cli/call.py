@@ -73,6 +73,17 @@ class Call:
             self._sessions = Sessions(self.session_root(), self._flags)
         return self._sessions
 
+    def says_there_is_no_root(self) -> bool:
+        """Whether the directory of the sessions does not exist, and that was just said on stderr, as to a person:
+        who looks for sessions where none can be has good news of nothing.
+        """
+        if self.as_json or os.path.exists(self.sessions().root):
+            return False
+        from .render.plain import no_sessions_line
+
+        output.print_to_stderr(no_sessions_line(self.sessions().root, 0, exists=False))
+        return True
+
     def session_id(self, typed_id: str, *, writes: bool = False) -> str:
         """The id of the session that ``typed_id`` names: that very id, the only id that it is a part of, or the latest.
 

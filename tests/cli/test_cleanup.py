@@ -85,9 +85,13 @@ def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
     assert in_order(gaia("cleanup", "--json").json) == {**dry, "dry_run": False}
 
 
-def test_a_dry_run_where_there_is_no_root_makes_none(gaia: Gaia, tree: Gaia) -> None:
+def test_where_there_is_no_root_that_is_said_and_none_is_made(gaia: Gaia, tree: Gaia, root: str) -> None:
     before = tree()
-    assert gaia("cleanup", "--dry-run").all == (0, "would remove 0 sessions not updated for 1 day\n", "")
+    missing = f"No sessions found: {root} does not exist\n"
+    assert gaia("cleanup", "--dry-run").all == (0, "would remove 0 sessions not updated for 1 day\n", missing)
+    assert gaia("cleanup", "-q").all == (0, "", missing)
+    assert gaia("pending").all == gaia("revive").all == (0, "", missing)
+    assert [gaia(command, "--json").all for command in ("pending", "revive")] == [(0, "[]\n", "")] * 2
     assert tree() == before
 
 

@@ -23,5 +23,5 @@ def command(call: Call) -> None:
     found = call.sessions().pending()
     if call.as_json:
         output.print_json_array(found)
-    else:
+    elif found or not call.says_there_is_no_root():
         output.print_lines(answers.pending_lines(found, utc_now(), call.root))

@@ -31,5 +31,5 @@ def command(call: Call, *, host_session: str | None) -> None:
     found, left_out = call.sessions().revivals(host_session)
     if call.as_json:
         output.print_json_array(found)
-    else:
+    elif found or left_out or not call.says_there_is_no_root():
         output.print_lines(revivals.revival_lines(found, left_out, utc_now(), host_session))

@@ -40,8 +40,9 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     """Wait until the work of sessions has ended. The state and the result of each are printed.
 
     Work has ended when its agent has, in whatever phase that leaves the session, or when the session is final or
-    cancelled. Sessions that do not exist are not waited for, and are named at once. A terminal shows meanwhile who is
-    waited for, and who asks for a permission.
+    cancelled. So work that stopped to ask you has ended too, with exit code 0: see `gaia-sessions pending`. Sessions
+    that do not exist are not waited for, and are named at once. A terminal shows meanwhile who is waited for, and who
+    asks for a permission.
 
     Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.
     With --children also 6 or 8: an open session cannot be read, and may be below ID.
