@@ -75,6 +75,19 @@ def test_only_leaves_out_what_is_below(gaia: Gaia) -> None:
     assert cancelled(gaia, "root", "one", "leaf") == ["root"]
 
 
+@pytest.mark.parametrize("outcome", ["completed", "failed"])
+def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(gaia: Gaia, put: Gaia, outcome: str) -> None:
+    put("root", phase=outcome, resume_ready=False)
+    put("one", parent_id="root")
+
+    assert gaia("cancel", "root", "--only").all == (0, f"root: already {outcome}: nothing to cancel\n", "")
+    assert cancelled(gaia, "one") == []
+    below = f"root: already {outcome}: nothing to cancel; what is below it, or will be, is cancelled\n"
+    assert gaia("cancel", "root").all == (0, below, "")
+    assert cancelled(gaia, "one") == ["one"]
+    assert gaia("get", "root").json["phase"] == outcome
+
+
 @pytest.mark.usefixtures("family")
 def test_e6_a_second_cancellation_keeps_the_first_reason_and_time_and_may_only_widen_it(gaia: Gaia, root: str) -> None:
     gaia("cancel", "root", "--only", "--reason", "first")

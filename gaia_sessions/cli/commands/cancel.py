@@ -10,6 +10,7 @@ import click
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import cancellation
 from gaia_sessions.errors import SessionsError, UsageError
+from gaia_sessions.session.phases import is_failure, is_success
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,13 +49,16 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
     else:
         cancelled = [sessions.cancel(call.session_id(str(agent_id), writes=True), reason, only=only)]
     call.print_result(
-        {"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled, _at_work(sessions, cancelled))
+        {"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled, *_stand(sessions, cancelled))
     )
 
 
-def _at_work(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> dict[str, Run]:
-    """By the id of its session, the run of each agent that works on although its session is cancelled."""
+def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[dict[str, Run], dict[str, str]]:
+    """By the id of its session, the run of each agent that works on although its session is cancelled; and the outcome
+    of each session that was over before, and not because it was cancelled.
+    """
     found: dict[str, Run] = {}
+    outcomes: dict[str, str] = {}
     for one in cancelled:
         with suppress(SessionsError):  # what cannot be read can be cancelled all the same
             lines = [
@@ -65,4 +69,11 @@ def _at_work(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> dict[
             found.update(
                 {line["agent_id"]: sessions.read(line["agent_id"])["runs"][-1] for line in lines if line.get("running")}
             )
-    return found
+            for line in lines:
+                if line["agent_id"] == one["agent_id"] and "phase" in line and _ended_by_itself(line["phase"]):
+                    outcomes[one["agent_id"]] = line["phase"]
+    return found, outcomes
+
+
+def _ended_by_itself(phase: str) -> bool:
+    return is_success(phase) or is_failure(phase)

@@ -24,12 +24,19 @@ if TYPE_CHECKING:
 _MOST_AT_WORK = 10
 
 
-def cancelled_lines(cancelled: Iterable[CancelledSession], at_work: Mapping[str, Run]) -> Iterator[str]:
+def cancelled_lines(
+    cancelled: Iterable[CancelledSession], at_work: Mapping[str, Run], outcomes: Mapping[str, str]
+) -> Iterator[str]:
     """A line for each session: whether it was cancelled now, and whether what is below it was too; then who works on.
 
-    at_work: the run of each agent that is still at work, by the id of its session.
+    at_work: the run of each agent that is still at work, by the id of its session. outcomes: the phase of each session
+    that had ended by itself and stays so, by its id.
     """
     for one in cancelled:
+        if outcome := outcomes.get(one["agent_id"]):
+            below = "; what is below it, or will be, is cancelled" if one["below"] else ""
+            yield f"{one['agent_id']}: already {outcome}: nothing to cancel{below}"
+            continue
         scope = ", with everything below it" if one["below"] else ""
         line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
