@@ -54,6 +54,9 @@ COMMAND_BEGUN = "command_begun"
 COMMAND_ENDED = "command_ended"
 """The kinds of the journal entries of a command's run."""
 
+_SHORT_WAIT = 1.0
+"""Seconds for which the end of a run waits for each session below it that somebody else changes."""
+
 
 class Begun:
     """What was begun: the record as it is stored, its new run, and the record whose work goes on, for its briefing.
@@ -85,11 +88,13 @@ def begin(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, 
     if parent_id is None or not store.has(parent_id):
         return _begin_again(store, now, start.agent_id, fields, limits)
     with children_lock(store, parent_id):
-        check_free_place(store, parent_id, start.agent_id, now)
-        return _begin_again(store, now, start.agent_id, fields, limits)
+        return _begin_again(store, now, start.agent_id, fields, limits, parent_id)
 
 
-def _begin_again(store: Store, now: datetime, agent_id: str, fields: Run, limits: Limits) -> Begun:
+def _begin_again(
+    store: Store, now: datetime, agent_id: str, fields: Run, limits: Limits, parent_id: str | None = None
+) -> Begun:
+    """With a ``parent_id``, whose lock is held, it is one more of that one's children at work."""
     with store.open(agent_id) as session:
         _refuse_if_cancelled(store, session.record)
         before = session.record
@@ -99,6 +104,8 @@ def _begin_again(store: Store, now: datetime, agent_id: str, fields: Run, limits
         except RunNotAllowed:
             session.commit(settled)
             raise
+        if parent_id is not None:
+            check_free_place(store, parent_id, agent_id, now)
         begun = _with_run(store, settled.record, fields, now)
         entries = [*settled.entries, _begun_entry(begun, begun["revision"] + 1)]
         record = session.commit(Change(check_room_for_run(begun), entries))
@@ -228,7 +235,7 @@ def end_runs_of_gone_hosts_below(store: Store, now: datetime, agent_id: str, pid
     for found in all_below(store, agent_id):
         try:
             if _lost_runs(found, pid_ns):
-                with store.open(found["agent_id"]) as session:
+                with store.open(found["agent_id"], timeout=_SHORT_WAIT) as session:
                     before = session.record
                     if session.commit(_with_lost_runs(before, _lost_runs(before, pid_ns), now)) is not before:
                         changed.append(found["agent_id"])

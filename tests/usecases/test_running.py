@@ -297,6 +297,8 @@ def test_l19_a_sixth_child_is_refused_and_the_place_is_free_after_an_end(session
         with pytest.raises(TooManyChildren) as refused:
             begin(sessions, **wanted)
         assert refused.value.at_work == tuple(sorted(one.record["agent_id"] for one in five))
+    with pytest.raises(RunNotAllowed, match="its agent is at work"):  # which waiting for a place would not help
+        begin(sessions, five[0].record["agent_id"])
     assert states(sessions) == before
 
     end(sessions, five[0])
@@ -457,6 +459,18 @@ def test_runs_below_end_with_the_processes_in_which_they_lived(
     lost = dict.fromkeys((contained, deeper, hosted), "lost")
     assert ends == {**dict.fromkeys((top, alive, elsewhere)), **lost}
     assert (sessions.read(hosted)["phase"], sessions.read(contained)["phase"]) == ("planning", "abandoned")
+
+
+def test_a_session_below_that_somebody_changes_delays_no_end(
+    sessions: Sessions, wrapper: subprocess.Popen[str]
+) -> None:
+    top = begin(sessions).record["agent_id"]
+    lost = [sessions.begin_run(Start(parent_id=top), fields(wrapper.pid)).record["agent_id"] for _ in range(2)]
+    wrapper.kill()
+    wrapper.wait()
+    with FileStore(sessions.root).open(lost[0]):
+        assert sessions.end_runs_of_gone_hosts_below(top, None) == lost[1:]
+    assert sessions.end_runs_of_gone_hosts_below(top, None) == lost[:1]
 
 
 def test_a_refusal_is_a_conflict_for_programs() -> None:
