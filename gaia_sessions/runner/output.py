@@ -1,0 +1,135 @@
+"""What a command writes: shown as it comes, kept in a log, and the end of it remembered.
+
+Owns that whoever reads our output slowly, or not at all, holds up no more than the command: a thread for each stream
+writes what is waiting, and the command is not read from while much waits.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.store.port import Output
+
+MESSAGE_BYTES = 64 << 10
+"""How much of the end of stdout is the last message of the command."""
+
+_MOST_WAITING = 256 << 10
+"""Bytes of a stream that wait for its reader; while there are more, the command is not read from."""
+
+_CONTINUATION = range(0x80, 0xC0)
+"""Bytes with which no character of UTF-8 begins."""
+
+
+class Tail:
+    """The end of all that was added."""
+
+    __slots__ = ("_data", "_is_cut")
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._is_cut = False
+
+    def add(self, data: bytes) -> None:
+        self._data += data
+        if len(self._data) > 2 * MESSAGE_BYTES:
+            self._cut()
+
+    def _cut(self) -> None:
+        if len(self._data) > MESSAGE_BYTES:
+            del self._data[:-MESSAGE_BYTES]
+            self._is_cut = True
+
+    def text(self) -> str:
+        """It as text, from the first whole character on; what is not UTF-8 is replaced, and NUL is left out."""
+        self._cut()
+        first = 0
+        while self._is_cut and first < min(3, len(self._data)) and self._data[first] in _CONTINUATION:
+            first += 1
+        return self._data[first:].decode("utf-8", "replace").replace("\0", "")
+
+
+class Live:
+    """One of our streams, to which a thread writes what it is given; ``on_room`` is called when less waits."""
+
+    def __init__(self, fd: int, on_room: Callable[[], None]) -> None:
+        self._fd = fd
+        self._on_room = on_room
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._given: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write_all, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_full(self) -> bool:
+        return self._waiting > _MOST_WAITING
+
+    def write(self, data: bytes) -> None:
+        with self._lock:
+            self._waiting += len(data)
+        self._given.put(data)
+
+    def finish(self) -> None:
+        """Returns when all is written, or nobody reads it any more; as long as that takes."""
+        self._given.put(b"")
+        self._thread.join()
+
+    def _write_all(self) -> None:
+        is_read = True
+        while data := self._given.get():
+            view = memoryview(data)
+            while view and is_read:
+                try:
+                    view = view[os.write(self._fd, view) :]
+                except BlockingIOError:  # whoever shares the stream made it so
+                    threading.Event().wait(0.01)
+                except OSError:
+                    is_read = False
+            with self._lock:
+                was_full = self.is_full
+                self._waiting -= len(data)
+            if was_full and not self.is_full:
+                self._on_room()
+
+
+class Outputs:
+    """Both streams of a command, by their numbers, 1 and 2."""
+
+    __slots__ = ("_live", "_log", "_tail")
+
+    def __init__(self, log: Output, live: dict[int, int], on_room: Callable[[], None]) -> None:
+        """``live``: by the number of a stream, the descriptor on which it is shown."""
+        self._log = log
+        self._live = {number: Live(fd, on_room) for number, fd in live.items()}
+        self._tail = Tail()
+
+    def add(self, number: int, data: bytes) -> None:
+        """Keeps what came on a stream, and shows it."""
+        self._log.write(data)
+        if number == 1:
+            self._tail.add(data)
+        if number in self._live:
+            self._live[number].write(data)
+
+    def is_full(self, number: int) -> bool:
+        """Whether the stream should not be read from now."""
+        return number in self._live and self._live[number].is_full
+
+    def message(self) -> str:
+        """The end of stdout."""
+        return self._tail.text()
+
+    def close(self) -> None:
+        """No more comes: the log is on the disk when this returns."""
+        self._log.close()
+
+    def finish(self) -> None:
+        """Returns when all was shown."""
+        for live in self._live.values():
+            live.finish()
