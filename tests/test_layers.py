@@ -62,7 +62,7 @@ STDLIB_ONLY = [
     *("hosts", "hook", "install", "doctor"),
 ]
 PURE = ["errors", "jsonio", "session"]
-READS_THE_ENVIRONMENT = ["api", "hook", "cli"]
+READS_THE_ENVIRONMENT = ["api", "runner", "hook", "cli"]
 
 FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 

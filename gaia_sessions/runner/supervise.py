@@ -1,0 +1,357 @@
+"""A command from its start to the end of everything it has started: its limits, and the signals that we get.
+
+Owns the order of what ends a command: a limit, a signal, a cancellation, its own end; and how long each leaves it. Time
+is monotonic, and stands still while we are stopped. For the main thread of a process that does nothing else: nothing
+in it waits for whoever reads our output.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import selectors
+import shutil
+import signal
+import threading
+import time
+from contextlib import suppress
+from errno import ENOENT
+
+from gaia_sessions.session.command_runs import (
+    CANCELLED,
+    EXITED,
+    NOT_STARTED,
+    OUT_OF_TOKENS,
+    SIGNALLED,
+    TIMED_OUT,
+    CommandEnd,
+)
+
+from . import contain, tree
+from .output import Outputs
+from .signals import PASSED_ON, PAUSE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gaia_sessions.store.port import Output
+
+    from .signals import Signals
+
+STARTED = "started"
+SOFT_LIMIT = "soft_limit"
+HARD_LIMIT = "hard_limit"
+SIGNAL_PASSED = "signal_passed"
+BACKGROUND_ENDED = "background_ended"
+BACKGROUND_LEFT = "background_left"
+NOT_KILLED = "not_killed"
+"""What ``tell`` is told of."""
+
+SECONDS_AFTER_SIGNAL = 5.0
+"""How long a command has that was sent a signal, or whose session is cancelled: CI systems kill after 10."""
+
+SECONDS_FOR_BACKGROUND = 2.0
+"""How long what a command has left behind may go on by itself, and again after SIGTERM."""
+
+SECONDS_TO_KILL = 5.0
+"""How long what cannot be killed is waited for."""
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_BETWEEN_COUNTS = 0.05
+_CHUNK = 1 << 16
+_MOST_CHUNKS_LEFT = 16
+"""How many are taken of a stream at the end: more than a pipe holds."""
+
+
+class Watched:
+    """How a command is watched: its limits in seconds, and what else may end it.
+
+    look: called twice a second; ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command. tell: called, in a thread of its
+    own, with what happens. keeps_background: what it leaves behind when it ends by itself is not ended.
+    """
+
+    __slots__ = ("grace", "keeps_background", "look", "tell", "timeout")
+
+    def __init__(
+        self,
+        timeout: float,
+        grace: float,
+        look: Callable[[], str | None],
+        tell: Callable[[str], None],
+        *,
+        keeps_background: bool = False,
+    ) -> None:
+        self.timeout = timeout
+        self.grace = grace
+        self.look = look
+        self.tell = tell
+        self.keeps_background = keeps_background
+
+
+class Supervisor:
+    """One command: ``run`` it once, then ``finish``.
+
+    namespace: the pid namespace in which it lived, if it had one of its own and was seen there.
+    """
+
+    def __init__(self, watched: Watched, log: Output, live: dict[int, int], signals: Signals) -> None:
+        """``live``: where its streams 1 and 2 are shown; empty if they are not."""
+        self._watched = watched
+        self._signals = signals
+        self._outputs = Outputs(log, live, signals.wake)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(signals.fd, selectors.EVENT_READ)
+        self._to_be_told = memoryview(b"")
+        self._streams: dict[int, int] = {}  # descriptors of the streams that are not at their end, and their numbers
+        self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._teller = threading.Thread(target=self._tell_all, daemon=True)
+        self._teller.start()
+        self._paused = 0.0
+        self.namespace: str | None = None
+        self._cause: str | None = None
+        self._was_signalled = False
+        self._deadline = self._hard = float("inf")
+
+    def run(
+        self,
+        argv: Sequence[bytes],
+        cwd: str | None,
+        env: Mapping[str, str],
+        stdin: bytes | int,
+        *,
+        is_contained: bool = False,
+    ) -> CommandEnd:
+        """Starts ``argv`` and returns how it ended, when nothing of it is left; ``stdin`` is what it reads.
+
+        is_contained: in a pid namespace of its own.
+
+        A process of another user, which only he can end, is not waited for.
+        """
+        try:
+            try:
+                if is_contained:
+                    argv = _contained(argv, cwd, env)
+                child = self._start(argv, cwd, env, stdin)
+            except OSError as error:
+                program = os.fsdecode(argv[0])
+                reason = f"{error.filename or program}: {error.strerror or error}"
+                return CommandEnd(NOT_STARTED, detail=f"cannot be started: {os.fsdecode(reason)}")
+            try:
+                self._tell(STARTED)
+                self._watch(child, is_contained=is_contained)
+                self._end_all(child)
+            except BaseException:
+                tree.kill_all(child, SECONDS_TO_KILL)
+                raise
+            return CommandEnd(self._cause or EXITED, child.exit_code, self._outputs.message())
+        finally:
+            self._outputs.close()
+
+    def finish(self) -> None:
+        """Returns when whoever reads our output has all of it, or is gone."""
+        self._tell("")
+        self._outputs.finish()
+        self._teller.join()
+
+    def _tell(self, event: str) -> None:
+        self._events.put(event)
+
+    def _tell_all(self) -> None:
+        while event := self._events.get():
+            self._watched.tell(event)
+
+    def _start(self, argv: Sequence[bytes], cwd: str | None, env: Mapping[str, str], stdin: bytes | int) -> tree.Child:
+        pipes = {number: os.pipe() for number in (1, 2)}
+        reads, writes = os.pipe() if isinstance(stdin, bytes) else (stdin, -1)
+        try:
+            child = tree.start(argv, cwd=cwd, env=env, stdin=reads, stdout=pipes[1][1], stderr=pipes[2][1])
+        except OSError:
+            for fd in (pipes[1][0], pipes[2][0], *((writes,) if writes >= 0 else ())):
+                os.close(fd)
+            raise
+        finally:
+            for fd in (pipes[1][1], pipes[2][1], *((reads,) if writes >= 0 else ())):
+                os.close(fd)
+        for number, (fd, _) in pipes.items():
+            os.set_blocking(fd, False)
+            self._streams[fd] = number
+            self._selector.register(fd, selectors.EVENT_READ)
+        if isinstance(stdin, bytes):
+            os.set_blocking(writes, False)
+            self._to_be_told = memoryview(stdin)
+            self._selector.register(writes, selectors.EVENT_WRITE)
+        return child
+
+    def _now(self) -> float:
+        return time.monotonic() - self._paused
+
+    def _watch(self, child: tree.Child, *, is_contained: bool) -> None:
+        """Until the command has ended, or its time is over."""
+        began = next_look = self._now()
+        soft = began + self._watched.timeout
+        self._deadline = self._hard = soft + self._watched.grace
+        while not _has_ended(child) and self._now() < self._deadline:
+            self._step(min(next_look, self._deadline, self._deadline if self._cause else soft) - self._now())
+            if is_contained and self.namespace is None:
+                self.namespace = contain.namespace_of(child.pid)
+            self._pass_on(child)
+            tree.reap(child)
+            now = self._now()
+            if not _has_ended(child) and now >= next_look:
+                next_look = now + _SECONDS_BETWEEN_LOOKS
+                self._end_for(self._watched.look(), child)
+            if not _has_ended(child) and self._cause is None and now >= soft:
+                self._end_for(TIMED_OUT, child)
+                self._tell(SOFT_LIMIT)
+
+    def _end_for(self, cause: str | None, child: tree.Child) -> None:
+        """Tells the command to end for ``cause``, unless it was told so before: a cancellation is short in any case."""
+        if cause == CANCELLED:
+            self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
+        if cause is None or self._cause is not None:
+            return
+        self._cause = cause
+        if cause == OUT_OF_TOKENS:
+            self._deadline = min(self._deadline, self._now() + self._watched.grace)
+        self._send(child, signal.SIGTERM)
+
+    def _pass_on(self, child: tree.Child) -> None:
+        """Does what the signals ask for that we were sent: the first is passed on, the next one ends all at once."""
+        for number in self._signals.noted:
+            if number == PAUSE:
+                self._pause()
+            elif number in PASSED_ON:
+                if self._was_signalled:
+                    self._deadline = 0.0
+                else:
+                    self._was_signalled = True
+                    self._cause = self._cause or SIGNALLED
+                    self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
+                    self._send(child, number)
+                    self._tell(SIGNAL_PASSED)
+        self._signals.noted.clear()
+
+    def _send(self, child: tree.Child, number: int) -> None:
+        tree.send(child, number)
+        tree.go_on()  # what was stopped could not obey
+
+    def _pause(self) -> None:
+        """Stops the command, its clock, and then us, until somebody lets us go on."""
+        began = time.monotonic()
+        tree.stop()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._paused += time.monotonic() - began
+        tree.go_on()
+
+    def _end_all(self, child: tree.Child) -> None:
+        """Ends what is left of the command, and takes what it has written."""
+        if child.exit_code is None:
+            self._cause = self._cause or TIMED_OUT
+            if self._cause == TIMED_OUT and self._now() >= self._hard:
+                self._tell(HARD_LIMIT)
+        elif self._cause is None and tree.descendants():
+            if self._watched.keeps_background:
+                self._tell(BACKGROUND_LEFT)
+                self._drain()
+                return
+            self._end_background(child)
+        elif self._cause is not None:
+            self._wait_for_rest(child)
+        if tree.kill_all(child, SECONDS_TO_KILL):
+            self._tell(NOT_KILLED)
+        self._drain()
+
+    def _end_background(self, child: tree.Child) -> None:
+        """Lets what a command left behind end by itself, for a while; then tells it to, and waits once more."""
+        self._wait_for_rest(child)
+        rest = tree.descendants()
+        if not rest:
+            return
+        self._tell(BACKGROUND_ENDED)
+        for pid in rest:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+        tree.go_on()
+        self._wait_for_rest(child)
+
+    def _wait_for_rest(self, child: tree.Child) -> None:
+        """Until all has ended, or its time is over, or somebody does not want to wait."""
+        until = min(self._deadline, self._now() + SECONDS_FOR_BACKGROUND)
+        while self._now() < until and tree.descendants():
+            self._step(min(_SECONDS_BETWEEN_COUNTS, until - self._now()))
+            if self._signals.is_ended_by_somebody():
+                return
+            if PAUSE in self._signals.noted:
+                self._pause()
+            self._signals.noted.clear()
+            tree.reap(child)
+
+    def _step(self, seconds: float) -> None:
+        """Reads and writes what can be, for at most so long; less if a signal comes."""
+        for key, _ in self._selector.select(max(0.0, seconds)):
+            fd: int = key.fd
+            if fd == self._signals.fd:
+                self._signals.read()
+                self._listen()
+            elif fd in self._streams:
+                self._read(fd)
+            else:
+                self._tell_more(fd)
+
+    def _read(self, fd: int) -> bool:
+        """Takes what has come on a stream of the command; False if there is no more."""
+        try:
+            data = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return False
+        number = self._streams[fd]
+        if not data:
+            self._forget(fd)
+            del self._streams[fd]
+            return False
+        self._outputs.add(number, data)
+        if self._outputs.is_full(number) and fd in self._selector.get_map():
+            self._selector.unregister(fd)
+        return True
+
+    def _listen(self) -> None:
+        """Reads again from the streams whose readers have caught up."""
+        for fd, number in self._streams.items():
+            if fd not in self._selector.get_map() and not self._outputs.is_full(number):
+                self._selector.register(fd, selectors.EVENT_READ)
+
+    def _tell_more(self, fd: int) -> None:
+        try:
+            self._to_be_told = self._to_be_told[os.write(fd, self._to_be_told[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it does not want to know
+            self._to_be_told = memoryview(b"")
+        if not self._to_be_told:
+            self._forget(fd)
+
+    def _forget(self, fd: int) -> None:
+        if fd in self._selector.get_map():
+            self._selector.unregister(fd)
+        os.close(fd)
+
+    def _drain(self) -> None:
+        """Takes what the command had written before it ended; who holds a pipe of it open is not waited for."""
+        for fd in [*self._streams]:
+            chunks = 0
+            while chunks < _MOST_CHUNKS_LEFT and fd in self._streams and self._read(fd):
+                chunks += 1
+
+
+def _has_ended(child: tree.Child) -> bool:
+    return child.exit_code is not None
+
+
+def _contained(argv: Sequence[bytes], cwd: str | None, env: Mapping[str, str]) -> Sequence[bytes]:
+    """``argv`` in a namespace, where nobody would tell a command that does not exist from one that ends with 127."""
+    program = os.fsdecode(argv[0])
+    place = os.path.join(cwd or "", program) if os.sep in program else program
+    if shutil.which(place, path=env.get("PATH")) is None:
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), program)
+    return [os.fsencode(word) for word in contain.contained([*argv])]
