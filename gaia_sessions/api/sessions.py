@@ -11,7 +11,7 @@ import os
 from gaia_sessions import config
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.ids import is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.schema import TODO_COMPLETED
 from gaia_sessions.store.file_store import FileStore
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.sums import UsageByAgent
     from gaia_sessions.usecases.tree import TreeLine
 
+    from .command import Token
     from .waiting import NoReport
 
     Arguments = ParamSpec("Arguments")
@@ -510,6 +511,63 @@ class Sessions:
         from .waiting import wait
 
         return wait(self.reporter, agent_ids, first=first, timeout=timeout)
+
+    def run(  # noqa: PLR0913  # what can be said of a command, and of its session
+        self,
+        command: Sequence[str],
+        *,
+        task: str | None = None,
+        context: str | None = None,
+        agent_id: str | None = None,
+        continues: str | None = None,
+        agent_name: str | None = None,
+        purpose: str | None = None,
+        parent_id: str | None = None,
+        max_tokens: int | None = None,
+        timeout: float = 600,
+        grace: float = 30,
+        cwd: str | None = None,
+        is_contained: bool = False,
+        keeps_background: bool = False,
+        token: Token | None = None,
+    ) -> Report:
+        """[Runs a command](run.md) as a sub-agent, and returns the report when it and all it has started have ended.
+
+        ``command`` is a program and its arguments. ``agent_id`` is a session whose work goes on; without it one is
+        created: one that ``continues`` another, or of ``agent_name`` (by default the name of the program) with
+        ``purpose``, below ``parent_id``, with the budget ``max_tokens``. ``task`` and ``context`` are what it is told,
+        ``timeout`` and ``grace`` its limits in seconds. ``token``, a ``CancellationToken``, cancels the session when it
+        is cancelled.
+
+        It is run by a process of its own, so that this one may have other children; its output is not shown. It goes on
+        within its limits if this process is killed. Raises ``BadArgument``, ``InvalidInput`` for a task that is blank,
+        ``Cancelled``, ``RunNotAllowed`` if the work may not go on, and what ``create`` raises. Then nothing has begun.
+        """
+        from gaia_sessions.session.requests import Start
+
+        from .command import Command, run_by_helper
+
+        what = Command(
+            command,
+            task=task,
+            context=context,
+            cwd=cwd,
+            timeout=timeout,
+            grace=grace,
+            is_contained=is_contained,
+            keeps_background=keeps_background,
+        )
+        named = agent_id or new_agent_id(utc_now(), os.urandom)
+        start = Start(
+            agent_id,
+            new_id=None if agent_id else named,
+            continues=continues,
+            agent_name=agent_name or (None if continues else what.name),
+            purpose=purpose,
+            parent_id=parent_id,
+            max_tokens=max_tokens,
+        )
+        return run_by_helper((self, start, what), token, lambda reason: self.cancel(named, reason))
 
     def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> CleanupReport:
         """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.

@@ -1,0 +1,158 @@
+"""A command that is run as a sub-agent, and how a program has that done.
+
+The command is run by another process, a helper that owns nothing else: whoever ends all processes that descend from it
+must not be the program itself.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+from gaia_sessions.errors import BadArgument, InvalidInput, SessionNotFound, SessionsError, StoreFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Protocol
+
+    from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.report import Report
+
+    class Token(Protocol):
+        """A ``CancellationToken``."""
+
+        @property
+        def cancellation(self) -> Cancellation | None: ...
+
+
+TIMEOUT = 600.0
+GRACE = 30.0
+LONGEST = 366 * 24 * 3600.0
+"""Seconds of the longest time limit."""
+
+TASK = "{task}"
+"""What stands for the task in a word of the command."""
+
+_BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.runner.helper import main; main()"
+"""The package is that of this process, wherever it is; the command inherits the environment, so no variable says it."""
+
+_SECONDS_BETWEEN_LOOKS = 0.25
+
+
+class Command:
+    """What is run, what it is told, and its limits.
+
+    words: the program and its arguments. timeout: seconds until it is told to end; grace: how many it has after that.
+    keeps_background: processes that it leaves behind are not ended. Raises ``BadArgument``, and ``InvalidInput`` for a
+    task that is blank.
+    """
+
+    __slots__ = ("context", "cwd", "grace", "is_contained", "keeps_background", "task", "timeout", "words")
+
+    def __init__(  # noqa: PLR0913  # what can be said of a command
+        self,
+        words: Sequence[str],
+        *,
+        task: str | None = None,
+        context: str | None = None,
+        cwd: str | None = None,
+        timeout: float = TIMEOUT,
+        grace: float = GRACE,
+        is_contained: bool = False,
+        keeps_background: bool = False,
+    ) -> None:
+        if isinstance(words, str | bytes) or not words or not all(isinstance(word, str) for word in words):
+            raise BadArgument("command", words, 'a program and its arguments, as ["pytest", "-x"]')
+        if not words[0] or any("\0" in word for word in words):
+            raise BadArgument("command", words, "the name of a program, and arguments without NUL")
+        if is_contained and keeps_background:
+            raise BadArgument("keeps_background", "set", "left out: nothing of what is contained outlives its command")
+        if task is not None and not task.strip():
+            raise InvalidInput("the task is blank", hint="say what is to be done, or leave the task out")
+        if any("\0" in text for text in (task or "", context or "", cwd or "")):
+            raise InvalidInput("NUL stands in the task, the context or the folder, which no command can be given")
+        self.words = [*words]
+        self.task = task
+        self.context = context if context and context.strip() else None
+        self.cwd = cwd
+        self.timeout = _checked_seconds("timeout", timeout)
+        self.grace = _checked_seconds("grace", grace)
+        self.is_contained = is_contained
+        self.keeps_background = keeps_background
+
+    @property
+    def name(self) -> str:
+        """The name of the program."""
+        return os.path.basename(self.words[0]) or self.words[0]
+
+    @property
+    def hard_timeout(self) -> float:
+        """Seconds after which everything that it has started is dead."""
+        return self.timeout + self.grace
+
+    def told(self, briefing: str | None) -> tuple[list[str], str | None]:
+        """The words as they are run, and what stands on stdin: the task, and what else the command is to know.
+
+        ``{task}`` in a word is the task, which stdin does not have then. None if there is nothing to tell.
+        """
+        words = [word.replace(TASK, self.task) for word in self.words] if self.task is not None else self.words
+        parts = [self.task] if self.task is not None and words == self.words else []
+        context = "\n\n".join(filter(None, (self.context, briefing)))
+        if context:
+            parts.append(f"Additional context:\n{context}")
+        return words, "".join(f"{part}\n\n" for part in parts).removesuffix("\n") if parts or self.task else None
+
+
+def _checked_seconds(name: str, seconds: object) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
+        raise BadArgument(name, seconds, f"a number of seconds from 0 to {LONGEST:,.0f}")
+    return float(seconds)
+
+
+def run_by_helper(request: object, token: Token | None, cancel: Callable[[str | None], object]) -> Report:
+    """What the helper answers to ``request``, the sessions, which of them, and the command: the report on it.
+
+    Once ``token`` is cancelled, ``cancel`` is called with the reason. Raises what the helper raises, and
+    ``StoreFailure`` if that ends without an answer. Whoever is interrupted while he waits has the command interrupted.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with subprocess.Popen(  # noqa: S603  # the interpreter that runs this
+        [sys.executable, "-c", _BOOT, package],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # a terminal interrupts the program, which passes that on, once
+    ) as helper:
+        try:
+            answer = _answer_of(helper, pickle.dumps(request), token, cancel)
+        except BaseException:
+            helper.send_signal(signal.SIGINT)
+            helper.communicate()
+            raise
+    if not answer:
+        raise StoreFailure("run the command", sys.executable, f"its helper ended with {helper.returncode}")
+    found: Report | SessionsError = pickle.loads(answer)  # noqa: S301  # our own process made it
+    if isinstance(found, SessionsError):
+        raise found
+    return found
+
+
+def _answer_of(
+    helper: subprocess.Popen[bytes], request: bytes, token: Token | None, cancel: Callable[[str | None], object]
+) -> bytes:
+    """What ``helper`` says to ``request``; once ``token`` is cancelled, ``cancel`` is called."""
+    given: bytes | None = request
+    while True:
+        try:
+            return helper.communicate(given, timeout=None if token is None else _SECONDS_BETWEEN_LOOKS)[0]
+        except subprocess.TimeoutExpired:
+            given = None
+        cancellation = token.cancellation if token else None
+        if cancellation is not None:
+            with suppress(SessionNotFound):  # not begun yet, or removed
+                cancel(cancellation.get("reason"))
+                token = None

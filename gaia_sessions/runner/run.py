@@ -1,0 +1,153 @@
+"""One run of a command as a sub-agent, from the claim of its session to the report.
+
+Owns what the command is told, its environment, what ends it early, and what is done if its end cannot be written.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from gaia_sessions.api.cancellation import CancellationToken
+from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError, StoreFailure
+from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
+from gaia_sessions.system import utc_now
+from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases.briefing import briefing
+
+from . import contain, tree
+from .signals import Signals
+from .supervise import Supervisor, Watched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.api.command import Command
+    from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.session.report import Report
+    from gaia_sessions.session.requests import Start
+    from gaia_sessions.session.schema import HostProcess, Record, Run
+    from gaia_sessions.usecases.running import Begun
+
+_SECONDS_TO_WRITE = 60
+"""How long the end of a run is tried to be written."""
+
+_SECONDS_BETWEEN_TRIES = 0.5
+
+
+class Outcome:
+    """What became of a run: how the command ended, the report on its session, and why its end could not be written.
+
+    problem: None if it was. DurabilityUnknown is one too: the end is written, and may not be on the disk.
+    """
+
+    __slots__ = ("ended", "problem", "report")
+
+    def __init__(self, ended: CommandEnd, report: Report, problem: SessionsError | None) -> None:
+        self.ended = ended
+        self.report = report
+        self.problem = problem
+
+
+def run(
+    sessions: Sessions,
+    start: Start,
+    command: Command,
+    *,
+    stdin: int,
+    live: dict[int, int],
+    tell: Callable[[str, str], None] = lambda *_: None,
+) -> Outcome:
+    """Runs ``command`` and returns when it has ended, and all that it has started.
+
+    ``stdin`` is what it reads if it is told nothing; ``live``: where its streams 1 and 2 are shown as well. ``tell`` is
+    called with the session and each thing that happens. Raises what ``Sessions.begin_run`` raises, and ``InvalidInput``
+    if it is to be contained where that is not possible; then nothing has begun.
+    """
+    if command.is_contained and (problem := contain.why_impossible()):
+        raise InvalidInput(problem, "--contain", "leave out --contain")
+    tree.become_subreaper()
+    with Signals() as signals:
+        wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
+        limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
+        begun = sessions.begin_run(start, {"wrapper": wrapper, **limits})
+        agent_id = begun.record["agent_id"]
+        watched = Watched(
+            command.timeout,
+            command.grace,
+            _look(sessions, begun.record),
+            lambda event: tell(agent_id, event),
+            keeps_background=command.keeps_background,
+        )
+        try:
+            log = sessions.open_output(agent_id, begun.run["run"])
+        except SessionsError as error:
+            ended = CommandEnd(NOT_STARTED, detail=f"its output cannot be kept: {error}")
+            return _ended(sessions, begun, ended, None, signals)
+        supervisor = Supervisor(watched, log, live, signals)
+        try:
+            ended = _supervised(supervisor, sessions, begun, command, stdin)
+        except BaseException:
+            sessions.end_run(agent_id, begun.run["run"], CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
+            raise
+        outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
+    supervisor.finish()
+    return outcome
+
+
+def _supervised(supervisor: Supervisor, sessions: Sessions, begun: Begun, command: Command, stdin: int) -> CommandEnd:
+    words, told = command.told(briefing(begun.earlier, begun.reason) if begun.earlier else None)
+    return supervisor.run(
+        [word.encode("utf-8", "surrogateescape") for word in words],
+        command.cwd,
+        _environment(sessions, begun.record["agent_id"], command),
+        stdin if told is None else told.encode("utf-8", "surrogateescape"),
+        is_contained=command.is_contained,
+    )
+
+
+def _environment(sessions: Sessions, agent_id: str, command: Command) -> dict[str, str]:
+    return {
+        **os.environ,
+        "GAIA_SESSION_ID": agent_id,
+        "GAIA_SESSIONS_ROOT": os.path.abspath(sessions.root),
+        "GAIA_DEADLINE": str(int(utc_now().timestamp() + command.timeout)),
+    }
+
+
+def _look(sessions: Sessions, record: Record) -> Callable[[], str | None]:
+    """What says whether the session was cancelled meanwhile, or has spent the budget of its own; None if neither."""
+    agent_id = record["agent_id"]
+    token = CancellationToken(agent_id, root=sessions.root)
+
+    def look() -> str | None:
+        with suppress(SessionsError):  # its end will say so
+            if token.is_cancelled:
+                return CANCELLED
+            if "max_tokens" in record and sessions.usage(agent_id)["limit_reached"]:
+                return OUT_OF_TOKENS
+        return None
+
+    return look
+
+
+def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | None, signals: Signals) -> Outcome:
+    """Writes the end of the run, and of the runs of hosts that lived in it.
+
+    Tries for a minute if that is refused, unless somebody ends us meanwhile.
+    """
+    signals.noted.clear()
+    agent_id = begun.record["agent_id"]
+    last_try = time.monotonic() + _SECONDS_TO_WRITE
+    while True:
+        try:
+            sessions.end_run(agent_id, begun.run["run"], ended)
+            sessions.end_runs_of_gone_hosts_below(agent_id, pid_ns)
+            return Outcome(ended, sessions.report(agent_id), None)
+        except SessionsError as error:
+            may_pass = isinstance(error, LockTimeout | StoreFailure)
+            if not may_pass or time.monotonic() >= last_try or signals.is_ended_by_somebody():
+                return Outcome(ended, sessions.report_as_ended(begun, ended), error)
+        time.sleep(_SECONDS_BETWEEN_TRIES)
