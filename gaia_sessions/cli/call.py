@@ -126,14 +126,14 @@ class Call:
             output.print_lines(lines())
 
 
-def declare(*examples: str) -> Callable[[Callable[..., int | None]], click.Command]:
+def declare(*examples: str, cls: type[Command] = Command) -> Callable[[Callable[..., int | None]], click.Command]:
     """Declares a command: its function receives a ``Call`` first and returns the exit code, or None for 0.
 
     The docstring of the function is the help, followed by ``examples``.
     """
 
     def make(function: Callable[..., int | None]) -> click.Command:
-        return click.command(cls=Command, context_settings=_CONTEXT_SETTINGS, epilog=_epilog(examples))(
+        return click.command(cls=cls, context_settings=_CONTEXT_SETTINGS, epilog=_epilog(examples))(
             _as_callback(function)
         )
 

@@ -5,6 +5,7 @@ called.
 from __future__ import annotations
 
 from importlib import import_module
+from itertools import takewhile
 
 import click
 
@@ -38,6 +39,7 @@ GROUPS = {
         "finalize": "End a session as completed, failed or abandoned.",
     },
     "Your own agents": {
+        "run": "Run a command as a sub-agent, within limits, with one report.",
         "create": "Create a session and print its ID.",
         "update": "Update a session: phase, metadata, errors.",
         "todo": "Keep the todos of a session: add, done, list.",
@@ -95,6 +97,25 @@ class Command(click.Command):
             with formatter.section("Options"):
                 formatter.write_dl(records)
         formatter.write("\nCommon options: --root DIR, --lock-timeout SECONDS, --json, -h\n")
+
+
+class CommandBehindDashes(Command):
+    """A command that takes another one, behind ``--``: its function receives the words of that as ``command``."""
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND [ARGS]..."]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = [*takewhile(lambda word: word != "--", args)]
+        words = args[len(own) + 1 :]
+        missing = None if words or ctx.resilient_parsing else click.UsageError("no command: it stands behind --", ctx)
+        if missing and own[:1] and not own[0].startswith("-"):  # its options are not ours
+            raise missing
+        left = super().parse_args(ctx, own)  # which answers --help
+        if missing:
+            raise missing
+        ctx.params["command"] = tuple(words)
+        return left
 
 
 class Group(click.Group):

@@ -28,7 +28,6 @@ _EPILOG = f"""\
 Options: --root DIR [default: the project's .claude/session], --json, --version,
 -h, --lock-timeout SECONDS: how long to wait for a locked session. [default: 10]
 ID: a whole ID, its beginning or end (4 characters or more), or 'latest'
-Example: gaia-sessions list --active-only
 Exit codes: {"; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.items())}
 """
 

@@ -35,7 +35,7 @@ _MOST_AGENTS = 5
 
 _RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
 _REVIVE = "revive prints the commands that continue what stopped"
-_START = "this program starts no agent, its client does; create makes a session"
+_START = "run -- COMMAND runs any command as a sub-agent; create makes a session"
 _STOP = "this program stops no agent, its client does; cancel ID marks its session"
 _PAUSE = "an agent pauses by its last line: [gaia-sessions: approval] why"
 _UNCANCEL = "nothing takes a cancellation back; create makes a session to go on in"
@@ -95,7 +95,7 @@ WORDS = {
 NO_COMMAND = {
     **dict.fromkeys(["resume", "unpause", "continue", "restart", "retry"], _RESUME),
     **dict.fromkeys(["recover", "wake"], _REVIVE),
-    **dict.fromkeys(["start", "run", "spawn"], _START),
+    **dict.fromkeys(["start", "spawn"], _START),
     **dict.fromkeys(["stop", "kill", "abort", "terminate"], _STOP),
     **dict.fromkeys(["pause", "suspend"], _PAUSE),
     "uncancel": _UNCANCEL,

@@ -99,7 +99,7 @@ def test_the_first_help_lists_every_command_in_its_group_and_fits_45_lines(progr
     lines = [f"  {name:13}  {said}" for name, said in COMMANDS.items()]
     assert [line for line in listed.splitlines() if line.startswith(" ")] == lines
     assert [line for line in listed.splitlines() if not line.startswith(" ")] == [f"{name}:" for name in GROUPS]
-    assert (len(GROUPS), len(text.splitlines()) <= 45, text.count("gaia-sessions list")) == (5, True, 1)
+    assert (len(GROUPS), len(text.splitlines()) <= 45) == (5, True)
     told = "; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.items())
     assert " ".join(text.partition("Exit codes: ")[2].split()) == told
 
@@ -192,6 +192,8 @@ def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_
     tool.parent.mkdir()
     tool.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gaia_sessions "$@"\n', encoding="utf-8")
     tool.chmod(0o700)
+    for name in ("claude", "pytest"):
+        tool.with_name(name).symlink_to("/bin/true")
     Path("../old-project/.claude/session").mkdir(parents=True)
     Path("output.txt").write_text("done\n", encoding="utf-8")
     Path("findings.json").write_text('{"finding": "issue B"}', encoding="utf-8")

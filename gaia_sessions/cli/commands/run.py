@@ -1,0 +1,178 @@
+"""``run``: run a command as a sub-agent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TypedDict
+
+import click
+
+from gaia_sessions.api.command import GRACE, TASK, TIMEOUT, Command
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.commands.create import warn_if_network
+from gaia_sessions.cli.group import CommandBehindDashes
+from gaia_sessions.cli.option_values import SECONDS
+from gaia_sessions.cli.render import command_runs, session_reports
+from gaia_sessions.errors import InvalidInput, UsageError
+from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
+from gaia_sessions.hosts.payload import SESSION_VARIABLE
+from gaia_sessions.session.command_runs import SIGNALLED
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.report import SUCCESS
+from gaia_sessions.session.requests import Start
+from gaia_sessions.system import utc_now
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.runner.run import Outcome
+
+
+class _New(TypedDict):
+    """What is said of a new session, by the names of the options."""
+
+    agent: str | None
+    purpose: str | None
+    max_tokens: int | None
+    parent: str | None
+    continues: str | None
+    new_id: str | None
+
+
+@declare(
+    "run --task 'Review src/auth' --timeout 15m -- claude -p",
+    "run --agent tester --purpose 'unit tests' -- pytest -x",
+    "run agent-123 -- claude -p",
+    "run --json --task 'Review src' -- claude -p '{task}' > a.json",
+    cls=CommandBehindDashes,
+)
+@click.argument("agent_id", metavar="[ID]", required=False)
+@click.option("--agent", metavar="NAME", help="Kind of agent.  [default: the name of the program]")
+@click.option("--purpose", metavar="TEXT", help="What the work is for.  [default: general]")
+@click.option("--task", metavar="TEXT|-", help=f"What the command is told on stdin, or where it has {TASK}.")
+@click.option("--context", metavar="TEXT", help="What it is told below the task.")
+@click.option("--timeout", type=SECONDS, default=TIMEOUT, help="When it is told to end (SIGTERM).  [default: 10m]")
+@click.option("--grace", type=SECONDS, default=GRACE, help="How long it has then, before it is killed.  [default: 30s]")
+@click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="It is told to end when they are used up.")
+@click.option("--cwd", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where it runs.")
+@click.option(
+    "--parent", metavar="ID", help=f"Session above the new one.  [default: {SESSION_VARIABLE}, if it is here]"
+)
+@click.option("--continues", metavar="ID", help="Go on in a new session with what that one has ended.")
+@click.option("--id", "new_id", metavar="ID", help="ID of the new session.  [default: generated]")
+@click.option("--contain", is_flag=True, help="Nothing of it survives, even if this process is killed (Linux).")
+@click.option("--keep-background", is_flag=True, help="Leave what it started in the background.")
+@click.option("--quiet", is_flag=True, help="Do not show its output meanwhile, but the result at the end.")
+@click.option("--verbose", is_flag=True, help="Also say that it starts, and that it has ended well.")
+def command(
+    call: Call,
+    agent_id: str | None,
+    *,
+    command: tuple[str, ...],
+    task: str | None,
+    context: str | None,
+    timeout: float,
+    grace: float,
+    cwd: str | None,
+    contain: bool,
+    keep_background: bool,
+    quiet: bool,
+    verbose: bool,
+    **new: Unpack[_New],
+) -> int:
+    """Run a command as a sub-agent, within limits, with one report at the end.
+
+    Without ID a session is created. With ID the work of that session goes on: what it waits for is approved by that,
+    and the command is told what was found so far. All that the command has started ends with it.
+
+    It reads the task and the context on stdin; without them ours, unless that is a terminal. Its output is shown as it
+    comes, and kept.
+
+    Exit codes: 0 success, 4 it may not be run, 10 cancelled, 11 it failed, 124 timeout, 130 interrupted.
+    """
+    from gaia_sessions.runner.run import run  # the processes are no concern of whoever asks for help
+
+    sessions = call.sessions()
+    what = Command(
+        command,
+        task=_task(task),
+        context=context,
+        cwd=cwd,
+        timeout=timeout,
+        grace=grace,
+        is_contained=contain,
+        keeps_background=keep_background,
+    )
+    start = _start(call, agent_id, what.name, new)
+    is_live = not (quiet or call.as_json)
+
+    def tell(session: str, event: str) -> None:
+        for line in command_runs.event_lines(session, event, what, verbose=verbose):
+            output.print_aside(event, line, as_json=call.as_json)
+
+    with open(os.devnull, "rb") as nothing:
+        stdin = nothing.fileno() if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()
+        live = {1: sys.stdout.fileno(), 2: sys.stderr.fileno()} if is_live else {}
+        outcome = run(sessions, start, what, stdin=stdin, live=live, tell=tell)
+    warn_if_network(sessions.root)
+    _print(call, sessions, outcome, is_live=is_live, verbose=verbose)
+    if outcome.problem:
+        raise outcome.problem
+    return EXIT_INTERRUPTED if outcome.ended.cause == SIGNALLED else CODES_OF_REPORTS[outcome.report["status"]]
+
+
+def _task(typed: str | None) -> str | None:
+    if typed != "-":
+        return typed
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("--task - reads the task from stdin, which is a terminal", "type --task 'what is to be done'")
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("stdin is not UTF-8", "--task -") from None
+
+
+def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
+    """The session that ``agent_id`` names, or a ``new`` one: below that of the environment if no parent is named."""
+    given = [name for name, value in new.items() if value is not None]
+    if agent_id is not None and given:
+        option = f"--{given[0].removeprefix('new_').replace('_', '-')}"
+        raise UsageError(
+            f"{option} is for a new session, and {agent_id} is one that exists", f"omit {option} or the ID"
+        )
+    if agent_id is not None:
+        return Start(call.session_id(agent_id, writes=True))
+    continues, parent = (
+        None if typed is None else call.session_id(typed, writes=True) for typed in (new["continues"], new["parent"])
+    )
+    if parent is None:
+        above = os.environ.get(SESSION_VARIABLE, "")
+        parent = above if is_agent_id(above) and call.sessions().has(above) else None
+    return Start(
+        continues=continues,
+        new_id=new["new_id"],
+        agent_name=new["agent"] or (None if continues else name),
+        purpose=new["purpose"],
+        parent_id=parent,
+        max_tokens=new["max_tokens"],
+    )
+
+
+def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, verbose: bool) -> None:
+    """The report: as JSON, or for a person its result on stdout unless that was shown, and on stderr how it ended."""
+    report = outcome.report
+    if call.as_json:
+        output.print_json(report)
+        return
+    if not is_live:
+        output.print_lines(session_reports.result_lines(report))
+        output.flush_result()
+    stands = sessions.reporter()(report["agent_id"])[1]
+    if verbose or output.is_stderr_terminal() or report["status"] != SUCCESS:
+        output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
+    for line in session_reports.next_lines(report, stands):
+        output.print_to_stderr(line)
