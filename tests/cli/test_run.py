@@ -1,0 +1,497 @@
+"""``run``: a command as a sub-agent, with real processes: what it is told, its limits, its end, its report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.session.state import QUIET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Program = Callable[..., Any]
+    Gaia = Callable[..., Any]
+
+PATIENCE = 60
+COMMAND = (sys.executable, "-m", "gaia_sessions")
+SHELL = ("sh", "-c")
+TELL = "import os, sys; print(sys.stdin.read(), end=''); print(sys.argv[1:], os.environ['GAIA_SESSION_ID'])"
+
+
+def records(root: str) -> dict[str, Any]:
+    return {path.parent.name: json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")}
+
+
+def only_record(root: str) -> Any:
+    [record] = records(root).values()
+    return record
+
+
+def living(tag: str) -> list[int]:
+    """The processes in whose environment ``tag`` stands."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if tag.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_what_a_command_says_is_ours_and_the_session_has_completed_with_it(program: Program, root: str) -> None:
+    ended = program("run", "--agent", "greeter", "--purpose", "greet", "--", "echo", "hello")
+
+    assert ended.all == (0, "hello\n", "")
+    record = only_record(root)
+    assert (record["agent_name"], record["purpose"], record["phase"]) == ("greeter", "greet", "completed")
+    [run] = record["runs"]
+    assert {key: run[key] for key in ("run", "end", "exit_code", "last_message", "timeout_secs")} == {
+        "run": 1,
+        "end": "stopped",
+        "exit_code": 0,
+        "last_message": "hello\n",
+        "timeout_secs": 600.0,
+    }
+    assert run["hard_timeout_secs"] == 630.0
+    assert Path(run["output_path"]).read_text() == "hello\n"
+    assert [move["to_phase"] for move in record["history"]] == ["executing", "completed"]
+    assert program("report", record["agent_id"]).out == b"hello\n"
+    [message] = program("transcript", record["agent_id"], "--json").json
+    assert (message["role"], message["content"]) == ("assistant", "hello\n")
+
+
+def test_the_agent_is_called_as_the_program_unless_it_is_said_otherwise(program: Program, root: str) -> None:
+    assert program("run", "--", "/bin/true").code == 0
+    assert only_record(root)["agent_name"] == "true"
+
+
+def test_a_command_is_told_its_task_and_the_context_below_it(program: Program, root: str) -> None:
+    ended = program("run", "--task", "Count words.", "--context", "In English.", "--", sys.executable, "-c", TELL)
+
+    agent_id = only_record(root)["agent_id"]
+    told = "Count words.\n\nAdditional context:\nIn English.\n"
+    assert ended.all == (0, f"{told}[] {agent_id}\n", "")
+
+
+def test_the_task_is_not_stored(program: Program, root: str) -> None:
+    assert program("run", "--id", "work", "--task", "a secret", "--", "true", "{task}").code == 0
+    kept = b"".join(path.read_bytes() for path in Path(root, "work").iterdir())
+    assert (b"work" in kept, b"secret" in kept) == (True, False)
+
+
+def test_the_task_takes_its_place_in_the_words_and_stdin_has_the_context_alone(program: Program, root: str) -> None:
+    words = ("--", sys.executable, "-c", TELL, "do: {task}", "{task}", "{other}")
+    ended = program("run", "--task", "Count", "--context", "In English.", *words)
+
+    agent_id = only_record(root)["agent_id"]
+    assert ended.all == (0, f"Additional context:\nIn English.\n['do: Count', 'Count', '{{other}}'] {agent_id}\n", "")
+
+
+def test_without_task_and_context_a_command_reads_our_stdin_and_no_terminal(
+    program: Program, terminal: Gaia, root: str
+) -> None:
+    assert program("run", "--", "cat", stdin=b"ours\n").out == b"ours\n"
+    assert program("run", "--task", "-", "--", "cat", stdin=b"a task\n").out == b"a task\n\n"
+    assert terminal("run", "--quiet", "--", "cat").code == 0  # a terminal would never end
+    assert len(records(root)) == 3
+
+
+@pytest.mark.parametrize("task", ["", "  \n"])
+def test_a_blank_task_is_refused_in_words_that_name_it_and_nothing_is_created(
+    program: Program, root: str, task: str
+) -> None:
+    ended = program("run", "--task", task, "--", "true")
+
+    assert ended.code == 7
+    assert ended.err.decode().startswith("Error: the task is blank")
+    assert not os.path.exists(root)
+
+
+def test_a_run_without_a_command_says_where_it_stands(program: Program, root: str) -> None:
+    for words in (["run"], ["run", "--task", "x"], ["run", "true"], ["run", "--"]):
+        ended = program(*words)
+        assert (ended.code, ended.out) == (2, b"")
+        assert b"--" in ended.err
+    assert not os.path.exists(root)
+
+
+def test_a_command_knows_its_session_the_root_and_its_deadline(program: Program, root: str, tmp_path: Path) -> None:
+    script = 'echo "$GAIA_SESSION_ID|$GAIA_SESSIONS_ROOT|$GAIA_DEADLINE|$PWD"'
+    before = time.time()
+    ended = program("run", "--timeout", "100", "--cwd", str(tmp_path), "--", *SHELL, script)
+
+    agent_id, at_root, deadline, cwd = ended.out.decode().strip().split("|")
+    assert (agent_id, at_root, cwd) == (only_record(root)["agent_id"], os.path.abspath(root), str(tmp_path))
+    assert before + 99 <= int(deadline) <= time.time() + 100
+
+
+def test_a_failing_command_gives_one_report_with_its_code_and_fails_its_session(program: Program, root: str) -> None:
+    ended = program("run", "--json", "--", *SHELL, "echo partly; echo why >&2; exit 3")
+
+    assert (ended.code, ended.err) == (11, b"")
+    report = json.loads(ended.out)
+    assert {key: report[key] for key in ("status", "error", "exit_code", "partial", "result", "phase")} == {
+        "status": "error",
+        "error": "exit code 3",
+        "exit_code": 3,
+        "partial": "partly\n",
+        "result": None,
+        "phase": "failed",
+    }
+    assert report["note"] == "Sub-agent did not finish the task. Use partial results below."
+    assert report["task_id"].startswith("sub-")
+    assert [message["content"] for message in report["recent_messages"]] == ["partly\n"]
+    record = only_record(root)
+    assert (record["phase"], record["runs"][0]["end"], record["error_count"]) == ("failed", "failed", 1)
+    assert Path(record["runs"][0]["output_path"]).read_text() == "partly\nwhy\n"
+
+
+def test_a_person_is_told_of_a_failure_with_the_session(program: Program, root: str) -> None:
+    ended = program("run", "--", "false")
+
+    assert (ended.code, ended.out) == (11, b"")
+    assert ended.err.decode().startswith(f"{only_record(root)['agent_id']}: failed")
+
+
+@pytest.mark.parametrize("words", [["/nonexistent/program"], ["/etc/hostname"], ["/"]])
+def test_a_command_that_cannot_be_started_has_failed_and_says_why(
+    program: Program, root: str, words: list[str]
+) -> None:
+    ended = program("run", "--json", "--", *words)
+
+    assert (ended.code, ended.err) == (11, b"")
+    report = json.loads(ended.out)
+    assert (report["status"], report["phase"], report["exit_code"]) == ("error", "failed", None)
+    assert words[0] in report["error"]
+    assert only_record(root)["runs"][0]["end"] == "failed"
+
+
+def test_a_command_that_sleeps_is_told_to_end_and_nothing_of_it_is_left(program: Program, root: str) -> None:
+    began = time.monotonic()
+    ended = program("run", "--json", "--timeout", "1", "--grace", "1", "--", "sleep", "60", TAG="tag-of-a-sleeper")
+    took = time.monotonic() - began
+
+    report = json.loads(ended.out)
+    assert (ended.code, report["status"], report["phase"]) == (124, "timeout", "failed")
+    assert (report["timeout_secs"], report["hard_timeout_secs"]) == (1.0, 2.0)
+    assert 1 <= took < 4
+    assert living("tag-of-a-sleeper") == []
+    assert only_record(root)["runs"][0]["detail"] == "timeout"
+
+
+def test_a_command_that_ends_within_the_grace_delivers_its_own_report(program: Program, root: str) -> None:
+    script = "trap 'echo half of it; exit 0' TERM; while :; do sleep 0.1; done"
+    ended = program("run", "--json", "--timeout", "0.5", "--grace", "20", "--", *SHELL, script)
+
+    report = json.loads(ended.out)
+    assert (ended.code, report["status"], report["partial"], report["exit_code"]) == (124, "timeout", "half of it\n", 0)
+    assert only_record(root)["phase"] == "failed"
+
+
+def test_a_limit_leaves_the_work_where_the_command_says_that_it_rests(program: Program, root: str) -> None:
+    script = "trap 'echo \"[gaia-sessions: planning] ran out of time\"; exit 0' TERM; while :; do sleep 0.1; done"
+    ended = program("run", "--timeout", "0.5", "--grace", "20", "--", *SHELL, script)
+
+    record = only_record(root)
+    assert (ended.code, record["phase"], record["runs"][0]["end"]) == (124, "planning", "failed")
+    assert program("should-resume", record["agent_id"]).code == 0
+
+
+def test_a_command_that_ignores_the_signal_is_killed_at_the_hard_limit_and_the_text_has_the_sum(
+    program: Program, root: str
+) -> None:
+    script = "trap '' TERM; echo begun; while :; do sleep 0.1; done"
+    ended = program("run", "--timeout", "1", "--grace", "1", "--", *SHELL, script, TAG="tag-of-a-stubborn-one")
+
+    agent_id = only_record(root)["agent_id"]
+    assert (ended.code, ended.out) == (124, b"begun\n")
+    assert living("tag-of-a-stubborn-one") == []
+    assert f"{agent_id}: hard timed out after 2 seconds" in ended.err.decode()
+    report = json.loads(program("report", agent_id, "--json").out)
+    assert report["error"] == "Sub-agent hard timed out after 2 seconds"
+    assert report["timeout_secs"] == 1.0
+
+
+def test_a_command_asks_is_approved_in_another_terminal_and_goes_on_with_the_note_as_typed(
+    program: Program, root: str
+) -> None:
+    note = "ja, nur 'x' — and $HOME \\ “so”"
+    asked = program("run", "--agent", "dropper", "--", "echo", "[gaia-sessions: approval] may I drop it?")
+    agent_id = only_record(root)["agent_id"]
+    assert (asked.code, only_record(root)["phase"]) == (0, "approval")
+
+    assert b"may I drop it?" in program("pending").out
+    assert program("approve", agent_id, "--note", note).code == 0
+    ended = program("run", agent_id, "--", "cat")
+
+    told = ended.out.decode()
+    assert told.startswith("Additional context:\n")
+    assert "may I drop it?" in told
+    assert note in told
+    record = only_record(root)
+    assert (ended.code, record["phase"], [run["end"] for run in record["runs"]]) == (0, "completed", ["stopped"] * 2)
+    assert [move["to_phase"] for move in record["history"]] == ["executing", "approval", "executing", "completed"]
+
+
+def test_running_what_asks_approves_it(program: Program, root: str) -> None:
+    program("run", "--id", "asks", "--", "echo", "[gaia-sessions: approval] may I?")
+    assert program("run", "asks", "--", "true").code == 0
+    assert only_record(root)["phase"] == "completed"
+
+
+def test_an_approval_that_expired_is_not_run_and_the_hint_helps(program: Program, put: Gaia) -> None:
+    put("late", phase="approval", resume_ready=True, idle=timedelta(hours=2))
+    refused = program("run", "late", "--", "true")
+
+    assert (refused.code, refused.out) == (4, b"")
+    assert "gaia-sessions approve late" in refused.err.decode()
+    assert program("approve", "late").code == 0
+    assert program("run", "late", "--", "true").code == 0
+
+
+def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(program: Program, root: str) -> None:
+    program("run", "--id", "first", "--agent", "tester", "--purpose", "tests", "--", *SHELL, "echo three fail; exit 1")
+    refused = program("run", "first", "--", "true")
+    assert (refused.code, "gaia-sessions run --continues first -- COMMAND" in refused.err.decode()) == (4, True)
+
+    ended = program("run", "--continues", "first", "--task", "Go on.", "--", "cat")
+
+    assert ended.code == 0
+    assert ended.out.decode().startswith("Go on.\n\nAdditional context:\n")
+    assert "| > three fail" in ended.out.decode()
+    [new] = [record for agent_id, record in records(root).items() if agent_id != "first"]
+    assert (new["continues"], new["agent_name"], new["purpose"]) == ("first", "tester", "tests")
+    assert records(root)["first"]["phase"] == "failed"
+
+
+@pytest.mark.parametrize("words", [["run", "gone"], ["run", "--continues", "gone"], ["run", "--parent", "gone"]])
+def test_nothing_is_started_of_or_below_what_is_cancelled(program: Program, root: str, words: list[str]) -> None:
+    program("create", "--id", "gone")
+    program("cancel", "gone", "--reason", "not needed")
+    before = records(root)
+
+    ended = program(*words, "--", "echo", "never")
+
+    assert (ended.code, ended.out, records(root)) == (10, b"", before)
+
+
+def test_a_command_that_a_command_runs_has_its_session_below(program: Program, root: str) -> None:
+    inner = [*COMMAND, "run", "--id", "inner", "--", "true"]
+    assert program("run", "--id", "outer", "--", *inner).code == 0
+    assert {agent_id: record.get("parent_id") for agent_id, record in records(root).items()} == {
+        "outer": None,
+        "inner": "outer",
+    }
+
+
+def test_a_session_of_the_environment_that_this_root_does_not_know_is_no_parent(program: Program, root: str) -> None:
+    assert program("run", "--", "true", GAIA_SESSION_ID="of-another-root").code == 0
+    assert "parent_id" not in only_record(root)
+
+
+def running(*words: str, **environment: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*COMMAND, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
+    )
+
+
+def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_sixth_child_of_one_parent_is_refused_and_has_its_place_once_one_has_ended(
+    program: Program, root: str
+) -> None:
+    program("create", "--id", "top")
+    five = [running("run", "--parent", "top", "--id", f"child-{n}", "--", "sleep", "60") for n in range(5)]
+    until(lambda: len(records(root)) == 6)
+
+    refused = program("run", "--parent", "top", "--", "true")
+    assert (refused.code, len(records(root))) == (4, 6)
+    five[0].terminate()
+    assert five[0].wait(PATIENCE) == 130
+    assert program("run", "--parent", "top", "--", "true").code == 0
+    for process in five[1:]:
+        process.terminate()
+    assert [process.wait(PATIENCE) for process in five[1:]] == [130] * 4
+    for process in five:
+        process.communicate()
+
+
+def test_a_cancellation_ends_the_command_and_keeps_what_it_left(program: Program, root: str) -> None:
+    program("create", "--id", "top")
+    script = (
+        f'echo so far; {sys.executable} -m gaia_sessions todo add "$GAIA_SESSION_ID" tidy >&2; touch ready; sleep 60'
+    )
+    process = running(
+        "run", "--json", "--parent", "top", "--id", "work", "--", *SHELL, script, TAG="tag-of-a-cancelled-one"
+    )
+    until(lambda: os.path.exists("ready"))
+    began = time.monotonic()
+    assert program("cancel", "top", "--reason", "enough").code == 0
+    out, err = process.communicate(timeout=PATIENCE)
+
+    report = json.loads(out)
+    assert (process.returncode, err, report["status"], report["error"]) == (10, b"", "cancelled", "enough")
+    assert [todo["description"] for todo in report["todos"]] == ["tidy"]
+    assert [message["content"] for message in report["recent_messages"]] == ["so far\n"]
+    assert time.monotonic() - began < 10
+    assert living("tag-of-a-cancelled-one") == []
+    assert (records(root)["work"]["phase"], records(root)["work"]["runs"][0]["end"]) == ("abandoned", "killed")
+
+
+def test_a_command_that_has_spent_its_tokens_is_ended(program: Program, root: str) -> None:
+    script = f'{sys.executable} -m gaia_sessions usage "$GAIA_SESSION_ID" --charge 100 >&2; sleep 60'
+    ended = program("run", "--json", "--max-tokens", "100", "--grace", "1", "--", *SHELL, script)
+
+    report = json.loads(ended.out)
+    assert (ended.code, report["status"], report["limit_reached"]) == (11, "error", True)
+    assert (only_record(root)["runs"][0]["detail"], report["tokens"], report["max_tokens"]) == ("max_tokens", 100, 100)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_person_who_interrupts_leaves_work_that_rests_and_may_go_on(program: Program, root: str) -> None:
+    process = running("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60", TAG="tag-of-an-interrupted-one")
+    until(lambda: os.path.exists("ready"))
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 130
+    assert living("tag-of-an-interrupted-one") == []
+    record = only_record(root)
+    [run] = record["runs"]
+    assert (run["end"], run["interruption"], record["phase"]) == ("killed", "stopped_by_user", "planning")
+    assert program("should-resume", "work").code == 0
+    assert program("run", "work", "--", "true").code == 0
+
+
+def test_a_wrapper_that_was_killed_leaves_a_run_that_everybody_judges_lost(program: Program, root: str) -> None:
+    process = running("run", "--id", "work", "--", "sleep", "60")
+    until(lambda: "work" in records(root) and "runs" in records(root)["work"])
+    [state] = [line["state"] for line in program("list", "--json").json]
+    assert state == "working"
+    process.kill()
+    process.communicate()
+
+    [line] = program("list", "--json").json
+    assert line["state"] == "crashed"
+    report = json.loads(program("report", "work", "--json").out)
+    assert (report["status"], report["error"]) == (
+        "error",
+        "gaia-sessions run crashed or was closed while the agent was at work",
+    )
+    assert program("reconcile").code == 0
+    record = only_record(root)
+    assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "lost")
+
+
+def test_a_command_that_is_silent_becomes_quiet_and_its_output_is_a_sign_of_life(program: Program, root: str) -> None:
+    process = running("run", "--id", "work", "--", *SHELL, "while :; do echo alive; sleep 0.2; done")
+    path = Path(root, "work", "output-1.log")
+    until(path.exists)
+    limits = {"GAIA_SESSIONS_QUIET_MINUTES": "0.02"}
+    time.sleep(1.5)
+    [lively] = program("list", "--json", **limits).json
+    process.send_signal(signal.SIGSTOP)
+    os.kill(child_of(process.pid), signal.SIGSTOP)
+    time.sleep(2)
+    [silent] = program("list", "--json", **limits).json
+    os.kill(child_of(process.pid), signal.SIGCONT)
+    process.send_signal(signal.SIGCONT)
+    process.terminate()
+    process.communicate(timeout=PATIENCE)
+
+    assert (lively["state"], silent["state"]) == ("working", QUIET)
+
+
+def child_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def test_the_report_is_printed_also_if_the_end_cannot_be_written(program: Program, root: str) -> None:
+    ended = program("run", "--json", "--id", "work", "--", *SHELL, f"rm -rf {root}/work; echo done")
+
+    report = json.loads(ended.out)
+    assert (ended.code, report["status"], report["result"]) == (3, "success", "done\n")
+    assert json.loads(ended.err)["error"]["code"] == "not_found"
+
+
+def test_from_python_a_command_is_run_by_a_process_of_its_own(root: str) -> None:
+    report = gaia_sessions.Sessions(root).run(["echo", "hello"], agent_name="greeter")
+    assert (report["status"], report["result"]) == ("success", "hello\n")
+    assert only_record(root)["agent_name"] == "greeter"
+
+
+def test_from_python_a_token_in_memory_cancels_the_run(root: str) -> None:
+    sessions, token = gaia_sessions.Sessions(root), gaia_sessions.CancellationToken()
+    token.cancel("enough")
+    began = time.monotonic()
+    report = sessions.run(["sleep", "60"], token=token)
+    assert (report["status"], report["error"]) == ("cancelled", "enough")
+    assert time.monotonic() - began < 15
+
+
+def test_from_python_errors_are_raised_as_everywhere(root: str) -> None:
+    sessions = gaia_sessions.Sessions(root)
+    with pytest.raises(gaia_sessions.errors.SessionNotFound) as missing:
+        sessions.run(["true"], agent_id="missing")
+    assert missing.value.agent_id == "missing"
+    with pytest.raises(gaia_sessions.errors.InvalidInput, match="the task is blank"):
+        sessions.run(["true"], task=" ")
+    assert not os.path.exists(root)
+
+
+@pytest.mark.skipif(which("unshare") is None, reason="needs unshare of util-linux")
+def test_a_contained_command_runs_as_any_other(program: Program, root: str) -> None:
+    ended = program("run", "--contain", "--", *SHELL, "echo inside; exit 3")
+    assert (ended.code, ended.out, only_record(root)["runs"][0]["exit_code"]) == (11, b"inside\n", 3)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_second_interrupt_right_behind_the_first_loses_no_end(root: str) -> None:
+    for pause in (0.0, 0.01, 0.05):
+        process = running("run", "--", *SHELL, "echo ready; exec sleep 60")
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        time.sleep(pause)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 130
+    assert [record["runs"][0].get("end") for record in records(root).values()] == ["killed"] * 3
+
+
+def test_nobody_who_reads_our_stderr_holds_up_no_limit(root: str) -> None:
+    script = "trap '' TERM; yes >&2"
+    began = time.monotonic()
+    process = running("run", "--timeout", "1", "--grace", "1", "--", *SHELL, script, TAG="tag-of-an-unread-one")
+    until(lambda: "ended_at" in next(iter(records(root).values()), {"runs": [{}]})["runs"][0])
+    took = time.monotonic() - began
+    assert (living("tag-of-an-unread-one"), took < 8) == ([process.pid], True)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 124
+
+
+def test_a_task_with_a_nul_is_refused_before_anything_begins(program: Program, root: str) -> None:
+    ended = program("run", "--task", "-", "--", "echo", "{task}", stdin=b"a\0b")
+    assert (ended.code, os.path.exists(root)) == (7, False)
