@@ -7,9 +7,10 @@ the time of the agent's transcript are arguments.
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_between
+from .ids import run_command
 from .phases import RESUMABLE, is_final, is_resumable, waits_for_approval
 from .record import answer_of
-from .runs import is_claimed, is_live
+from .runs import is_claimed, is_live, is_work_of_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 
         until: when the session can no longer be resumed; None if it cannot be resumed now. last_activity: when its
         agent last wrote to its transcript, if that was after ``last_updated``. paused_until: when the limit is reset
-        that it waits for; absent if it waits for none. state, state_since: how the session stands, where that is known.
+        that it waits for; absent if it waits for none. run_command: what a person types to go on with work that a
+        command did last, now or once it may be resumed; absent for that of agents, and once it is cancelled.
+        state, state_since: how the session stands, where that is known.
         """
 
         should_resume: bool
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         approval: NotRequired[Answer]
         denial: NotRequired[Answer]
         paused_until: NotRequired[str]
+        run_command: NotRequired[str]
         state: NotRequired[str]
         state_since: NotRequired[str]
 
@@ -155,6 +159,8 @@ def decide(
         decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
         decision["paused_until"] = record["paused_until"]
+    if cancellation is None and is_work_of_command(record):
+        decision["run_command"] = run_command(agent_id, ended=is_final(record["phase"]))
     return decision
 
 

@@ -79,6 +79,11 @@ def is_of_command(run: Run) -> bool:
     return "wrapper" in run
 
 
+def is_work_of_command(record: Record) -> bool:
+    """Whether a command did the work last, so that ``gaia-sessions run`` goes on with it; else agents of a host do."""
+    return any(map(is_of_command, record.get("runs", ())[-1:]))
+
+
 def client_of(run: Mapping[str, object]) -> str:
     """The program that ran the agent, as people write its name: ``Claude Code``; ``its client`` if it is not known."""
     if "wrapper" in run:

@@ -15,6 +15,7 @@ from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.policy import resume_summary
 from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.runs import is_of_command
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.state import WAITING
 from gaia_sessions.store.above import Above
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
         question: why its agent stopped, in its own words; absent without a marker. last_message: all that it said last,
         or the last 4,000 characters; absent if no words of it are found. expired_at: since when it may no longer be
         resumed, unless it is answered. tool: what its agent asks a permission for, which is given in its host; such a
-        session has no question and no resume_line. host and the keys after it: those of the latest run.
+        session has no question and no resume_line. run_command: in place of the resume_line what goes on with work that
+        a command did, as in ``Decision``. host and the keys after it: those of the latest run.
         """
 
         agent_id: str
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
         tool: NotRequired[str]
         resume: ResumeSummary
         resume_line: NotRequired[str]
+        run_command: NotRequired[str]
         expired_at: NotRequired[str]
         host: NotRequired[str]
         host_session_id: NotRequired[str]
@@ -76,7 +79,8 @@ def question_of(record: Record) -> Question:
     spoke = [run for run in record.get("runs", ()) if "last_message" in run]
     run: Run = spoke[-1] if spoke else {}
     message = run.get("last_message", "")
-    return _question_of(message) if run.get("detail") == MARKER_DETAIL else Question("", message, message)
+    has_marker = run.get("detail") == MARKER_DETAIL or is_of_command(run)  # one that met a limit may say it as well
+    return _question_of(message) if has_marker else Question("", message, message)
 
 
 def _question_of(message: str) -> Question:
@@ -115,7 +119,10 @@ def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, 
     if stands.alive is not None and "for" in stands.alive:
         one["tool"] = stands.alive["for"]
     else:
-        one["resume_line"] = resume_line(record["agent_id"])
+        if "run_command" in decision:
+            one["run_command"] = decision["run_command"]
+        else:
+            one["resume_line"] = resume_line(record["agent_id"])
         question = _question_in(sessions, record)
         if question.asked:
             one["question"] = question.asked

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
         state of what was answered, for which means is ``resume_line``: the briefing has the answer.
         detail: what its host said of that end. stopped_at: absent for a run that has no end. until: when the session
         expires; None while it waits for a limit, until ``paused_until``. means: that of the host, or ``resume_line``
-        where it has no command, or ``none``; then problem says in words why. command: None without one, and while the
-        session waits. host_is_alive: the process that ran it still exists.
+        where it has no command, or ``run`` for work that a command did, or ``none``; then problem says in words why.
+        command: None without one, and while the session waits. run_command: as in ``Decision``, in place of the
+        resume_line. host_is_alive: the process that ran it still exists.
         """
 
         agent_id: str
@@ -62,7 +63,8 @@ if TYPE_CHECKING:
         host_session_id: NotRequired[str]
         host_agent_id: NotRequired[str]
         host_is_alive: bool
-        resume_line: str
+        resume_line: NotRequired[str]
+        run_command: NotRequired[str]
         means: str
         problem: NotRequired[str]
         command: str | None
@@ -71,7 +73,14 @@ if TYPE_CHECKING:
     Candidate = tuple[Revival, Record, Run]
 
 
-MESSAGE, WORKFLOW, DELEGATION, LINE, NONE = MEANS = ("message", "workflow", "delegation", "resume_line", "none")
+MESSAGE, WORKFLOW, DELEGATION, LINE, RUN, NONE = MEANS = (
+    "message",
+    "workflow",
+    "delegation",
+    "resume_line",
+    "run",
+    "none",
+)
 """The ways to go on, the cheapest first."""
 
 _CLIENT_RUNS = "its client still runs, and its agent may go on there; if not, end that client, and ask again"
@@ -171,11 +180,14 @@ def _revival(record: Record, run: Run, stands: Standing, rule: Rule) -> Revival:
         "why": state if is_answered else run.get("interruption") or (run["end"] if has_ended(run) else LOST),
         "until": decision["until"],
         "host_is_alive": "host_process" in run and is_alive(run["host_process"]),
-        "resume_line": resume_line(record["agent_id"]),
-        "means": by_host["means"] if by_host else LINE,
+        "means": by_host["means"] if by_host else RUN if "run_command" in decision else LINE,
         "command": by_host["command"] if by_host and not is_waiting else None,
         "prompt": by_host["prompt"] if by_host and not is_waiting else None,
     }
+    if "run_command" in decision:
+        revival["run_command"] = decision["run_command"]
+    else:
+        revival["resume_line"] = resume_line(record["agent_id"])
     if "state_since" in stands.state:
         revival["state_since"] = stands.state["state_since"]
     if has_ended(run):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import islice
 
 from gaia_sessions.errors import plural
+from gaia_sessions.session.runs import is_of_command
 
 from .words import cancellation_text, client_text, local_time, safe
 
@@ -41,12 +42,21 @@ def cancelled_lines(
         line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
         yield line + since + (f": {safe(one['reason'])}" if "reason" in one else "")
-    if at_work:
-        is_one = len(at_work) == 1
-        agents, they, them = (
+    commands = {agent_id: run for agent_id, run in at_work.items() if is_of_command(run)}
+    if commands:
+        yield f"{'Its command is' if len(commands) == 1 else 'Their commands are'} ended within a few seconds:"
+        yield from _at_work_lines(commands)
+    agents = {agent_id: run for agent_id, run in at_work.items() if agent_id not in commands}
+    if agents:
+        is_one = len(agents) == 1
+        who, they, them = (
             ("One agent works", "it ends or asks", "it") if is_one else ("Agents work", "they end or ask", "them")
         )
-        yield f"{agents} on until {they} `gaia-sessions cancelled ID`; to stop {them} at once, use the client:"
+        yield f"{who} on until {they} `gaia-sessions cancelled ID`; to stop {them} at once, use the client:"
+        yield from _at_work_lines(agents)
+
+
+def _at_work_lines(at_work: Mapping[str, Run]) -> Iterator[str]:
     for agent_id, run in islice(at_work.items(), _MOST_AT_WORK):
         yield f"  {agent_id}, in {client_text(run)}"
     if len(at_work) > _MOST_AT_WORK:

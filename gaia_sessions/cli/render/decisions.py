@@ -34,9 +34,31 @@ def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str
     else:
         yield from (f"  {other}" for other in others)
     yield f"  {safe(decision['advice'], _LONGEST)}"
-    if decision["should_resume"]:
+    if "run_command" in decision:
+        yield from command_lines(decision, "  ")
+    elif decision["should_resume"]:
         yield "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
         yield Copyable(resume_line(decision["agent_id"]), before="    ")
+
+
+def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:
+    """What to type to go on with work that a command did last; nothing for that of agents, or if nothing goes on."""
+    if "run_command" not in decision:
+        return
+    if decision["should_resume"]:
+        yield f"{indent}to go on with it, with a command of yours:"
+    elif is_final(decision["phase"] or ""):
+        yield f"{indent}to go on with it in a new session, with a command of yours:"
+    elif is_only_expired(decision):
+        yield f"{indent}then, to go on with it, with a command of yours:"
+    else:
+        return
+    yield Copyable(decision["run_command"], before=f"{indent}  ")
+
+
+def is_only_expired(decision: Decision) -> bool:
+    """Whether the work may be resumed once somebody does what is advised, since it only was idle for too long."""
+    return [check["name"] for check in decision["checks"] if not check["ok"]] == ["idle_seconds"]
 
 
 def invalid_id_decision(agent_id: str, error: InvalidId) -> Decision:

@@ -13,7 +13,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import answer_of
-from gaia_sessions.session.runs import crash_text, has_ended, may_be_at_work
+from gaia_sessions.session.runs import crash_text, has_ended, is_work_of_command, may_be_at_work
 from gaia_sessions.session.schema import (
     DENIED,
     INTERRUPTED,
@@ -27,7 +27,7 @@ from gaia_sessions.usecases.pending import question_of
 from gaia_sessions.usecases.reporting import why_failed
 
 from .budgets import budget_text, todo_lines
-from .decisions import failed_sentences
+from .decisions import failed_sentences, is_only_expired
 from .plain import agent_and_purpose, state_cell
 from .words import (
     WHY_STOPPED,
@@ -44,6 +44,7 @@ from .words import (
     short_duration,
     state_text,
     time_left,
+    time_limit_text,
 )
 
 TYPE_CHECKING = False
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record, Run, Tools
     from gaia_sessions.usecases.listing import Line
     from gaia_sessions.usecases.showing import View
@@ -121,17 +123,28 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         last = record["last_error"]
         which = f"the last of {record['error_count']}, " if record["error_count"] > 1 else ""
         yield "error", f"{which}{ago(last['timestamp'], now)}: {last['message']}"
-    if "cancellation" in decision:
-        yield "cancelled", cancellation_text(decision["cancellation"], now)
-    elif decision["until"] is not None:
-        yield "resumable", f"for {time_left(decision['until'], now)}"
-    elif not (is_final(record["phase"]) or is_running(decision) or decision["reason"] == "claimed"):
-        yield "resumable", f"no: {'; '.join(failed_sentences(decision, 'it'))}"
+    yield from _whether_it_goes_on(decision, now)
     if answered := answer_of(record):
         word, answer = answered
         yield word, ago(answer["timestamp"], now) + (f": {answer['message']}" if answer["message"] else "")
     if record.get("summary"):
         yield "summary", record["summary"]
+
+
+def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
+    """Whether the work may be resumed, and by which command if one did it last."""
+    phase = decision["phase"] or ""
+    if "cancellation" in decision:
+        yield "cancelled", cancellation_text(decision["cancellation"], now)
+    elif decision["until"] is not None:
+        yield "resumable", f"for {time_left(decision['until'], now)}"
+    elif not (is_final(phase) or is_running(decision) or decision["reason"] == "claimed"):
+        yield "resumable", f"no: {'; '.join(failed_sentences(decision, 'it'))}"
+    if "run_command" in decision and decision["should_resume"]:
+        yield "to go on", f"`{decision['run_command']}`"
+    elif "run_command" in decision and is_only_expired(decision):
+        yield "to go on", f"{decision['advice']}"
+        yield "", f"then `{decision['run_command']}`"
 
 
 def _state(view: View, now: datetime) -> str:
@@ -181,7 +194,8 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
     """What an agent said last, without the line that is shown as its question, or as why it failed."""
     question = question_of(view.record)
     message = question.before if _asked(view) or why_failed(view.record) else question.message
-    yield from listed("last message", safe_lines(message.strip("\n")))
+    heading = "end of its output" if is_work_of_command(view.record) else "last message"
+    yield from listed(heading, safe_lines(message.strip("\n")))
 
 
 def _run_lines(view: View, now: datetime) -> Iterator[Prose]:
@@ -271,6 +285,18 @@ def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
         yield "worktree", worktrees[-1].get("path", worktrees[-1].get("branch", "unknown"))
     if view.standing.state.get("state") != state.BY_HAND and not is_final(record["phase"]):
         yield "phase", record["phase"]
+    run = record.get("runs", [])[-1] if is_work_of_command(record) else {}
+    if "exit_code" in run:
+        yield "exit code", str(run["exit_code"])
+    if "timeout_secs" in run:
+        yield "time limit", time_limit_text(run["timeout_secs"], run.get("hard_timeout_secs"))
+    yield from _times_and_ids(view, now)
+    if "output_path" in run:
+        yield "output", run["output_path"]
+
+
+def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:
+    record = view.record
     yield "created", _minute(record["created_at"], now)
     yield "active", _minute(view.standing.decision.get("last_activity", record["last_updated"]), now)
     if "duration_seconds" in record:

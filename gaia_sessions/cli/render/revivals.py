@@ -10,7 +10,7 @@ import shlex
 from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.session.runs import crash_text
-from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, WORKFLOW
+from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, RUN, WORKFLOW
 
 from .plain import agent_and_purpose
 from .words import WHY_STOPPED, Copyable, Prose, ago, local_time, safe, time_left
@@ -34,6 +34,7 @@ _HOW = {
     WORKFLOW: "this runs the workflow again, without what it has finished:",
     DELEGATION: "its agent cannot be woken any more; this begins a new one, with a briefing:",
     LINE: "delegate to {agent} again, with this line in the prompt:",
+    RUN: "this runs a command of yours, which is given a briefing:",
 }
 
 
@@ -81,7 +82,8 @@ def _why(revival: Revival, now: datetime) -> str:
     if revival["until"] is not None:
         text += f", resumable for {time_left(revival['until'], now)}"
     lost = safe(crash_text(revival)) if revival["why"] == schema.LOST else None
-    cause = lost or _WHY.get(revival["why"]) or safe(revival.get("detail", ""), _LONGEST_DETAIL)
+    detail = revival.get("detail", "")
+    cause = lost or _WHY.get(revival["why"]) or safe(detail if detail != schema.MARKER_DETAIL else "", _LONGEST_DETAIL)
     return f"{text}: {cause}" if cause and cause != revival["state"] else text
 
 
@@ -98,5 +100,5 @@ def _how(revival: Revival) -> Iterator[str]:
     yield "  " + _HOW[revival["means"]].format(agent=safe(revival["agent_name"]))
     if revival["command"] is not None:
         yield Copyable(revival["command"])
-    elif revival["means"] == LINE:
-        yield Copyable(revival["resume_line"])
+    elif revival["means"] in (LINE, RUN):
+        yield Copyable(revival.get("run_command") or revival["resume_line"])

@@ -14,7 +14,8 @@ from gaia_sessions.session.policy import may_go_on
 from gaia_sessions.session.visible import visible
 
 from .budgets import todo_lines
-from .words import GIVE, Copyable, Prose, ago, duration, listed, prose, safe, state_text
+from .decisions import command_lines
+from .words import GIVE, Copyable, Prose, ago, duration, listed, prose, safe, state_text, time_limit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,13 +53,18 @@ def result_lines(report: Report) -> list[str]:
     if report["result"] is not None:
         return _lines(report["result"])
     error, partial = _lines(report["error"] or ""), _lines(report["partial"] or "")
-    return [*error, "", "its agent said last:", "", *partial] if partial else error
+    said = "its agent said last:" if report["timeout_secs"] is None else "its output ended with:"
+    return [*error, "", said, "", *partial] if partial else error
 
 
 def more_lines(report: Report) -> Iterator[str]:
     """What else is known: the task, the turns, the todos and the latest messages."""
     yield f"phase: {report['phase']}"
     yield f"task: {report['task_id'] or 'no agent was started'}"
+    if report["exit_code"] is not None:
+        yield f"exit code: {report['exit_code']}"
+    if report["timeout_secs"] is not None:
+        yield f"time limit: {time_limit_text(report['timeout_secs'], report['hard_timeout_secs'])}"
     if report["iterations"] is not None:
         yield f"turns: {report['iterations']}"
     yield from listed("todos", todo_lines(report["todos"]))
@@ -79,13 +85,15 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
             yield f"`gaia-sessions wait {agent_id}` waits for its end"
     if report.get("state") == state.WAITING:
         yield _ASKS
-    if report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
+    is_of_agent = "run_command" not in stands.decision
+    if is_of_agent and report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
         yield "`gaia-sessions revive` prints how it goes on, or why it does not"
-    if stands.decision["should_resume"]:
+    if stands.decision["should_resume"] and is_of_agent:
         yield f"{GIVE}, and it goes on:"
         yield Copyable(resume_line(agent_id), before="  ")
-    elif report["status"] != reports.RUNNING:
+    elif report["status"] != reports.RUNNING and not stands.decision["should_resume"]:
         yield safe(stands.decision["advice"])
+    yield from command_lines(stands.decision)
 
 
 def not_started_notice(agent_id: str) -> tuple[str, str]:

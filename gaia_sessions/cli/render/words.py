@@ -117,6 +117,16 @@ def _largest_unit(seconds: float) -> tuple[int, str]:
     return next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
 
 
+def time_limit_text(soft: float, hard: float | None) -> str:
+    """``10 minutes, killed after 10 minutes 30 seconds``: the limits of a command."""
+    killed = [f"killed after {_exactly(hard)}"] if hard is not None else []
+    return ", ".join([_exactly(soft), *killed])
+
+
+def _exactly(seconds: float) -> str:
+    return duration(seconds, 2) if seconds >= 1 else f"{seconds:.10g} seconds"
+
+
 def time_left(until: str, now: datetime) -> str:
     """``12 minutes``, until then."""
     return duration(_seconds_left(until, now))
@@ -181,7 +191,7 @@ def ago(text: str, now: datetime) -> str:
 
 def client_text(run: Run | Pending) -> str:
     """``Claude Code (process 4711)``: where a question of its agent is answered."""
-    process = run.get("host_process", {}).get("pid")
+    process = (run["wrapper"] if "wrapper" in run else run.get("host_process", {})).get("pid")
     return safe(client_of(run)) + (f" (process {process})" if process else "")
 
 

@@ -1,0 +1,251 @@
+"""What people are shown of work that a command did last: how it goes on is ``gaia-sessions run ID -- COMMAND``."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.schema import MARKER_DETAIL, RUN_FAILED
+from gaia_sessions.system.processes import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+LONG = "deploy-of-the-web-shop-to-all-regions-20260108-180530-abc12345"
+ASKS = "Two ports are open.\n[gaia-sessions: approval] may I close them?"
+HERE: Any = describe(os.getpid())
+AGENTS_WAY = ("delegate", "your agent", "[gaia-sessions: resume", "prompt", "client")
+"""No such word belongs to work that nobody's agent does."""
+
+
+@pytest.fixture
+def ran(put: Gaia) -> Gaia:
+    """Puts a session in place whose command has ended, so many minutes ago, with ``run`` said of its run."""
+
+    def session(agent_id: str, phase: str, minutes: float = 12, record: Any = None, **run: Any) -> Any:
+        then = format_time(datetime.now(UTC) - timedelta(minutes=minutes))
+        limits = {"timeout_secs": 600, "hard_timeout_secs": 630, "output_path": f"/log/{agent_id}/output-1.log"}
+        end = {"ended_at": then, "end": "stopped", "exit_code": 0}
+        wrapped = {"run": 1, "wrapper": {"pid": 4711}, "started_at": then, **limits, **end, **run}
+        moved = {"from_phase": "executing", "to_phase": phase, "timestamp": then}
+        idle = timedelta(minutes=minutes)
+        return put(agent_id, idle=idle, phase=phase, history=[moved], runs=[wrapped], **(record or {}))
+
+    return session
+
+
+def command(agent_id: str) -> str:
+    return f"gaia-sessions run {agent_id} -- COMMAND"
+
+
+def test_pending_says_to_run_it_and_never_to_tell_an_agent(gaia: Gaia, ran: Gaia) -> None:
+    ran("job-1", "approval", last_message=ASKS, detail=MARKER_DETAIL)
+    ran("job-2", "approval", 45, last_message=ASKS, detail="timeout", end=RUN_FAILED, exit_code=143)
+    late, early = gaia("pending").out.decode().split("\n\n")
+
+    question = ["    may I close them?", "  it said:", "    Two ports are open."]
+    assert late.splitlines() == [
+        "tester: test",
+        "  asked 45 minutes ago:",
+        *question,
+        "  expired 15 minutes ago; to approve it all the same, so that it may be resumed:",
+        "gaia-sessions approve job-2",
+        "  then, to go on with it:",
+        command("job-2"),
+        "  to deny, with a reason (--reason) if you like:",
+        "gaia-sessions deny job-2",
+    ]
+    assert early.splitlines() == [
+        "tester: test",
+        "  asked 12 minutes ago:",
+        *question,
+        "  resumable for 18 minutes; to approve, go on with it:",
+        command("job-1"),
+        "  to approve with something to say (--note), or for later:",
+        "gaia-sessions approve job-1",
+        "  to deny, with a reason (--reason) if you like:",
+        "gaia-sessions deny job-1",
+    ]
+    found = gaia("pending", "--json").json
+    assert [(one["run_command"], "resume_line" in one) for one in found] == [
+        (command("job-2"), False),
+        (command("job-1"), False),
+    ]
+
+
+@pytest.mark.parametrize(("word", "does"), [("approve", "it goes on"), ("deny", "it looks for another way")])
+def test_an_answer_says_to_run_it(gaia: Gaia, ran: Gaia, word: str, does: str) -> None:
+    ran("job-1", "approval", 300, last_message=ASKS, detail=MARKER_DETAIL)
+    done = {"approve": "approved", "deny": "denied"}[word]
+    assert gaia(word, "job-1").out.decode().splitlines() == [
+        f"job-1: {done}; {does} once it is resumed (resumable for 30 minutes)",
+        "to resume it, type this, with a command of yours:",
+        command("job-1"),
+    ]
+
+
+def test_an_answer_keeps_the_root_that_was_typed(gaia: Gaia, ran: Gaia, root: str) -> None:
+    ran("job-1", "approval", last_message=ASKS, detail=MARKER_DETAIL)
+    expected = f"gaia-sessions run --root {root} job-1 -- COMMAND"
+    assert expected in gaia("pending", "--root", root).out.decode().splitlines()
+    assert gaia("approve", "job-1", "--root", root).out.decode().splitlines()[-1] == expected
+
+
+def test_should_resume_says_what_goes_on_with_it(gaia: Gaia, ran: Gaia) -> None:
+    def advice(agent_id: str) -> list[str]:
+        lines: list[str] = gaia("should-resume", agent_id).out.decode().splitlines()
+        return lines[1:]
+
+    ran("rests", "planning")
+    ran("late", "approval", 45, last_message=ASKS, detail=MARKER_DETAIL)
+    ran("tired", "approval", 45, record={"error_count": 3})
+    ran("done", "completed")
+    assert advice("rests") == [
+        "  resume it with its metadata and history as context",
+        "  to go on with it, with a command of yours:",
+        f"    {command('rests')}",
+    ]
+    assert advice("late") == [
+        "  approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve late",
+        "  then, to go on with it, with a command of yours:",
+        f"    {command('late')}",
+    ]
+    assert advice("tired")[-1] == "  look at last_error and start new work: this one keeps failing"
+    assert advice("done")[-2:] == [
+        "  to go on with it in a new session, with a command of yours:",
+        f"    {command('--continues done')}",
+    ]
+
+
+def test_show_has_the_exit_code_the_limits_the_end_of_the_output_and_last_its_log(gaia: Gaia, ran: Gaia) -> None:
+    error = {"timestamp": "2026-01-08T18:05:30Z", "message": "exit code 3"}
+    failed = {"last_error": error, "error_count": 1}
+    ran("job-1", "failed", record=failed, end=RUN_FAILED, exit_code=3, detail="exit code 3", last_message="Oh.\nNo.")
+    lines = gaia("show", "job-1").out.decode().splitlines()
+
+    place = lines.index("end of its output")
+    assert lines[place : place + 3] == ["end of its output", "  Oh.", "  No."]
+    last = [line for line in lines[lines.index("  No.") :] if not line.startswith(("created", "active"))]
+    assert last[-4:] == [
+        "exit code   3",
+        "time limit  10 minutes, killed after 10 minutes 30 seconds",
+        "id          job-1",
+        "output      /log/job-1/output-1.log",
+    ]
+    assert not [line for line in lines if line.startswith("to go on")]
+
+
+def test_show_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
+    ran("rests", "planning")
+    ran("idle", "planning", 45)
+    ran("late", "approval", 45, last_message=ASKS, detail=MARKER_DETAIL)
+
+    def how(agent_id: str) -> list[str]:
+        lines: list[str] = gaia("show", agent_id).out.decode().splitlines()
+        [place] = [number for number, line in enumerate(lines) if line.startswith("to go on")]
+        return lines[place : place + 2]
+
+    assert how("rests") == [f"to go on   `{command('rests')}`", ""]
+    assert how("idle") == [
+        "to go on   if it is still wanted, this makes it resumable: gaia-sessions update idle",
+        f"           then `{command('idle')}`",
+    ]
+    assert how("late") == [
+        "to go on   approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve late",
+        f"           then `{command('late')}`",
+    ]
+
+
+def test_revive_says_to_run_what_broke_off(gaia: Gaia, ran: Gaia) -> None:
+    ran("job-1", "planning", end="killed", interruption="stopped_by_user", detail="stopped by a signal", exit_code=143)
+    assert gaia("revive").out.decode().splitlines() == [
+        "tester: test",
+        "  interrupted 12 minutes ago, resumable for 18 minutes: STOPPED BY THE USER",
+        "  this runs a command of yours, which is given a briefing:",
+        command("job-1"),
+        "  job-1",
+    ]
+    [one] = gaia("revive", "--json").json
+    assert (one["means"], one["command"], one["run_command"], "resume_line" in one) == (
+        "run",
+        None,
+        command("job-1"),
+        False,
+    )
+
+
+def test_a_report_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
+    ran("asks", "approval", last_message=ASKS, detail=MARKER_DETAIL)
+    ran("broken", "planning", end="killed", interruption="stopped_by_user", last_message="Half.", exit_code=143)
+    ran("failed", "failed", end=RUN_FAILED, detail="exit code 3", exit_code=3, last_message="Oh.")
+
+    def said(agent_id: str) -> list[str]:
+        lines: list[str] = gaia("report", agent_id).err.decode().splitlines()
+        return lines[1:]
+
+    to_go_on = ["to go on with it, with a command of yours:"]
+    asks = "`gaia-sessions pending` shows what it asks, and how to answer"
+    assert said("asks") == [asks, *to_go_on, f"  {command('asks')}"]
+    assert said("broken") == [*to_go_on, f"  {command('broken')}"]
+    assert said("failed") == [
+        "start new work: this session has ended",
+        "to go on with it in a new session, with a command of yours:",
+        f"  {command('--continues failed')}",
+    ]
+    assert gaia("report", "failed").out.decode() == "exit code 3\n\nits output ended with:\n\nOh.\n"
+    more = gaia("report", "failed", "--verbose").err.decode().splitlines()
+    assert [line for line in more if line.startswith(("exit code", "time limit"))] == [
+        "exit code: 3",
+        "time limit: 10 minutes, killed after 10 minutes 30 seconds",
+    ]
+
+
+def test_a_cancelled_command_is_ended_and_nobody_is_sent_to_a_client(gaia: Gaia, ran: Gaia, put: Gaia) -> None:
+    began = format_time(datetime.now(UTC))
+    put("job-1", phase="executing", runs=[{"run": 1, "wrapper": HERE, "started_at": began}])
+    assert gaia("cancel", "job-1").out.decode().splitlines() == [
+        "job-1: cancelled, with everything below it",
+        "Its command is ended within a few seconds:",
+        f"  job-1, in gaia-sessions run (process {HERE['pid']})",
+    ]
+    ran("rests", "planning")
+    gaia("cancel", "rests")
+    for shown in ("show", "should-resume", "report"):
+        assert "gaia-sessions run" not in gaia(shown, "rests").out.decode() + gaia(shown, "rests").err.decode()
+
+
+SHOWN = ("pending", "approve", "deny", "show", "should-resume", "revive", "list", "tree", "report", "wait", "events")
+STATES: list[tuple[str, dict[str, Any]]] = [
+    ("approval", {"last_message": ASKS, "detail": MARKER_DETAIL}),
+    ("planning", {"end": "killed", "interruption": "stopped_by_user", "detail": "stopped by a signal"}),
+    ("planning", {"end": RUN_FAILED, "detail": "timeout", "exit_code": 137, "reported": "planning"}),
+    ("failed", {"end": RUN_FAILED, "detail": "exit code 3", "exit_code": 3}),
+    ("abandoned", {"end": "lost", "detail": "no process 4711"}),
+]
+
+
+def is_whole(line: str) -> bool:
+    """Whether the line fits, or is longer only for a text that stands alone on it, to be copied."""
+    alone = line.strip().startswith(("gaia-sessions ", "`gaia-sessions ", LONG, "/log/"))
+    return len(line) <= 80 or (alone and LONG in line)
+
+
+@pytest.mark.parametrize("word", SHOWN)
+@pytest.mark.parametrize("minutes", [12, 45])
+@pytest.mark.parametrize(("phase", "run"), STATES, ids=[f"{phase} {run['detail']}" for phase, run in STATES])
+def test_a_terminal_of_80_columns_has_every_line_whole_and_no_word_of_agents(
+    terminal: Gaia, ran: Gaia, word: str, minutes: int, phase: str, run: dict[str, Any]
+) -> None:
+    ran(LONG, phase, minutes, **run)
+    asked = [] if word in ("pending", "revive", "list", "tree") else [LONG]
+
+    text = terminal(word, *asked, NO_COLOR="1").out.decode()
+
+    assert [found for found in AGENTS_WAY if found in text] == []
+    assert [line for line in text.splitlines() if not is_whole(line)] == []
