@@ -36,7 +36,7 @@ class Kept:
     __slots__ = ("_beginning", "_rest", "left_out")
 
     def __init__(self) -> None:
-        self._beginning = b""
+        self._beginning = bytearray()
         self._rest = bytearray()
         self.left_out = 0
 

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -263,3 +264,14 @@ def test_memory_does_not_follow_how_much_is_written(store: FileStore, path: Path
     ended = subprocess.run(words, capture_output=True, text=True, check=True)
     assert int(ended.stdout) < 16 << 10  # KiB
     assert path.stat().st_size < 2 * MIB + 100
+
+
+def test_many_small_pieces_cost_what_they_are(store: FileStore, path: Path) -> None:
+    """The beginning is not copied for each of them."""
+    output = store.open_output("one", 1)
+    began = time.process_time()
+    for _ in range(100_000):
+        output.write(b"x" * 16)
+    assert time.process_time() - began < 5
+    output.close()
+    assert path.stat().st_size == 1_600_000
