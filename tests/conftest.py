@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import signal
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # No deadline: a slow machine is no wrong answer. No example store: the suite leaves nothing behind.
@@ -65,6 +67,16 @@ def away_from_home(folder_of_test: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     return home
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Signals reach the children of a test, which otherwise inherit that whoever runs the tests ignores them."""
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    others = [(number, signal.signal(number, signal.SIG_DFL)) for number in (signal.SIGQUIT, signal.SIGHUP)]
+    yield
+    for number, handler in (signal.SIGINT, old), *others:
+        signal.signal(number, handler)
 
 
 @pytest.fixture

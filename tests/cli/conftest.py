@@ -7,7 +7,6 @@ import io
 import json
 import os
 import pty
-import signal
 import stat
 import subprocess
 import sys
@@ -26,14 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE = 60
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """An interrupt reaches the children of a test, which otherwise inherit that whoever runs the tests ignores it."""
-    old = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, old)
 
 
 class Ended:

@@ -61,12 +61,9 @@ class Wrapper:
         environment = {**os.environ, TAG: tag, "PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"}
         self.process: subprocess.Popen[str] = subprocess.Popen(
             [*through, sys.executable, "-c", PRELUDE + source, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
             text=True,
             env=environment,
-            **options,
         )
 
     def line(self) -> str:
