@@ -697,7 +697,7 @@ class Sessions:
     def end_runs_of_gone_hosts_below(self, agent_id: str, pid_ns: str | None) -> Sequence[str]:
         """For commands: ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``.
 
-        Returns the ids of their sessions. One that cannot be written stops no other.
+        Returns the ids of their sessions. One that cannot be read or written stops no other, and nothing is raised.
         """
         from gaia_sessions.usecases import running
 

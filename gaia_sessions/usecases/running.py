@@ -231,17 +231,22 @@ def end_runs_of_gone_hosts_below(store: Store, now: datetime, agent_id: str, pid
 
     Returns the ids of the sessions. One that cannot be read or written stops no other: ``reconcile`` will find it.
     """
-    changed = []
-    for found in all_below(store, agent_id):
-        try:
-            if _lost_runs(found, pid_ns):
-                with store.open(found["agent_id"], timeout=_SHORT_WAIT) as session:
-                    before = session.record
-                    if session.commit(_with_lost_runs(before, _lost_runs(before, pid_ns), now)) is not before:
-                        changed.append(found["agent_id"])
-        except SessionsError:
-            continue
+    changed: list[str] = []
+    with suppress(SessionsError):  # of looking for those below
+        for found in all_below(store, agent_id):
+            with suppress(SessionsError):
+                changed += _ended_as_lost(store, found, pid_ns, now)
     return changed
+
+
+def _ended_as_lost(store: Store, found: Record, pid_ns: str | None, now: datetime) -> list[str]:
+    """The id of the session if it had runs to end."""
+    if not _lost_runs(found, pid_ns):
+        return []
+    with store.open(found["agent_id"], timeout=_SHORT_WAIT) as session:
+        before = session.record
+        after = session.commit(_with_lost_runs(before, _lost_runs(before, pid_ns), now))
+    return [] if after is before else [after["agent_id"]]
 
 
 def _lost_runs(record: Record, pid_ns: str | None) -> frozenset[int]:

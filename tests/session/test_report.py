@@ -85,8 +85,53 @@ def test_l12_an_error_has_all_keys_of_the_documents_and_what_there_is_of_the_wor
     assert {len(message["content"]) for message in found["recent_messages"]} == {800}
 
 
+OF_COMMAND: dict[str, Any] = {
+    "run": 1, "wrapper": {"pid": 7}, "started_at": WHEN, "timeout_secs": 1.5, "hard_timeout_secs": 3,
+}  # fmt: skip
+TIMED_OUT: dict[str, Any] = {**OF_COMMAND, "ended_at": WHEN, "end": "failed", "detail": "timeout", "exit_code": 143}
+SOFT = "Sub-agent timed out after 1.5 seconds, and ended within the grace"
+CLAIMED: dict[str, Any] = {"run": 2, "host": "codex", "claimed_at": "2026-01-08T18:01:00Z"}
+MARK: Any = {"cancellation": {"reason": "enough"}}
+
+
+@pytest.mark.parametrize(
+    ("record", "findings", "status", "error"),
+    [
+        (record_with(TIMED_OUT, phase="failed"), {}, "timeout", SOFT),
+        (record_with({**TIMED_OUT, "exit_code": 0}, phase="failed"), {}, "timeout", SOFT),
+        (record_with(TIMED_OUT, phase="approval"), {}, "timeout", SOFT),
+        (record_with({**TIMED_OUT, "exit_code": 137}), {}, "timeout", "Sub-agent hard timed out after 3 seconds"),
+        (record_with(TIMED_OUT, phase="failed"), MARK, "timeout", SOFT),
+        (record_with(TIMED_OUT, phase="abandoned"), MARK, "cancelled", "enough"),
+        (record_with(TIMED_OUT, phase="completed"), {}, "success", None),
+        (record_with(TIMED_OUT, CLAIMED, phase="planning"), {}, "running", None),
+        (record_with(TIMED_OUT, {**OF_COMMAND, "run": 2}, phase="executing"), {}, "running", None),
+        (record_with({**TIMED_OUT, "detail": "exit code 3", "exit_code": 3}), {}, "error", "exit code 3"),
+        (
+            record_with({**TIMED_OUT, "detail": "max_tokens"}, max_tokens=4000, charged_tokens=4000),
+            {},
+            "error",
+            "Sub-agent used all of its 4,000 tokens",
+        ),
+        (record_with({**ended("failed", detail="timeout")}), {}, "error", "timeout"),
+    ],
+)
+def test_a_command_that_met_a_limit_is_reported_so_while_that_is_how_the_work_stands(
+    record: Record, findings: Any, status: str, error: str | None
+) -> None:
+    found = reported(record, **findings)
+    assert (found["status"], found["error"]) == (status, error)
+    assert found["limit_reached"] is ("max_tokens" in record)
+
+
+def test_l14_l15_a_report_has_both_limits_and_the_exit_code_of_the_latest_run() -> None:
+    found = reported(record_with(TIMED_OUT, phase="failed"))
+    assert (found["timeout_secs"], found["hard_timeout_secs"], found["exit_code"]) == (1.5, 3, 143)
+
+
 def test_every_report_has_the_same_keys() -> None:
     records = [
+        record_with(TIMED_OUT),
         record_with(),
         record_with(AT_WORK),
         *(record_with(ended(end)) for end in ENDS),
@@ -99,9 +144,9 @@ def test_every_report_has_the_same_keys() -> None:
     assert {tuple(one) for one in found} == {
         tuple(key for key in Report.__annotations__ if not key.startswith("state"))
     }
-    assert {one["status"] for one in found} == {"success", "error", "cancelled", "running"}
+    assert {one["status"] for one in found} == {"success", "error", "timeout", "cancelled", "running"}
     for one in found:
-        is_unfinished = one["status"] in ("error", "cancelled")
+        is_unfinished = one["status"] in ("error", "timeout", "cancelled")
         assert (one["error"] is not None, one["note"] is not None) == (is_unfinished, is_unfinished)
         assert one["result"] is None or one["status"] == "success"
 

@@ -22,12 +22,24 @@ from gaia_sessions.errors import (
     SessionExists,
     SessionNotFound,
     TooDeep,
+    TooLarge,
     TooManyChildren,
 )
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.command_runs import CANCELLED, EXITED, OUT_OF_TOKENS, SIGNALLED, TIMED_OUT, CommandEnd
-from gaia_sessions.session.record import new_record
+from gaia_sessions.session.command_runs import (
+    CANCELLED,
+    CAUSES,
+    EXITED,
+    NOT_STARTED,
+    OUT_OF_TOKENS,
+    SIGNALLED,
+    TIMED_OUT,
+    CommandEnd,
+)
+from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.requests import Start
+from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.briefing import ENDED
@@ -459,6 +471,37 @@ def test_runs_below_end_with_the_processes_in_which_they_lived(
     lost = dict.fromkeys((contained, deeper, hosted), "lost")
     assert ends == {**dict.fromkeys((top, alive, elsewhere)), **lost}
     assert (sessions.read(hosted)["phase"], sessions.read(contained)["phase"]) == ("planning", "abandoned")
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -> None:
+    agent_id = sessions.create()
+    sessions.add_message(agent_id, "user", "hello")
+    record: Any = sessions.read(agent_id)
+    full: Any = {**record, "metadata": {"filling": ""}}
+    room = DOCUMENT_LIMIT - len(encode(full)) - RESERVED_BYTES  # as much as anybody may fill
+    rewrite(sessions, {**full, "metadata": {"filling": "x" * room}})
+
+    begun = begin(sessions, agent_id)
+    ended = CommandEnd(cause, None if cause == NOT_STARTED else 255, "m" * 9000, "no such file: " + "d" * 9000)
+    record = sessions.end_run(agent_id, begun.run["run"], ended)
+
+    assert record["runs"][0]["end"] in ("failed", "killed")
+    assert [one["role"] for one in sessions.messages(agent_id) if isinstance(one, dict)] == ["user", "assistant"]
+
+
+def test_a_run_that_may_have_no_room_for_its_end_does_not_begin(sessions: Sessions) -> None:
+    agent_id = sessions.create()
+    record: Any = sessions.read(agent_id)
+    full: Any = {**record, "metadata": {"filling": ""}}
+    room = DOCUMENT_LIMIT - len(encode(full))
+    rewrite(sessions, {**full, "metadata": {"filling": "x" * (room - 500)}})
+    before = states(sessions)
+
+    with pytest.raises(TooLarge):
+        begin(sessions, agent_id)
+
+    assert states(sessions) == before
 
 
 def test_a_session_below_that_somebody_changes_delays_no_end(
