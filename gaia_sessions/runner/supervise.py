@@ -134,9 +134,8 @@ class Supervisor:
                     argv = _contained(argv, cwd, env)
                 child = self._start(argv, cwd, env, stdin)
             except OSError as error:
-                program = os.fsdecode(argv[0])
-                reason = f"{error.filename or program}: {error.strerror or error}"
-                return CommandEnd(NOT_STARTED, detail=f"cannot be started: {os.fsdecode(reason)}")
+                name = os.fsdecode(error.filename or argv[0])
+                return CommandEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
             try:
                 self._tell(STARTED)
                 self._watch(child, is_contained=is_contained)

@@ -163,7 +163,9 @@ def test_a_person_is_told_of_a_failure_with_the_session(program: Program, root: 
     ended = program("run", "--", "false")
 
     assert (ended.code, ended.out) == (11, b"")
-    assert ended.err.decode().startswith(f"{only_record(root)['agent_id']}: failed")
+    head, why, *_ = ended.err.decode().splitlines()
+    assert head.startswith(f"{only_record(root)['agent_id']}: failed")
+    assert why == "  exit code 1"
 
 
 @pytest.mark.parametrize("words", [["/nonexistent/program"], ["/etc/hostname"], ["/"]])

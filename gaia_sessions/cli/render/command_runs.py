@@ -22,7 +22,7 @@ def event_lines(agent_id: str, event: str, command: Command, *, verbose: bool) -
         limit = f"told to end after {duration(command.timeout, 2)}"
         yield f"{agent_id}: {safe(command.words[0], 80)} runs, and is {limit}"
     elif event == supervise.SOFT_LIMIT:
-        yield f"{agent_id}: told to end after {duration(command.timeout, 2)}; {duration(command.grace, 2)} are left"
+        yield f"{agent_id}: told to end after {duration(command.timeout, 2)}; it has {duration(command.grace, 2)} left"
     elif event == supervise.HARD_LIMIT:
         yield f"{agent_id}: hard timed out after {command.hard_timeout:g} seconds, and was killed"
     elif event == supervise.SIGNAL_PASSED:
