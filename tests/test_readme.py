@@ -434,7 +434,7 @@ class Row(NamedTuple):
 
 ROWS = {
     "see who waits for you, and answer": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
-    "resume what stopped: copy a command": Row(
+    "go on with what stopped, or was approved": Row(
         "crashed", 0, ["general-purpose: ", "\n  ID\n", "claude 'Delegate to the agent type general-purpose"]
     ),
     "know why it cannot be resumed": Row("done", 1, ["no: ID ", "(phase_not_resumable)"]),
@@ -445,10 +445,10 @@ ROWS = {
     "clean up what nobody used for a day": Row("done", 0, ["removed 1 session"], (("get ID", 3), ("get WAITING", 0))),
     "the same by cron": Row("done", 0, [], (("get ID", 3), ("get WAITING", 0))),
     "look from another machine": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
-    "ask from Python": Row("waiting", 0, ["'question': 'may I apply the plan?'", "'agent_id': 'ID'"]),
+    "ask by Python": Row("waiting", 0, ["'question': 'may I apply the plan?'", "'agent_id': 'ID'"]),
 }
 """All but the one that waits for an end, which has a test of its own."""
-WAIT = "wait for it"
+WAIT = "wait until it ends, or asks you"
 
 
 def typed(task: str) -> str:
