@@ -17,6 +17,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.session.state import QUIET
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -497,3 +498,31 @@ def test_nobody_who_reads_our_stderr_holds_up_no_limit(root: str) -> None:
 def test_a_task_with_a_nul_is_refused_before_anything_begins(program: Program, root: str) -> None:
     ended = program("run", "--task", "-", "--", "echo", "{task}", stdin=b"a\0b")
     assert (ended.code, os.path.exists(root)) == (7, False)
+
+
+def test_the_end_is_tried_until_it_can_be_written(root: str) -> None:
+    process = running("--lock-timeout", "0.2", "run", "--json", "--id", "work", "--", *SHELL, "touch ready; sleep 1")
+    until(lambda: os.path.exists("ready"))
+    with FileStore(root).open("work"):
+        time.sleep(3)
+        assert process.poll() is None
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err, json.loads(out)["status"]) == (0, b"", "success")
+    assert only_record(root)["phase"] == "completed"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_whoever_does_not_wait_for_an_end_that_cannot_be_written_gets_the_report(root: str) -> None:
+    process = running(
+        "--lock-timeout", "0.2", "run", "--json", "--id", "work", "--", *SHELL, "touch ready; sleep 1; echo x"
+    )
+    until(lambda: os.path.exists("ready"))
+    with FileStore(root).open("work"):
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+        report = json.loads(out)
+        assert (process.returncode, report["status"], report["result"]) == (5, "success", "x\n")
+        assert json.loads(err)["error"]["code"] == "lock_timeout"
+    [line] = [*gaia_sessions.list_sessions(root=root)]
+    assert line["state"] == "crashed"

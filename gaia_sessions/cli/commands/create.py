@@ -55,7 +55,7 @@ def command(
     The depth of a session is the number of sessions above it. At most 5
     children of one parent can be at work at once.
     """
-    _refuse_reserved_id(agent_id)
+    refuse_reserved_id(agent_id)
     values = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     parent_id = None if parent is None else call.session_id(parent, writes=True)
@@ -70,7 +70,8 @@ def command(
     call.print_result({"agent_id": new_id}, lambda: [new_id])
 
 
-def _refuse_reserved_id(agent_id: str | None) -> None:
+def refuse_reserved_id(agent_id: str | None) -> None:
+    """Raises ``UsageError`` for the word that means the most recent session."""
     if agent_id == LATEST:
         message = f"--id {LATEST} is reserved: it means the most recent session"
         raise UsageError(message, "choose another ID, or omit --id to have one generated")

@@ -11,7 +11,7 @@ import click
 from gaia_sessions.api.command import GRACE, TASK, TIMEOUT, Command
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.commands.create import warn_if_network
+from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network
 from gaia_sessions.cli.group import CommandBehindDashes
 from gaia_sessions.cli.option_values import SECONDS
 from gaia_sessions.cli.render import command_runs, session_reports
@@ -147,6 +147,7 @@ def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
         )
     if agent_id is not None:
         return Start(call.session_id(agent_id, writes=True))
+    refuse_reserved_id(new["new_id"])
     continues, parent = (
         None if typed is None else call.session_id(typed, writes=True) for typed in (new["continues"], new["parent"])
     )
@@ -172,6 +173,8 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
     if not is_live:
         output.print_lines(session_reports.result_lines(report))
         output.flush_result()
+    if outcome.problem:  # which says all that is known
+        return
     stands = sessions.reporter()(report["agent_id"])[1]
     if verbose or output.is_stderr_terminal() or report["status"] != SUCCESS:
         output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
