@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_FIRST_PROCESS = 'trap : HUP INT QUIT TERM; (exec "$@"); exit $?'
+# It is silent itself, since it would say by which signal the command died.
+_FIRST_PROCESS = 'trap : HUP INT QUIT TERM; exec 3>&2 2> /dev/null; (exec 2>&3 3>&-; exec "$@"); exit $?'
 _ROOT_NEEDS = "a container needs the capability SYS_ADMIN for it"
 _USER_NEEDS = "it needs user namespaces, which an administrator may allow, or root"
 _PROBE_SECONDS = 10

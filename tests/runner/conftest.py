@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.users.conftest import machine  # noqa: F401  # a fixture
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.users.conftest import Machine
+
 CHECKOUT = Path(__file__).parents[2]
-PATIENCE = 60
+PATIENCE = 20
 TAG = "GAIA_TEST_RUN"
 
 PRELUDE = """
@@ -53,14 +57,23 @@ AS_USER = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 class Wrapper:
     """One process that wraps commands; every process that it leads to has ``tag`` in its environment.
 
-    through: the command line before that of the interpreter.
+    through: the command line before that of the interpreter. at: the interpreter and the package, if not our own.
     """
 
-    def __init__(self, tag: str, source: str, *words: str, through: tuple[str, ...] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        tag: str,
+        source: str,
+        *words: str,
+        through: tuple[str, ...] = (),
+        at: Machine | None = None,
+        **options: Any,
+    ) -> None:
         self.tag = tag
-        environment = {**os.environ, TAG: tag, "PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"}
+        python, folder = at or (sys.executable, CHECKOUT)
+        environment = {**os.environ, TAG: tag, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
         self.process: subprocess.Popen[str] = subprocess.Popen(
-            [*through, sys.executable, "-c", PRELUDE + source, *words],
+            [*through, python, "-c", PRELUDE + source, *words],
             **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
             text=True,
             env=environment,
@@ -107,6 +120,12 @@ def becomes(condition: Callable[[], bool], seconds: float = 5) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+@pytest.fixture
+def wrap_as_user(wrap: Callable[..., Wrapper], machine: Machine) -> Callable[..., Wrapper]:  # noqa: F811  # see there
+    """As ``wrap``, for a user who is not root."""
+    return lambda source, *words, before=(): wrap(source, *words, through=(*AS_USER, *before), at=machine)
 
 
 @pytest.fixture

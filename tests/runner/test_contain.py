@@ -1,0 +1,173 @@
+"""A contained command: real namespaces, as root and as a user who is not. Skipped where the machine refuses them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.runner.contain import why_impossible
+from tests.runner.conftest import becomes, linux, needs_user
+from tests.runner.hostile import __file__ as hostile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.runner.conftest import Wrapper
+
+    Wrap = Callable[..., Wrapper]
+
+REFUSED = why_impossible()
+pytestmark = [linux, pytest.mark.skipif(REFUSED is not None, reason=f"cannot contain a command here: {REFUSED}")]
+
+
+@pytest.fixture(params=["ourselves", "another user"])
+def wrap_as(request: pytest.FixtureRequest) -> Wrap:
+    """Wrappers of whoever runs the tests, and of a user, where the machine lets one have namespaces."""
+    if request.param == "ourselves":
+        wrap: Wrap = request.getfixturevalue("wrap")
+        return wrap
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("needs root and setpriv to act as another user")
+    wrap = request.getfixturevalue("wrap_as_user")
+    if (why := wrap("print(why_impossible())").result()) != "None":
+        pytest.skip(f"a user cannot contain a command here: {why}")
+    return wrap
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("exit 0", 0), ("exit 3", 3), ("exit 255", 255), ("kill -9 $$", 137), ("kill $$", 143)]
+)
+def test_exit_codes_and_signals_pass_through(wrap_as: Wrap, command: str, code: int) -> None:
+    assert wrap_as("print(ended(begin(*contained(['sh', '-c', sys.argv[1]]))))", command).result() == str(code)
+
+
+def test_what_does_not_exist_is_127_as_in_a_shell_and_no_builtin_takes_its_place(wrap: Wrap) -> None:
+    source = "print([ended(begin(*contained([name]), stderr=os.open(os.devnull, 1))) for name in ('no-such', 'set')])"
+    assert wrap(source).result() == "[127, 127]"
+
+
+def test_it_sees_itself_alone_in_a_namespace_that_can_be_named_and_runs_as_the_same_user(wrap_as: Wrap) -> None:
+    source = """
+reader, writer = os.pipe()
+look = "readlink /proc/self/ns/pid; ls /proc | grep -c '^[0-9]'; id -u; cat"
+child = begin(*contained(["sh", "-c", look]), stdout=writer)
+heard = open(reader)
+inside, count, user = (heard.readline().strip() for _ in range(3))
+print(inside == namespace_of(child.pid) != os.readlink("/proc/self/ns/pid"), int(count) < 8, int(user) == os.getuid())
+print(namespace_of(os.getpid()), namespace_of(2**22 + 1), tree.kill_all(child, 5), child.exit_code)
+"""
+    assert wrap_as(source).result().splitlines() == ["True True True", "None None [] 137"]
+
+
+HEEDS = """
+import os, signal, sys, time
+def got(number, _):
+    time.sleep(0.2)
+    os.write(1, f"{signal.Signals(number).name}\\n".encode())
+    os._exit(7)
+for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT:
+    signal.signal(number, got)
+os.write(1, b"ready\\n")
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
+def test_a_signal_reaches_the_command_which_may_take_its_time(wrap_as: Wrap, name: str) -> None:
+    source = """
+reader, writer = os.pipe()
+child = begin(*contained(python(sys.argv[1])), stdout=writer)
+heard = open(reader)
+print(heard.readline(), end="")
+tree.send(child, getattr(signal, sys.argv[2]))
+print(heard.readline(), ended(child))
+"""
+    assert wrap_as(source, HEEDS, name).result().split() == ["ready", name, "7"]
+
+
+def test_what_it_leaves_behind_ends_with_it(wrap_as: Wrap) -> None:
+    wrapper = wrap_as("print(ended(begin(*contained(['sh', '-c', 'setsid sleep 60 & sleep 0.1; exit 5']))))")
+    assert wrapper.result() == "5"
+    assert becomes(lambda: wrapper.left() == [])
+
+
+def test_it_is_stopped_and_goes_on(wrap_as: Wrap) -> None:
+    source = """
+child = begin(*contained(["sleep", "0.6"]))
+until(lambda: len(tree.descendants()) == 3)
+tree.stop()
+time.sleep(0.8)
+tree.reap(child)
+print(child.exit_code)
+tree.go_on()
+print(ended(child))
+"""
+    assert wrap_as(source).result().splitlines() == ["None", "0"]
+
+
+KILLED = """
+nothing = os.open("/dev/null", os.O_RDWR)
+command = contained([sys.executable, "-I", "-S", *sys.argv[1:]])
+child = begin(*command, stdin=nothing, stdout=nothing, stderr=nothing)
+print("begun", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def readable_hostile(tmp_path: Path) -> str:
+    """The hostile command, where every user may read it."""
+    for folder in [tmp_path, *tmp_path.parents]:
+        folder.chmod(folder.stat().st_mode | 0o055)
+    return shutil.copy(hostile, str(tmp_path))
+
+
+def dies_with_its_wrapper(wrap: Wrap, command: str, seed: int) -> None:
+    wrapper = wrap(KILLED, command, str(seed))
+    assert wrapper.line() == "begun"
+    time.sleep(seed % 10 / 30)  # also while the namespace is being made
+
+    os.kill(wrapper.process.pid, signal.SIGKILL)
+
+    assert becomes(lambda: wrapper.left() == []), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_in_it_survives_a_kill_of_the_wrapper(wrap_as: Wrap, readable_hostile: str, seed: int) -> None:
+    dies_with_its_wrapper(wrap_as, readable_hostile, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 53))
+def test_nothing_in_it_survives_many_kills_of_the_wrapper(wrap_as: Wrap, readable_hostile: str, seed: int) -> None:
+    dies_with_its_wrapper(wrap_as, readable_hostile, seed)
+
+
+def test_why_it_is_impossible_without_the_program_that_makes_namespaces(wrap: Wrap, tmp_path: Path) -> None:
+    source = "os.environ['PATH'] = sys.argv[1]; print(why_impossible())"
+    assert wrap(source, str(tmp_path)).result() == "the command unshare is missing: install util-linux"
+
+
+@needs_user
+def test_why_it_is_impossible_for_root_in_a_container_without_the_capability(wrap: Wrap) -> None:
+    through = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
+    assert wrap("print(why_impossible())", through=through).result() == (
+        "the system refuses it (unshare: unshare failed: Operation not permitted):"
+        " a container needs the capability SYS_ADMIN for it"
+    )
+
+
+@needs_user
+def test_why_it_is_impossible_for_a_user_whom_the_system_gives_no_user_namespace(wrap_as_user: Wrap) -> None:
+    limit = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    before = ("unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", limit, "sh")
+    assert wrap_as_user("print(why_impossible())", before=before).result() == (
+        "the system refuses it (unshare: unshare failed: No space left on device):"
+        " it needs user namespaces, which an administrator may allow, or root"
+    )
