@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_sessions import Sessions
 from gaia_sessions.session.requests import Start
-from tests.faults.conftest import OPERATIONS, SPOKEN, Operation, command, root_of
+from tests.faults.conftest import OPERATIONS, SPOKEN, Operation, command, root_of, run
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
 
     from tests.faults.conftest import Case
@@ -55,10 +59,43 @@ def test_a_kill_of_the_wrapper_anywhere_leaves_no_work_that_seems_to_go_on(
     assert set(stood) == {*order}
 
 
-def _stands(sessions: Sessions) -> str:
-    if not sessions.has("agent-new"):
+CHANGING = ("mkdirat", "fchmod", "renameat", "fsync", "fdatasync", "unlinkat", "flock")
+"""Between two of these no file is made and none is complete; how often others are called differs from run to run."""
+
+
+def test_a_kill_of_gaia_sessions_run_anywhere_leaves_no_work_that_seems_to_go_on(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "gaia_sessions", "run", "--json", "--", "printf", SPOKEN]
+
+    def ended(number: int, *faults: str) -> tuple[str, subprocess.CompletedProcess[str]]:
+        root = str(tmp_path / f"root-{number}")
+        traced = ["strace", "-y", "-e", f"trace={','.join(CHANGING)}", "-e", "signal=none", *faults]
+        trace = f"{root}.trace"
+        done = run([*traced, "-o", trace, *words], environment={"GAIA_SESSIONS_ROOT": root})
+        return root, done
+
+    root, undisturbed = ended(0)
+    assert (undisturbed.returncode, undisturbed.stderr) == (0, "")
+    calls = re.findall(r"^(\w+)\(", Path(f"{root}.trace").read_text(), re.MULTILINE)
+    stood = []
+    for number, name in enumerate(calls, 1):
+        when = calls[:number].count(name)
+        root, killed = ended(number, "-e", f"inject={name}:signal=SIGKILL:when={when}")
+        assert (killed.returncode, killed.stdout) == (-9, ""), (name, when)
+        sessions = Sessions(root)
+        (agent_id,) = list(sessions.ids()) or [""]
+        stood.append(_stands(sessions, agent_id))
+        if stood[-1] == "crashed":
+            _is_judged_and_continued(sessions, agent_id)
+
+    order = ["never begun", "crashed", "ended"]
+    assert stood == sorted(stood, key=order.index)
+    assert set(stood) == {*order}
+
+
+def _stands(sessions: Sessions, agent_id: str = "agent-new") -> str:
+    if not agent_id or not sessions.has(agent_id):
         return "never begun"
-    report, messages = sessions.report("agent-new"), list(sessions.messages("agent-new"))
+    report, messages = sessions.report(agent_id), list(sessions.messages(agent_id))
     if report["status"] == "success":
         assert (report["result"], report["state"], len(messages)) == (SPOKEN, "completed", 1)
         return "ended"
@@ -66,9 +103,9 @@ def _stands(sessions: Sessions) -> str:
     return "crashed"
 
 
-def _is_judged_and_continued(sessions: Sessions) -> None:
+def _is_judged_and_continued(sessions: Sessions, agent_id: str = "agent-new") -> None:
     assert [one["verdict"] for one in sessions.reconcile()["verdicts"]] == ["lost"]
-    record = sessions.read("agent-new")
+    record = sessions.read(agent_id)
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "lost")
-    begun = sessions.begin_run(Start(continues="agent-new"), {"wrapper": {"pid": 1}})
+    begun = sessions.begin_run(Start(continues=agent_id), {"wrapper": {"pid": 1}})
     assert begun.earlier == record
