@@ -83,7 +83,10 @@ _REFUSALS = {
         "it waits until {paused_until} for a limit to be reset",
         f"wait until then; if it is reset, type gaia-sessions update {{id}} --resume-ready, then {_RUN}",
     ),
-    "expired": ("it has been idle for too long", _GIVE_UP),
+    "expired": (
+        "it has been idle for too long",
+        f"if it is still wanted, type gaia-sessions update {{id}}, then {_RUN}",
+    ),
     "too_many_errors": ("it has failed too often", _GIVE_UP),
 }
 """Why work that rests may not go on, and what to type, for each reason of the policy but those that name an agent."""

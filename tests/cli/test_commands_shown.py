@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     Gaia = Callable[..., Any]
 
+NOTE = "nur „staging“ — naïve $HOME \\ `x`"
 LONG = "deploy-of-the-web-shop-to-all-regions-20260108-180530-abc12345"
 ASKS = "Two ports are open.\n[gaia-sessions: approval] may I close them?"
 HERE: Any = describe(os.getpid())
@@ -204,6 +206,36 @@ def test_a_report_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
         "exit code: 3",
         "time limit: 10 minutes, killed after 10 minutes 30 seconds",
     ]
+
+
+def typed(program: Gaia, line: str, **environment: str) -> Any:
+    """What becomes of a line that was shown, with ``cat`` as the command."""
+    name, *words = shlex.split(line)
+    assert (name, words.pop()) == ("gaia-sessions", "COMMAND")
+    return program(*words, "cat", **environment)
+
+
+def test_each_line_that_is_shown_is_one_to_type(program: Gaia, root: str) -> None:
+    def shown(*words: str) -> str:
+        answered = program(*words)
+        lines = [line.strip() for line in (answered.out + answered.err).decode().splitlines()]
+        [line] = (line for line in lines if line.endswith(" -- COMMAND"))
+        return str(line)
+
+    elsewhere = {"GAIA_SESSIONS_ROOT": os.devnull}
+    assert program("run", "--id", "job-1", "--", "echo", ASKS).code == 0
+    assert program("approve", "job-1", "--note", NOTE).code == 0
+    from_answer = shown("deny", "job-1", "--reason", NOTE, "--root", root)
+    told = typed(program, from_answer, **elsewhere)
+    assert (told.code, f"| denied: {NOTE}" in told.out.decode().splitlines()) == (0, True)
+
+    program("run", "--id", "job-2", "--", "echo", ASKS)
+    told = typed(program, shown("pending", "--root", root), **elsewhere)
+    assert (told.code, "| > Two ports are open." in told.out.decode().splitlines()) == (0, True)
+
+    told = typed(program, shown("should-resume", "job-2"))
+    assert told.code == 0
+    assert "This is new work that continues an earlier session, which has ended." in told.out.decode()
 
 
 def test_a_cancelled_command_is_ended_and_nobody_is_sent_to_a_client(gaia: Gaia, ran: Gaia, put: Gaia) -> None:

@@ -205,7 +205,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"phase": "planning", "last_updated": "2026-01-01T00:00:00Z", "runs": [PAUSED]},
         "it has been idle for too long",
-        "gaia-sessions run --continues agent-1 -- COMMAND",
+        "type gaia-sessions update agent-1, then gaia-sessions run agent-1 -- COMMAND",
     ),
     (
         {"phase": "planning", "resume_ready": False},

@@ -10,6 +10,7 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import state
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.command_runs import CANCELLED
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import answer_of
@@ -67,6 +68,9 @@ _SHORTEST_NAMES = 9
 
 _ENDS = {STOPPED: "ended", KILLED: "killed", DENIED: "not started"}
 """How a run ended that did not break off, or that somebody ended."""
+
+_SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED)
+"""The details of ends that are not repeated as why the work stopped."""
 
 _COLUMNS = ("run", "end", "began", "took", "   tokens")
 
@@ -181,7 +185,7 @@ def _why_ended(run: Run | None, record: Record) -> str:
         return crash_text(run)
     parts = [WHY_STOPPED.get(how) if how != INTERRUPTED else None, run.get("detail")]
     last_error = record["last_error"] or {"message": None}
-    return ": ".join(part for part in parts if part and part not in (MARKER_DETAIL, INTERRUPTED, last_error["message"]))
+    return ": ".join(part for part in parts if part and part not in (*_SAID_ANYWAY, last_error["message"]))
 
 
 def _asked(view: View) -> str:
