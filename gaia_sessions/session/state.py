@@ -163,9 +163,12 @@ def _since_claim(case: _Case) -> str | None:
 
 
 def _since_end(case: _Case) -> str:
-    """When the latest run ended; of one without an end, when it was last heard of."""
-    ended_at = None if case.run is None else case.run.get("ended_at")
-    return ended_at or case.decision.get("last_activity", case.record["last_updated"])
+    """When the latest run ended; of one that nobody saw end, when it was last heard of: its end is stated later."""
+    run: Run = case.run or {}
+    heard = case.decision.get("last_activity", case.record["last_updated"])
+    if "ended_at" not in run:
+        return heard
+    return min(run["ended_at"], heard, key=parse_time) if run.get("end") == schema.LOST else run["ended_at"]
 
 
 def _is_answered_by(key: AnswerKey) -> Callable[[_Case], bool]:

@@ -88,7 +88,7 @@ def test_a_final_session_can_be_asked_and_not_charged(gaia: Gaia, put: Gaia) -> 
     ended = format_time(parse_time(document["created_at"]) + timedelta(seconds=90))
     put("a", idle=timedelta(hours=2), phase="completed", resume_ready=False, finalized_at=ended)
 
-    assert gaia("usage", "a").all == (0, "a: 0 of 200,000 tokens, 1 minute\n", "")
+    assert gaia("usage", "a").all == (0, "a: none reported of 200,000 tokens, 1 minute\n", "")
     assert gaia("usage", "a", "--charge", "1").code == 4
 
 

@@ -50,7 +50,10 @@ def command(
     resume_ready: bool | None,
     if_revision: int | None,
 ) -> None:
-    """Update a session: phase, metadata, errors. Without options, only record that the work goes on."""
+    """Update a session: phase, metadata, errors. Without options, only record that the work goes on.
+
+    Before --phase approval, say what you ask: gaia-sessions transcript ID --append assistant 'May I ...?'
+    """
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     session_id = _session_id(call, agent_id, host_agent)

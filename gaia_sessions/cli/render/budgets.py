@@ -22,7 +22,8 @@ def usage_line(usage: TokenUsage) -> str:
 
 def budget_text(usage: TokenUsage) -> str:
     """How many tokens of how many were used, whether that is the limit, and how many of them skills took."""
-    parts = [f"{usage['tokens']:,} of {token_count(usage['max_tokens'])}"]
+    budget = token_count(usage["max_tokens"])
+    parts = [f"{usage['tokens']:,} of {budget}" if usage["tokens"] else f"none reported of {budget}"]
     if usage["limit_reached"]:
         parts.append("limit reached")
     if usage["skill_tokens"]:

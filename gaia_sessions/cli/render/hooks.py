@@ -27,7 +27,10 @@ _NOTES = {
     notices.TRUST_FOLDER: (
         "Claude Code ignores a project's permissions until you trust its folder: start it there once."
     ),
-    notices.MACHINE_PATHS: "The entries contain paths of this machine; --user keeps them out of the shared settings.",
+    notices.MACHINE_PATHS: (
+        "The entries contain paths of this machine; --local, where the client has it, or --user keeps them out of the "
+        "shared settings."
+    ),
     notices.ROOT_ELSEWHERE: (
         "Hooks keep their sessions in {root} only where the host is started with GAIA_SESSIONS_ROOT set to it."
     ),
