@@ -1,0 +1,167 @@
+"""What a command writes: the end of it as text, and readers that are slow, closed or gone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.runner.output import MESSAGE_BYTES, Live, Outputs, Tail
+from gaia_sessions.store.output_file import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MIB = 1 << 20
+
+
+def tail_of(data: bytes, piece: int) -> str:
+    tail = Tail()
+    for start in range(0, len(data), piece):
+        tail.add(data[start : start + piece])
+    return tail.text()
+
+
+def nothing() -> None:
+    return
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for fd in ends:
+        try:
+            os.close(fd)
+        except OSError:
+            continue
+
+
+@pytest.mark.parametrize("piece", [1, 7, 65536, 1 << 20])
+@pytest.mark.parametrize("length", [0, 1, MESSAGE_BYTES - 1, MESSAGE_BYTES, MESSAGE_BYTES + 1, 3 * MESSAGE_BYTES + 5])
+def test_the_message_is_the_last_64_kib_however_they_came(length: int, piece: int) -> None:
+    text = "".join(map(str, range(length)))[:length]
+    assert tail_of(text.encode(), piece) == text[-MESSAGE_BYTES:]
+
+
+@pytest.mark.parametrize("character", ["é", "€", "𝄞"])
+@pytest.mark.parametrize("shift", range(4))
+def test_a_message_that_is_cut_begins_with_a_whole_character(character: str, shift: int) -> None:
+    data = (character * MESSAGE_BYTES).encode() + b"x" * shift
+
+    text = tail_of(data, 1000)
+
+    size = len(character.encode())
+    assert text == character * ((MESSAGE_BYTES - shift) // size) + "x" * shift
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\xffb", "a\ufffdb"),
+        (b"\x80\x81begins in the middle of nothing", "\ufffd\ufffdbegins in the middle of nothing"),
+        (b"ends in the middle \xe2\x82", "ends in the middle \ufffd"),
+        (b"\xed\xa0\x80 half a pair", "\ufffd\ufffd\ufffd half a pair"),
+        (b"\x1b[31mred\x1b[0m\r\n", "\x1b[31mred\x1b[0m\r\n"),
+    ],
+)
+def test_what_is_not_utf_8_is_replaced_and_all_else_stays(data: bytes, text: str) -> None:
+    assert tail_of(data, 3) == text
+
+
+def test_no_message_has_a_nul_and_all_that_is_no_text_is_still_a_message() -> None:
+    assert tail_of(b"a\0b", 1) == "ab"
+    for data in (bytes(range(256)) * 1024, b"\x80" * (3 * MESSAGE_BYTES), b"\xf0\x9f" * MESSAGE_BYTES):
+        text = tail_of(data, 4096)
+        assert "\0" not in text
+        assert len(text) > MESSAGE_BYTES // 4
+        text.encode()
+
+
+def test_a_reader_gets_all_in_order_however_slow_it_is(pipe: tuple[int, int]) -> None:
+    reads, writes = pipe
+    live = Live(writes, nothing)
+    written = b"".join(b"%07d\n" % number for number in range(40_000))
+    for start in range(0, len(written), 1000):
+        live.write(written[start : start + 1000])
+    assert live.is_full
+
+    got: list[bytes] = []
+    while sum(map(len, got)) < len(written):
+        got.append(os.read(reads, 3001))
+    live.finish()
+
+    assert b"".join(got) == written
+    assert not live.is_full
+
+
+def test_a_stream_that_does_not_block_gets_all_too(pipe: tuple[int, int]) -> None:
+    reads, writes = pipe
+    os.set_blocking(writes, False)
+    live = Live(writes, nothing)
+    live.write(b"x" * MIB)
+
+    got = 0
+    while got < MIB:
+        got += len(os.read(reads, 1 << 16))
+    live.finish()
+
+    assert got == MIB
+
+
+def test_whoever_waits_for_room_is_told_once_there_is_some(pipe: tuple[int, int]) -> None:
+    reads, writes = pipe
+    has_room = threading.Event()
+    live = Live(writes, has_room.set)
+    live.write(b"x" * MIB)
+    assert live.is_full
+    assert not has_room.is_set()
+
+    for _ in range(MIB >> 12):
+        os.read(reads, 1 << 12)
+
+    assert has_room.wait(30)
+    assert not live.is_full
+    live.finish()
+
+
+@pytest.mark.parametrize("closed", ["before", "while it is full"])
+def test_a_reader_that_is_gone_holds_up_nothing(pipe: tuple[int, int], closed: str) -> None:
+    reads, writes = pipe
+    has_room = threading.Event()
+    if closed == "before":
+        os.close(reads)
+    live = Live(writes, has_room.set)
+    live.write(b"x" * MIB)
+    if closed != "before":
+        os.close(reads)
+
+    assert has_room.wait(30)
+    live.write(b"more")
+    live.finish()
+    assert not live.is_full
+
+
+def test_the_log_has_both_streams_as_they_came_and_the_message_is_of_stdout(
+    pipe: tuple[int, int], drained: Callable[[int], bytes]
+) -> None:
+    log = Kept()
+    outputs = Outputs(log, {1: pipe[1]}, nothing)
+    for number, data in [(1, b"one "), (2, b"two "), (1, b"three")]:
+        outputs.add(number, data)
+    outputs.close()
+    outputs.finish()
+
+    assert (bytes(log), outputs.message()) == (b"one two three", "one three")
+    os.close(pipe[1])
+    assert drained(pipe[0]) == b"one three"
+
+
+@pytest.fixture
+def drained() -> Callable[[int], bytes]:
+    def drain(fd: int) -> bytes:
+        return b"".join(iter(lambda: os.read(fd, 1 << 16), b""))
+
+    return drain

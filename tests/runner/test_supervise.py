@@ -1,0 +1,432 @@
+"""A command from its start to the end of all it has started: limits, signals, background, and who reads what it writes.
+
+Each test has a wrapper of its own. A limit that is to hold is waited for, and nothing is expected to be quick: what is
+to happen at once is told from what comes after some seconds by making these many.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.runner.conftest import PATIENCE, becomes, linux
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.runner.conftest import Wrapper
+
+    Supervise = Callable[..., "Supervised"]
+
+pytestmark = [linux, pytest.mark.usefixtures("interruptible")]
+
+MIB = 1 << 20
+SLACK = 15.0
+"""Seconds that a slow machine may add to a limit before it does not hold."""
+
+SUPERVISOR = """
+from gaia_sessions.runner import supervise
+from gaia_sessions.runner.signals import Signals
+from gaia_sessions.runner.supervise import Supervisor, Watched
+from gaia_sessions.store.output_file import Kept
+
+path, options, argv = sys.argv[1], json.loads(sys.argv[2]), [os.fsencode(word) for word in sys.argv[3:]]
+log, events, began = Kept(), [], time.monotonic()
+supervise.SECONDS_AFTER_SIGNAL = options.get("after_signal", supervise.SECONDS_AFTER_SIGNAL)
+supervise.SECONDS_FOR_BACKGROUND = options.get("for_background", supervise.SECONDS_FOR_BACKGROUND)
+
+def look():
+    if os.path.exists(path + ".look"):
+        with open(path + ".look") as file:
+            return file.read() or None
+
+def peak_memory():
+    # Of this program alone: ru_maxrss is that of whoever has started it, if that is more.
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
+
+def write(name, content):
+    with open(path + "~", "w") as file:
+        file.write(content)
+    os.replace(path + "~", path + name)
+
+with Signals() as signals:
+    write(".pid", str(os.getpid()))
+    watched = Watched(options.get("timeout", 600), options.get("grace", 30), look, events.append,
+                      keeps_background=options.get("keeps_background", False))
+    supervisor = Supervisor(watched, log, {1: 1, 2: 2} if options.get("live", True) else {}, signals)
+    stdin = options.get("stdin")
+    ended = supervisor.run(argv, None, os.environ, 0 if stdin is None else b"x" * stdin)
+seconds = time.monotonic() - began
+log.close()
+children = tree.descendants()
+write("", json.dumps({
+    "cause": ended.cause, "exit_code": ended.exit_code, "message": ended.message, "detail": ended.detail,
+    "seconds": seconds, "log": len(bytes(log)), "left": len(children),
+    "memory": peak_memory(), "events": list(events),
+}))
+supervisor.finish()
+write("", json.dumps({**json.load(open(path)), "events": events}))
+"""
+
+
+class Supervised:
+    """A wrapper with its command, and how that ended."""
+
+    def __init__(self, wrapper: Wrapper, path: Path) -> None:
+        self.wrapper = wrapper
+        self.path = path
+
+    def line(self) -> str:
+        """The next line that the command shows."""
+        return self.wrapper.line()
+
+    def send(self, number: int) -> None:
+        self.wrapper.process.send_signal(number)
+
+    def answer(self, cause: str) -> None:
+        """Lets the wrapper find, when it looks next, that it is to end the command."""
+        self.path.with_suffix(".look").write_text(cause)
+
+    def ended(self) -> dict[str, Any]:
+        """How it ended, as soon as that is known; its readers may not have all by then."""
+        assert becomes(self.path.exists, PATIENCE), self.wrapper.process.poll()
+        return json.loads(self.path.read_text())  # type: ignore[no-any-return]  # as the wrapper writes it
+
+    def result(self) -> dict[str, Any]:
+        """How it ended, and that nothing of it is left; what it showed is in ``shown``."""
+        shown, err = self.wrapper.process.communicate(timeout=PATIENCE)
+        assert self.wrapper.process.returncode == 0, err
+        assert self.wrapper.left() == []
+        return {**self.ended(), "shown": shown, "err": err}
+
+
+@pytest.fixture
+def supervise(wrap: Callable[..., Wrapper], tmp_path: Path) -> Supervise:
+    def begin(*argv: str, through: tuple[str, ...] = (), stdout: int = subprocess.PIPE, **options: Any) -> Supervised:
+        path = tmp_path / "ended"
+        words = (str(path), json.dumps(options), *argv)
+        return Supervised(wrap(SUPERVISOR, *words, through=through, stdout=stdout), path)
+
+    return begin
+
+
+def shell(script: str) -> tuple[str, ...]:
+    return ("sh", "-c", script)
+
+
+def python(source: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-c", f"import os, signal, sys, time\n{source}")
+
+
+STUBBORN = python("""
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, lambda got, _: os.write(1, b"got %d\\n" % got))
+print("ready", flush=True)
+while True:
+    time.sleep(0.1)
+""")
+"""Takes no notice of any signal, but says so."""
+
+OBEDIENT = python("""
+def obey(number, _):
+    os.write(1, b"got %d\\n" % number)
+    sys.exit(5)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, obey)
+print("ready", flush=True)
+while True:
+    time.sleep(0.1)
+""")
+
+
+def essence(ended: dict[str, Any]) -> tuple[Any, ...]:
+    return ended["cause"], ended["exit_code"], ended["message"], ended["events"], ended["left"]
+
+
+# Its own end.
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143), ("exec no-such", 127)],
+)
+def test_a_command_that_ends_by_itself_has_its_own_exit_code(supervise: Supervise, script: str, code: int) -> None:
+    ended = supervise(*shell(f"echo said; echo more >&2; {script} 2>/dev/null")).result()
+    assert essence(ended) == ("exited", code, "said\n", ["started"], 0)
+    assert (ended["shown"], ended["err"], ended["log"]) == ("said\n", "more\n", 10)
+
+
+@pytest.mark.parametrize(
+    ("argv", "detail"),
+    [
+        (["no-such-command"], "cannot be started: no-such-command: No such file or directory"),
+        (["/"], "cannot be started: /: Permission denied"),
+    ],
+)
+def test_a_command_that_cannot_be_started_ends_at_once_and_says_why(
+    supervise: Supervise, argv: list[str], detail: str
+) -> None:
+    ended = supervise(*argv, stdin=MIB).result()
+    assert essence(ended) == ("not_started", None, "", [], 0)
+    assert ended["detail"] == detail
+
+
+def test_without_live_streams_nothing_is_shown_and_all_is_kept(supervise: Supervise) -> None:
+    ended = supervise(*shell("echo said; echo more >&2"), live=False).result()
+    assert (ended["shown"], ended["err"], ended["message"], ended["log"]) == ("", "", "said\n", 10)
+
+
+def test_a_command_that_closes_its_streams_is_waited_for(supervise: Supervise) -> None:
+    ended = supervise(*shell("exec >&- 2>&-; sleep 1; exit 4")).result()
+    assert essence(ended) == ("exited", 4, "", ["started"], 0)
+
+
+# Limits.
+
+
+def test_at_the_soft_limit_a_command_is_asked_to_end_and_may_finish_in_its_grace(supervise: Supervise) -> None:
+    ended = supervise(*shell('trap "sleep 1; echo done; exit 0" TERM; while :; do sleep 0.1; done'), timeout=2).result()
+    assert essence(ended) == ("timeout", 0, "done\n", ["started", "soft_limit"], 0)
+    assert 3 <= ended["seconds"] < 3 + SLACK
+
+
+def test_when_the_grace_is_over_everything_dies(supervise: Supervise) -> None:
+    ended = supervise(*STUBBORN, timeout=3, grace=2).result()
+    assert essence(ended) == ("timeout", 137, "ready\ngot 15\n", ["started", "soft_limit", "hard_limit"], 0)
+    assert 5 <= ended["seconds"] < 5 + SLACK
+
+
+def test_without_a_grace_everything_dies_at_the_limit(supervise: Supervise) -> None:
+    ended = supervise(*STUBBORN, timeout=2, grace=0).result()
+    assert (ended["cause"], ended["exit_code"] in (137, 143), ended["left"]) == ("timeout", True, 0)
+    assert 2 <= ended["seconds"] < 2 + SLACK
+
+
+def test_a_command_that_has_stopped_itself_is_asked_to_end_too(supervise: Supervise) -> None:
+    ended = supervise(*shell('trap "exit 6" TERM; kill -STOP $$; sleep 60'), timeout=2, grace=60).result()
+    assert essence(ended) == ("timeout", 6, "", ["started", "soft_limit"], 0)
+
+
+def test_what_a_command_has_started_dies_with_it_at_the_limit(supervise: Supervise) -> None:
+    script = "trap '' TERM; (trap '' TERM; setsid sleep 300) & sleep 300 & wait; wait"
+    ended = supervise(*shell(script), timeout=2, grace=1).result()
+    assert (ended["cause"], ended["exit_code"], ended["left"]) == ("timeout", 137, 0)
+
+
+# Signals to the wrapper.
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_is_passed_on_and_the_command_may_end_as_it_likes(supervise: Supervise, number: int) -> None:
+    running = supervise(*OBEDIENT)
+    assert running.line() == "ready"
+    running.send(number)
+    message = f"ready\ngot {int(number)}\n"
+    assert essence(running.result()) == ("signalled", 5, message, ["started", "signal_passed"], 0)
+
+
+def test_a_command_that_takes_no_notice_of_a_signal_has_five_seconds(supervise: Supervise) -> None:
+    running = supervise(*STUBBORN)
+    running.line()
+    began = time.monotonic()
+    running.send(signal.SIGTERM)
+    ended = running.result()
+    assert essence(ended) == ("signalled", 137, "ready\ngot 15\n", ["started", "signal_passed"], 0)
+    assert 5 <= time.monotonic() - began < 5 + SLACK
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_kills_at_once(supervise: Supervise, second: int) -> None:
+    running = supervise(*STUBBORN, after_signal=PATIENCE)
+    running.line()
+    running.send(signal.SIGINT)
+    assert running.line() == "got 2"
+    running.send(second)
+    ended = running.result()
+    assert essence(ended) == ("signalled", 137, "ready\ngot 2\n", ["started", "signal_passed"], 0)
+    assert ended["seconds"] < PATIENCE / 2
+
+
+def test_a_signal_after_the_soft_limit_shortens_the_grace_and_leaves_the_cause(supervise: Supervise) -> None:
+    running = supervise(*STUBBORN, timeout=3, grace=300, after_signal=1)
+    assert [running.line(), running.line()] == ["ready", "got 15"]
+    running.send(signal.SIGTERM)
+    assert essence(running.result())[:3] == ("timeout", 137, "ready\ngot 15\ngot 15\n")
+
+
+def test_a_hangup_that_was_ignored_stays_so_for_the_wrapper_and_the_command(
+    supervise: Supervise, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    script = f"echo ready; kill -HUP $$; while [ ! -e {go} ]; do sleep 0.1; done; exit 4"
+    running = supervise(*shell(script), through=("sh", "-c", "trap '' HUP; exec \"$@\"", "sh"))
+    assert running.line() == "ready"
+    running.send(signal.SIGHUP)
+    time.sleep(0.5)
+    go.touch()
+    assert essence(running.result()) == ("exited", 4, "ready\n", ["started"], 0)
+
+
+# What the wrapper sees when it looks.
+
+
+def test_a_cancelled_command_is_asked_to_end_and_has_five_seconds(supervise: Supervise) -> None:
+    running = supervise(*STUBBORN)
+    running.line()
+    began = time.monotonic()
+    running.answer("cancelled")
+    assert essence(running.result())[:3] == ("cancelled", 137, "ready\ngot 15\n")
+    assert 5 <= time.monotonic() - began < 6 + SLACK
+
+
+def test_a_command_without_tokens_has_its_grace(supervise: Supervise) -> None:
+    running = supervise(*STUBBORN, grace=2)
+    running.line()
+    began = time.monotonic()
+    running.answer("max_tokens")
+    assert essence(running.result())[:3] == ("max_tokens", 137, "ready\ngot 15\n")
+    assert 2 <= time.monotonic() - began < 3 + SLACK
+
+
+def test_a_cancellation_shortens_the_grace_of_a_limit(supervise: Supervise) -> None:
+    running = supervise(*STUBBORN, timeout=3, grace=300, after_signal=1)
+    assert [running.line(), running.line()] == ["ready", "got 15"]
+    running.answer("cancelled")
+    assert essence(running.result())[:2] == ("timeout", 137)
+
+
+# What a command leaves behind.
+
+
+def test_what_ends_by_itself_soon_after_the_command_is_waited_for_and_heard(supervise: Supervise) -> None:
+    ended = supervise(*shell("(sleep 0.5; echo late) & echo early"), for_background=PATIENCE).result()
+    assert essence(ended) == ("exited", 0, "early\nlate\n", ["started"], 0)
+
+
+def test_what_stays_in_the_background_with_our_pipes_is_told_to_end(supervise: Supervise) -> None:
+    source = """
+signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"told\\n"), os._exit(0)))
+if os.fork():
+    os._exit(3)
+time.sleep(300)
+"""
+    ended = supervise(*python(source)).result()
+    assert essence(ended) == ("exited", 3, "told\n", ["started", "background_ended"], 0)
+    assert 2 <= ended["seconds"] < 2 + SLACK
+
+
+def test_what_has_stopped_itself_in_the_background_is_told_to_end_too(supervise: Supervise) -> None:
+    script = "(trap 'echo told; exit' TERM; echo ready; kill -STOP $(exec sh -c 'echo $PPID'); sleep 60) & exit 0"
+    ended = supervise(*shell(script)).result()
+    assert essence(ended) == ("exited", 0, "ready\ntold\n", ["started", "background_ended"], 0)
+
+
+def test_a_signal_ends_the_wait_for_what_is_left(supervise: Supervise) -> None:
+    running = supervise(*shell("(trap '' TERM INT; echo ready; exec sleep 300) & exit 0"), for_background=PATIENCE)
+    assert running.line() == "ready"
+    assert becomes(lambda: len(running.wrapper.left()) == 1)
+    time.sleep(0.5)
+    running.send(signal.SIGINT)
+    ended = running.result()
+    assert essence(ended)[:3] == ("exited", 0, "ready\n")
+    assert ended["seconds"] < PATIENCE / 2
+
+
+@pytest.mark.parametrize("leaves", ["", "setsid "])
+def test_what_does_not_want_to_end_in_the_background_dies(supervise: Supervise, leaves: str) -> None:
+    ended = supervise(*shell(f"(trap '' TERM; exec {leaves}sleep 300) & exit 0")).result()
+    assert essence(ended) == ("exited", 0, "", ["started", "background_ended"], 0)
+    assert 4 <= ended["seconds"] < 4 + SLACK
+
+
+def test_what_should_stay_in_the_background_stays_and_holds_up_nothing(supervise: Supervise) -> None:
+    running = supervise(*shell("(trap '' TERM HUP; exec sleep 300) & echo done"), keeps_background=True)
+    running.wrapper.process.wait(PATIENCE)
+    assert essence(running.ended()) == ("exited", 0, "done\n", ["started", "background_left"], 1)
+    assert len(running.wrapper.left()) == 1
+
+
+def test_a_command_that_is_ended_leaves_nothing_even_where_background_stays(supervise: Supervise) -> None:
+    running = supervise(*shell("sleep 300 & echo ready; wait"), keeps_background=True)
+    running.line()
+    running.send(signal.SIGTERM)
+    assert essence(running.result())[:2] == ("signalled", 143)
+
+
+# Who reads, and what is read.
+
+
+@pytest.mark.parametrize("reader", ["never reads", "is gone"])
+def test_a_reader_of_our_output_delays_no_limit(supervise: Supervise, reader: str) -> None:
+    running = supervise(*python("while True: os.write(1, b'x' * 65536)"), timeout=2, grace=2)
+    assert running.wrapper.process.stdout is not None
+    if reader == "is gone":
+        running.wrapper.process.stdout.close()
+    ended = running.ended()
+    assert (ended["cause"], ended["left"]) == ("timeout", 0)
+    assert ended["exit_code"] == 143
+    assert 2 <= ended["seconds"] < 4 + SLACK
+
+
+def test_a_reader_that_reads_late_gets_all_of_it(supervise: Supervise) -> None:
+    running = supervise(*python("os.write(1, b'x' * 65536 * 40) and os.write(1, b'end')"))
+    time.sleep(2)
+    ended = running.result()
+    assert (len(ended["shown"]), ended["shown"][-4:]) == (65536 * 40 + 3, "xend")
+    assert essence(ended)[:2] == ("exited", 0)
+
+
+def test_a_reader_that_is_gone_costs_nothing_but_what_it_would_have_read(supervise: Supervise) -> None:
+    running = supervise(*python("print(end='x' * 5_000_000 + 'end', flush=True)"))
+    assert running.wrapper.process.stdout is not None
+    running.wrapper.process.stdout.close()
+    running.wrapper.process.wait(PATIENCE)
+    ended = running.ended()
+    assert (ended["cause"], ended["exit_code"], ended["message"][-4:]) == ("exited", 0, "xend")
+
+
+def test_a_command_that_never_reads_what_it_is_told_ends_as_it_likes(supervise: Supervise) -> None:
+    for script in ("sleep 1; exit 3", "exec 0<&-; sleep 1; exit 3", "exit 3"):
+        assert essence(supervise(*shell(script), stdin=MIB).result()) == ("exited", 3, "", ["started"], 0)
+
+
+def test_a_command_that_never_reads_what_it_is_told_meets_its_limits(supervise: Supervise) -> None:
+    ended = supervise("sleep", "300", stdin=MIB, timeout=1).result()
+    assert essence(ended) == ("timeout", 143, "", ["started", "soft_limit"], 0)
+
+
+@pytest.mark.parametrize("size", [0, 1, MIB])
+def test_a_command_is_told_all_and_then_that_there_is_no_more(supervise: Supervise, size: int) -> None:
+    assert supervise(*python("print(len(sys.stdin.read()))"), stdin=size).result()["message"] == f"{size}\n"
+
+
+def test_a_command_that_is_told_nothing_reads_what_the_wrapper_would(supervise: Supervise) -> None:
+    running = supervise("cat")
+    shown, _ = running.wrapper.process.communicate("hello\n", timeout=PATIENCE)
+    assert (shown, running.ended()["message"]) == ("hello\n", "hello\n")
+
+
+@pytest.mark.parametrize("mebibytes", [64, pytest.param(1024, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("live", [False, True])
+def test_memory_does_not_follow_how_much_a_command_writes(supervise: Supervise, mebibytes: int, *, live: bool) -> None:
+    source = f"for _ in range({mebibytes * 16}): os.write(1, b'x' * 65536)\nprint('end', flush=True)"
+    running = supervise(*python(source), live=live, stdout=subprocess.DEVNULL)
+    running.wrapper.process.wait(600)
+    ended = running.ended()
+    assert (ended["cause"], ended["exit_code"], ended["message"][-5:]) == ("exited", 0, "xend\n")
+    assert len(ended["message"]) == 65536
+    assert ended["memory"] < 64 * MIB
+    assert ended["log"] < 2 * MIB + 100
+
+
+def test_memory_does_not_follow_what_nobody_reads(supervise: Supervise) -> None:
+    running = supervise(*python("while True: os.write(1, b'x' * 65536)"), timeout=3, grace=0)
+    assert running.ended()["memory"] < 64 * MIB
