@@ -82,7 +82,7 @@ def test_the_answer_in_json_is_the_record(gaia: Gaia, put: Gaia, state: Gaia, co
 def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, put: Gaia, command: str) -> None:
     put("a", idle=AFTER_LUNCH)
     assert gaia("should-resume", "a").code == 1
-    assert gaia("cleanup", "--hours", "1", "--dry-run", "--json").json["removed"] == ["a"]
+    assert gaia("cleanup", "--hours", "1", "--json").json["kept"] == [{"agent_id": "a", "reason": "asked"}]
 
     assert gaia(command, "a").code == 0
 
@@ -92,7 +92,7 @@ def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, put: Gaia,
         "session_resumable",
         True,
     )
-    assert gaia("cleanup", "--hours", "0", "--json").json["removed"] == []
+    assert gaia("cleanup", "--hours", "0", "--json").json["kept"] == [{"agent_id": "a", "reason": "resumable"}]
 
 
 def test_a_question_that_expired_is_to_be_answered_and_not_begun_anew(gaia: Gaia, put: Gaia) -> None:
