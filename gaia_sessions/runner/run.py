@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 from gaia_sessions.api.cancellation import CancellationToken
-from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError, StoreFailure
+from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
 from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
@@ -144,10 +144,14 @@ def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | No
     while True:
         try:
             sessions.end_run(agent_id, begun.run["run"], ended)
+        except SessionsError as error:
+            may_pass = isinstance(error, LockTimeout | StoreFailure | DurabilityUnknown)
+            if may_pass and time.monotonic() < last_try and not signals.is_ended_by_somebody():
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+                continue
+            return Outcome(ended, sessions.report_as_ended(begun, ended), error)
+        try:
             sessions.end_runs_of_gone_hosts_below(agent_id, pid_ns)
             return Outcome(ended, sessions.report(agent_id), None)
         except SessionsError as error:
-            may_pass = isinstance(error, LockTimeout | StoreFailure)
-            if not may_pass or time.monotonic() >= last_try or signals.is_ended_by_somebody():
-                return Outcome(ended, sessions.report_as_ended(begun, ended), error)
-        time.sleep(_SECONDS_BETWEEN_TRIES)
+            return Outcome(ended, sessions.report_as_ended(begun, ended), error)

@@ -524,5 +524,4 @@ def test_whoever_does_not_wait_for_an_end_that_cannot_be_written_gets_the_report
         report = json.loads(out)
         assert (process.returncode, report["status"], report["result"]) == (5, "success", "x\n")
         assert json.loads(err)["error"]["code"] == "lock_timeout"
-    [line] = [*gaia_sessions.list_sessions(root=root)]
-    assert line["state"] == "crashed"
+    assert gaia_sessions.Sessions(root).report("work").get("state") == "crashed"
