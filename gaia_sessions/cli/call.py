@@ -172,8 +172,10 @@ def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
 
     @wraps(function)
     def run(root: str | None, lock_timeout: str | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001  # read from ctx
+        typed_root = _innermost_option("root", str)
+        output.repeat_root(typed_root, COMMANDS)
         call = Call(
-            _innermost_option("root", str),
+            typed_root,
             _innermost_option("lock_timeout", str),
             as_json=_innermost_option("as_json", bool) or False,
         )
@@ -182,23 +184,11 @@ def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
         except SessionsError as error:
             if isinstance(error, SessionNotFound):
                 call.explain_missing(error)
-            error.hint = _with_root(error.hint, _innermost_option("root", str))
             raise
 
     for option in (_JSON, _LOCK_TIMEOUT, _ROOT):
         run = option(run)
     return run
-
-
-def _with_root(hint: str, root: str | None) -> str:
-    """``hint`` with the ``--root`` that was typed in each of its commands, which are about the same sessions."""
-    if root is None or "--root" in hint:
-        return hint
-    import re
-    from shlex import quote
-
-    program = f"gaia-sessions --root {quote(root)} "
-    return re.sub(rf"\bgaia-sessions (?=({'|'.join(COMMANDS)})\b)", lambda _: program, hint)
 
 
 def _epilog(examples: tuple[str, ...]) -> str:

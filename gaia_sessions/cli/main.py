@@ -109,6 +109,7 @@ def _report_error(error: SessionsError, *, as_json: bool) -> int:
 
 
 def _print_error(status: int, code: str, message: str, hint: str, *excerpts: str, as_json: bool) -> int:
+    hint = output.with_root(hint)
     if as_json:
         output.print_json_to_stderr({"error": {"code": code, "message": message, "hint": well_formed(hint)}})
     else:

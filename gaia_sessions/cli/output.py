@@ -14,7 +14,7 @@ from gaia_sessions.errors import StoreFailure, well_formed
 from gaia_sessions.errors.exit_codes import EXIT_DONE
 from gaia_sessions.jsonio import strict
 
-from .render.words import safe
+from .render.words import Command, Copyable, Hint, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +32,13 @@ _NARROWEST = 40
 """Columns; for a terminal that has fewer, lines are not broken."""
 _ROOTS = [""]
 """That of the command, once it is known."""
+_TYPED_ROOTS: list[tuple[str, Iterable[str]]] = []
+"""What was typed as ``--root``, if it was, and the names of the commands that take it."""
 
 
 def prepare_streams() -> None:
     """Makes sure that both streams exist and write what their encoding cannot express another way, never raising."""
+    repeat_root(None)
     codecs.register_error(_IN_ASCII, _in_ascii)
     sys.stdout = _prepare_stream(sys.stdout)
     sys.stderr = _prepare_stream(sys.stderr)
@@ -59,6 +62,23 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 def keep_whole(root: str) -> None:
     """Lets no line be broken within the path of ``root``, which may have blanks."""
     _ROOTS[:] = [root]
+
+
+def repeat_root(typed: str | None, commands: Iterable[str] = ()) -> None:
+    """Lets all that is printed to be typed, if it is one of ``commands``, have the ``--root`` that was ``typed``."""
+    _TYPED_ROOTS[:] = [] if typed is None else [(typed, commands)]
+
+
+def with_root(hint: str) -> str:
+    """``hint`` with the ``--root`` that was typed in each of its commands."""
+    if not _TYPED_ROOTS or "--root" in hint:
+        return hint
+    import re
+    from shlex import quote
+
+    [(typed, commands)] = _TYPED_ROOTS
+    program = f"gaia-sessions --root {quote(typed)} "
+    return re.sub(rf"\bgaia-sessions (?=({'|'.join(commands)})\b)", lambda _: program, hint)
 
 
 def print_line(text: str) -> None:
@@ -91,7 +111,11 @@ def _width(stream: TextIO) -> int:
 
 
 def _fit_to_width(text: str, width: int) -> str:
-    """``text`` in lines of at most ``width`` cells; unchanged if they fit, or if ``width`` is 0 or too narrow."""
+    """``text`` in lines of at most ``width`` cells; in one if they fit, or if ``width`` is 0 or too narrow."""
+    if isinstance(text, Command):
+        text = Copyable(with_root(text[len(text.before) :]), text.before)
+    elif isinstance(text, Hint):
+        text = with_root(text)
     lines = text.split("\n") if "\n" in text else [text]
     if width < _NARROWEST or all(len(line) <= width and line.isascii() for line in lines):
         return text
@@ -172,6 +196,7 @@ def stderr_width() -> int:
 
 def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
     """Prints on stderr what the caller should know although the command goes on."""
+    hint = with_root(hint)
     if as_json:
         print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
     else:

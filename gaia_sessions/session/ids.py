@@ -54,12 +54,9 @@ _MAX_NAME_LENGTH = 200
 _SLUG_LENGTH = 100
 
 
-def run_command(agent_id: str, where: str = "", *, ended: bool = False) -> str:
-    """What a person types for a command to go on with a session; of one that has ``ended``, in a new session.
-
-    where: options of the command that say where the session is, each with a blank before it.
-    """
-    return f"gaia-sessions run{where} {'--continues ' if ended else ''}{agent_id} -- COMMAND"
+def run_command(agent_id: str, *, ended: bool = False) -> str:
+    """What a person types for a command to go on with a session; of one that has ``ended``, in a new session."""
+    return f"gaia-sessions run {'--continues ' if ended else ''}{agent_id} -- COMMAND"
 
 
 def resume_line(agent_id: str) -> str:

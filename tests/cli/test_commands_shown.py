@@ -94,7 +94,7 @@ def test_an_answer_says_to_run_it(gaia: Gaia, ran: Gaia, word: str, does: str) -
 
 def test_an_answer_keeps_the_root_that_was_typed(gaia: Gaia, ran: Gaia, root: str) -> None:
     ran("job-1", "approval", last_message=ASKS, detail=MARKER_DETAIL)
-    expected = f"gaia-sessions run --root {root} job-1 -- COMMAND"
+    expected = f"gaia-sessions --root {root} run job-1 -- COMMAND"
     assert expected in gaia("pending", "--root", root).out.decode().splitlines()
     assert gaia("approve", "job-1", "--root", root).out.decode().splitlines()[-1] == expected
 

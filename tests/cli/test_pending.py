@@ -171,11 +171,13 @@ def test_what_was_printed_is_typed_and_the_question_is_answered(
     Path(root).rename(elsewhere)
     printed = gaia("--root", str(elsewhere), "pending").out.decode().splitlines()
     commands = [shlex.split(line)[1:] for line in printed if line.startswith("gaia-sessions ")]
-    assert [words[:2] for words in commands] == [["approve", "a"], ["deny", "a"], ["approve", "b"], ["deny", "b"]]
+    there = ["--root", str(elsewhere)]
+    assert commands == [[*there, word, agent_id] for agent_id in "ab" for word in ("approve", "deny")]
 
     assert [gaia(*words).code for words in (commands[0], commands[3])] == [0, 0]
 
-    assert gaia("--root", str(elsewhere), "pending").out == NOBODY.encode()
+    nobody = NOBODY.replace("gaia-sessions", f"gaia-sessions --root '{elsewhere}'")
+    assert gaia("--root", str(elsewhere), "pending").out == nobody.encode()
 
 
 QUESTION = " ".join(f"(question {number:03} https://example.com/{'x' * (number % 7)}?)" for number in range(60))[:2000]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from typing import Any
 
     Gaia = Callable[..., Any]
@@ -141,3 +143,44 @@ def test_an_id_is_looked_for_nowhere_else_where_the_working_directory_is_gone(ga
     searched.joinpath(".git").rmdir()
     searched.rmdir()
     assert gaia("get", "b", "--root", f"{searched.parent}/sessions").code == 3
+
+
+STOPPED = {
+    "run": 1,
+    "host": "claude-code",
+    "host_session_id": "s",
+    "end": "stopped",
+    "started_at": "2026-01-08T18:05:30Z",
+    "ended_at": "2026-01-08T18:06:30Z",
+}
+
+TO_TYPE = [
+    ["get", "nobody"],
+    ["wait", "open", "--timeout", "0"],
+    ["finalize", "done", "completed", "--summary", "again"],
+    ["rm", "above"],
+    ["revive"],
+    ["pending"],
+    ["update", "open", "--phase", "plannin"],
+]
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["for a person", "for a program"])
+@pytest.mark.parametrize("words", TO_TYPE, ids=" ".join)
+def test_each_line_to_type_has_the_root_that_was_typed(
+    gaia: Gaia, put: Gaia, root: str, words: list[str], *, as_json: bool
+) -> None:
+    ended = {"phase": "completed", "resume_ready": False}
+    put("open")
+    put("done", **ended)
+    put("above", **ended)
+    put("below", parent_id="above")
+    put("asks", runs=[{**STOPPED, "last_message": "[gaia-sessions: approval] may I?"}])
+    put("expired", phase="planning", idle=timedelta(hours=5), runs=[{**STOPPED, "end": "killed"}])
+    there = f"{Path(root).parent}/my sessions"
+    Path(root).rename(there)
+    shown = gaia("--root", there, *words, *["--json"] * as_json)
+    text = (b"" if as_json else shown.out).decode() + shown.err.decode()
+    commands = re.findall(r"\bgaia-sessions (--root '[^']+' )?([a-z-]+)", text)
+    assert {where for where, _ in commands} <= {f"--root '{there}' "}
+    assert commands or as_json

@@ -31,5 +31,5 @@ def print_answered(call: Call, agent_id: str, answer: Answer) -> None:
     sessions = call.sessions()
     written = sessions.answered(call.session_id(agent_id, writes=True), answer)
     call.print_result(
-        written.record, lambda: answers.answered_lines(written.record, sessions.decide(written), written.now, call.root)
+        written.record, lambda: answers.answered_lines(written.record, sessions.decide(written), written.now)
     )

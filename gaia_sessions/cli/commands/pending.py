@@ -24,4 +24,4 @@ def command(call: Call) -> None:
     if call.as_json:
         output.print_json_array(found)
     elif found or not call.says_there_is_no_root():
-        output.print_lines(answers.pending_lines(found, utc_now(), call.root))
+        output.print_lines(answers.pending_lines(found, utc_now()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import plural
 
-from .words import safe
+from .words import Hint, safe
 from .wrapped import cells
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def table_of_agents(usage: UsageByAgent, room: int) -> Iterator[str]:
     if total["unreported"]:
         yield f"{total['unreported']:,} of {plural(total['sessions'], 'session')} reported no tokens"
     if usage["unread"]:
-        yield f"{plural(usage['unread'], 'session')} cannot be read: `gaia-sessions list` says why"
+        yield Hint(f"{plural(usage['unread'], 'session')} cannot be read: `gaia-sessions list` says why")
 
 
 def _fit_columns(widths: list[int], room: int) -> list[int]:

@@ -5,14 +5,12 @@ Owns that wording.
 
 from __future__ import annotations
 
-import shlex
-
 from gaia_sessions.hosts.marker import without_marker
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
-from gaia_sessions.session.ids import resume_line, run_command
+from gaia_sessions.session.ids import resume_line
 
 from .plain import agent_and_purpose
-from .words import GIVE, Copyable, Prose, ago, client_text, prose, resume_text, safe
+from .words import GIVE, Command, Copyable, Hint, Prose, ago, client_text, prose, resume_text, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
 _INDENT = 4
 
 
-def answered_lines(record: Record, decision: Decision, now: datetime, root: str | None) -> Iterator[str]:
-    """What was answered, and what a person does for the work to go on. ``root`` is what was typed as ``--root``."""
+def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
+    """What was answered, and what a person does for the work to go on."""
     agent_id, word = record["agent_id"], "denied" if "denial" in record else "approved"
     stands = resume_text(decision, record["phase"], now)
     if not decision["should_resume"]:
@@ -38,27 +36,22 @@ def answered_lines(record: Record, decision: Decision, now: datetime, root: str 
     yield f"{agent_id}: {word}; {what} once it is resumed ({stands})"
     if "run_command" in decision:
         yield "to resume it, type this, with a command of yours:"
-        yield Copyable(run_command(agent_id, _where(root)))
+        yield Command(decision["run_command"])
         return
     yield f"to resume it, {GIVE}:"
     yield Copyable(resume_line(agent_id))
 
 
-def pending_lines(found: Sequence[Pending], now: datetime, root: str | None) -> Iterator[str]:
-    """A block for each of ``found``; a sentence if nobody waits. ``root`` is what was typed as ``--root``."""
+def pending_lines(found: Sequence[Pending], now: datetime) -> Iterator[str]:
+    """A block for each of ``found``; a sentence if nobody waits."""
     if not found:
         yield "Nobody waits for you"
-        yield "  what stopped, or was answered and may go on: gaia-sessions revive"
-    where = _where(root)
+        yield Hint("  what stopped, or was answered and may go on: gaia-sessions revive")
     for number, one in enumerate(found):
         if number:
             yield ""
         yield Prose(agent_and_purpose(one["agent_name"], one["purpose"]), 2)
-        yield from _permission(one, now) if "tool" in one else _question(one, now, where)
-
-
-def _where(root: str | None) -> str:
-    return "" if root is None else f" --root {shlex.quote(root)}"
+        yield from _permission(one, now) if "tool" in one else _question(one, now)
 
 
 def _permission(one: Pending, now: datetime) -> Iterator[str]:
@@ -67,7 +60,7 @@ def _permission(one: Pending, now: datetime) -> Iterator[str]:
     yield f"  {one['agent_id']}"
 
 
-def _question(one: Pending, now: datetime, where: str) -> Iterator[str]:
+def _question(one: Pending, now: datetime) -> Iterator[str]:
     """What is asked, whole, and what to type or to say."""
     message = one.get("last_message", "")
     said = without_marker(message)
@@ -80,24 +73,24 @@ def _question(one: Pending, now: datetime, where: str) -> Iterator[str]:
     if said:
         yield "  it said:" if len(message) < MAX_MESSAGE_LENGTH else "  it said at the end:"
         yield from prose(said, _INDENT)
-    yield from _ways(one, now, where)
+    yield from _ways(one, now)
 
 
-def _ways(one: Pending, now: datetime, where: str) -> Iterator[str]:
+def _ways(one: Pending, now: datetime) -> Iterator[str]:
     agent_id, resume = one["agent_id"], one["resume"]
-    going_on = run_command(agent_id, where) if "run_command" in one else one.get("resume_line", "")
+    going_on = Command(one["run_command"]) if "run_command" in one else Copyable(one.get("resume_line", ""))
     if resume["should_resume"]:
         how = "go on with it" if "run_command" in one else GIVE
         yield f"  {resume_text(resume, one['phase'], now)}; to approve, {how}:"
-        yield Copyable(going_on)
+        yield going_on
         yield "  to approve with something to say (--note), or for later:"
     elif "expired_at" in one:
         yield f"  expired {ago(one['expired_at'], now)}; to approve it all the same, so that it may be resumed:"
     else:
         yield f"  may not be resumed: {resume_text(resume, one['phase'], now)}; to approve it all the same:"
-    yield Copyable(f"gaia-sessions approve {agent_id}{where}")
+    yield Command(f"gaia-sessions approve {agent_id}")
     if "run_command" in one and not resume["should_resume"]:
         yield "  then, to go on with it:"
-        yield Copyable(going_on)
+        yield going_on
     yield "  to deny, with a reason (--reason) if you like:"
-    yield Copyable(f"gaia-sessions deny {agent_id}{where}")
+    yield Command(f"gaia-sessions deny {agent_id}")

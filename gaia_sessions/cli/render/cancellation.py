@@ -10,7 +10,7 @@ from itertools import islice
 from gaia_sessions.errors import plural
 from gaia_sessions.session.runs import is_of_command
 
-from .words import cancellation_text, client_text, local_time, safe
+from .words import Hint, cancellation_text, client_text, local_time, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def cancelled_lines(
         who, they, them = (
             ("One agent works", "it ends or asks", "it") if is_one else ("Agents work", "they end or ask", "them")
         )
-        yield f"{who} on until {they} `gaia-sessions cancelled ID`; to stop {them} at once, use the client:"
+        yield Hint(f"{who} on until {they} `gaia-sessions cancelled ID`; to stop {them} at once, use the client:")
         yield from _at_work_lines(agents)
 
 

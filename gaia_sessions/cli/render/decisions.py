@@ -10,7 +10,7 @@ from gaia_sessions.errors import plural
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import is_final
 
-from .words import Copyable, duration, local_time, safe
+from .words import Command, Copyable, duration, local_time, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:
         yield f"{indent}then, to go on with it, with a command of yours:"
     else:
         return
-    yield Copyable(decision["run_command"], before=f"{indent}  ")
+    yield Command(decision["run_command"], before=f"{indent}  ")
 
 
 def is_only_expired(decision: Decision) -> bool:

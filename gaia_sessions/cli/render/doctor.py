@@ -6,7 +6,7 @@ from gaia_sessions.doctor.findings import NOT_CHECKED, OK, PROBLEM, WARNING
 from gaia_sessions.errors import plural
 from gaia_sessions.session.visible import visible
 
-from .words import Copyable, safe
+from .words import Copyable, Hint, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def doctor_lines(report: DoctorReport, *, verbose: bool) -> Iterator[str]:
     fine = [finding for finding in checks if finding["state"] == OK]
     hint = "" if verbose else f": gaia-sessions doctor --verbose lists {'it' if len(fine) == 1 else 'them'}"
     if fine:
-        yield f"{plural(len(fine), 'check')} {'is' if len(fine) == 1 else 'are'} fine{hint}"
+        yield Hint(f"{plural(len(fine), 'check')} {'is' if len(fine) == 1 else 'are'} fine{hint}")
     if verbose:
         labels = {OK: "ok", NOT_CHECKED: "--"}
         for finding in (*fine, *not_checked):

@@ -32,6 +32,7 @@ from .decisions import failed_sentences, is_only_expired
 from .plain import agent_and_purpose, state_cell
 from .words import (
     WHY_STOPPED,
+    Hint,
     Prose,
     ago,
     cancellation_text,
@@ -202,12 +203,12 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
     yield from listed(heading, safe_lines(message.strip("\n")))
 
 
-def _run_lines(view: View, now: datetime) -> Iterator[Prose]:
+def _run_lines(view: View, now: datetime) -> Iterator[str]:
     """A table of the runs; below one that was stopped, but for the latest, why."""
     record = view.record
     if record.get("runs_dropped"):
         dropped = plural(record["runs_dropped"], "earlier run")
-        yield Prose(f"{dropped} discarded; for their ends: gaia-sessions events {record['agent_id']}", 2)
+        yield Hint(f"{dropped} discarded; for their ends: gaia-sessions events {record['agent_id']}")
     runs = record.get("runs", [])
     if not runs:
         return
@@ -258,7 +259,7 @@ def _child_lines(view: View) -> Iterator[str]:
     """A line for each of the newest children, and how many others there are."""
     children = view.children[-_MOST_CHILDREN:]
     if left_out := len(view.children) - len(children):
-        yield f"{left_out} earlier; for the IDs of all: gaia-sessions show {view.record['agent_id']} --json"
+        yield Hint(f"{left_out} earlier; for the IDs of all: gaia-sessions show {view.record['agent_id']} --json")
     yield from _aligned(("", "", ""), [*map(_relative, children)])[1:]
 
 

@@ -13,7 +13,7 @@ from gaia_sessions.session.runs import crash_text
 from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, RUN, WORKFLOW
 
 from .plain import agent_and_purpose
-from .words import WHY_STOPPED, Copyable, Prose, ago, local_time, safe, time_left
+from .words import WHY_STOPPED, Command, Copyable, Hint, Prose, ago, local_time, safe, time_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,19 +59,19 @@ def revival_lines(
             yield ""
         command = ["gaia-sessions", "list", "--state", ",".join(left_out)]
         stopped = plural(sum(left_out.values()), "session")
-        yield Copyable(shlex.join(command), before=f"{stopped} that stopped may not be resumed for now: ")
-        yield "  why not, and what to type for one that is still wanted: gaia-sessions should-resume ID"
+        yield Hint(f"{stopped} that stopped may not be resumed for now: {shlex.join(command)}")
+        yield Hint("  why not, and what to type for one that is still wanted: gaia-sessions should-resume ID")
 
 
 def _nothing(host_session: str | None) -> Iterator[str]:
     """That nothing was found, and where else to look."""
     if host_session is None:
         yield "Nothing to revive: no work that broke off, or was answered, may be resumed"
-        yield "  who waits for an answer: gaia-sessions pending"
+        yield Hint("  who waits for an answer: gaia-sessions pending")
         return
     named = safe(host_session, 80)
     yield f"Nothing to revive: no work of conversation {named} that broke off, or was answered, may be resumed"
-    yield "  those of all conversations: gaia-sessions revive"
+    yield Hint("  those of all conversations: gaia-sessions revive")
 
 
 def _why(revival: Revival, now: datetime) -> str:
@@ -101,4 +101,4 @@ def _how(revival: Revival) -> Iterator[str]:
     if revival["command"] is not None:
         yield Copyable(revival["command"])
     elif revival["means"] in (LINE, RUN):
-        yield Copyable(revival.get("run_command") or revival["resume_line"])
+        yield Command(revival["run_command"]) if "run_command" in revival else Copyable(revival["resume_line"])

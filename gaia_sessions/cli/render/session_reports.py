@@ -15,7 +15,7 @@ from gaia_sessions.session.visible import visible
 
 from .budgets import todo_lines
 from .decisions import command_lines
-from .words import GIVE, Copyable, Prose, ago, duration, listed, prose, safe, state_text, time_limit_text
+from .words import GIVE, Copyable, Hint, Prose, ago, duration, listed, prose, safe, state_text, time_limit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LASTING = (state.WAITING, state.STARTING, state.LIMITED, state.PAUSED, state.NEW, state.BY_HAND)
 """The states that are no event: what has them stands so for a while."""
 
-_ASKS = "`gaia-sessions pending` shows what it asks, and how to answer"
+_ASKS = Hint("`gaia-sessions pending` shows what it asks, and how to answer")
 
 
 def head_line(report: Report, stands: Standing, now: datetime) -> str:
@@ -80,14 +80,14 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
         return
     if report["status"] == reports.RUNNING:
         if report["task_id"] is None:
-            yield from not_started_notice(agent_id)
+            yield from map(Hint, not_started_notice(agent_id))
         else:
-            yield f"`gaia-sessions wait {agent_id}` waits for its end"
+            yield Hint(f"`gaia-sessions wait {agent_id}` waits for its end")
     if report.get("state") == state.WAITING:
         yield _ASKS
     is_of_agent = "run_command" not in stands.decision
     if is_of_agent and report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
-        yield "`gaia-sessions revive` prints how it goes on, or why it does not"
+        yield Hint("`gaia-sessions revive` prints how it goes on, or why it does not")
     if stands.decision["should_resume"] and is_of_agent:
         yield f"{GIVE}, and it goes on:"
         yield Copyable(resume_line(agent_id), before="  ")
@@ -113,7 +113,7 @@ def wait_lines(reports_: Iterable[Report | NoReport]) -> Iterator[str]:
             yield f"{report['agent_id']}: {_state(report)}"
             yield from prose(report["result"] or report["error"] or "", 2)
             if report.get("state") == state.WAITING:
-                yield f"  {_ASKS}"
+                yield Hint(f"  {_ASKS}")
 
 
 def _state(report: Report, alive: Liveness | None = None, *, cancelled: bool = False) -> str:

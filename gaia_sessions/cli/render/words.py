@@ -58,6 +58,18 @@ class Copyable(str):
         return line
 
 
+class Command(Copyable):
+    """A line that ends with a command of ours to copy, which gets the ``--root`` that was typed."""
+
+    __slots__ = ()
+
+
+class Hint(str):
+    """A line that says what to type, with nothing in it that others wrote: it gets the ``--root`` that was typed."""
+
+    __slots__ = ()
+
+
 class Prose(str):
     """A line of a text that anybody may have written, which is broken wherever it must be.
 
