@@ -125,6 +125,25 @@ def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: 
     assert "  1  pending      read the diff\n" in done.stderr
 
 
+def test_three_commands_side_by_side_end_as_the_readme_shows(tmp_path: Path) -> None:
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+
+    done = subprocess.run(
+        ["sh", "-u", "-c", block("README.md", "sh", 2)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 10
+    shown = [line.split("  ")[:2] for line in done.stdout.splitlines()]
+    assert [shown.count(one) for one in (["lint", "completed"], ["tests", "failed"], ["slow", "cancelled"])] == [1] * 3
+    assert done.stdout.endswith("tidy\nexit code 1\n\nits output ended with:\n\n3 failed\nnot needed\n")
+
+
 def test_the_three_lines_for_an_agent_of_your_own_are_commands_that_exist(tmp_path: Path) -> None:
     """Installing is left to other tests: what is here is the environment of these."""
     pip, install, listing = (line.partition("#")[0].split() for line in block("README.md", "sh").splitlines())
@@ -459,7 +478,7 @@ def typed(task: str) -> str:
 
 
 def test_the_table_of_tasks_has_those_that_are_tried() -> None:
-    table = text_of("README.md").partition("| to | type |\n|---|---|\n")[2].partition("\n\n")[0]
+    table = text_of("README.md").partition("`latest`) |\n|---|---|\n")[2].partition("\n\n")[0]
     assert {line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()} == {*ROWS, WAIT}
 
 
