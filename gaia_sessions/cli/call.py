@@ -28,8 +28,19 @@ if TYPE_CHECKING:
 
 _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
+
+def _repeated(_ctx: click.Context, _param: click.Parameter, typed: str | None) -> str | None:
+    """``typed``, which from now on is in all that is printed to be typed."""
+    if typed is not None:
+        output.repeat_root(typed, COMMANDS)
+    return typed
+
+
 _ROOT = click.option(
-    "--root", metavar="DIR", help="Directory of the sessions.  [default: the project's .claude/session]"
+    "--root",
+    metavar="DIR",
+    callback=_repeated,
+    help="Directory of the sessions.  [default: the project's .claude/session]",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, and errors, as JSON.")
 _LOCK_TIMEOUT = click.option(
@@ -172,10 +183,8 @@ def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
 
     @wraps(function)
     def run(root: str | None, lock_timeout: str | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001  # read from ctx
-        typed_root = _innermost_option("root", str)
-        output.repeat_root(typed_root, COMMANDS)
         call = Call(
-            typed_root,
+            _innermost_option("root", str),
             _innermost_option("lock_timeout", str),
             as_json=_innermost_option("as_json", bool) or False,
         )

@@ -70,15 +70,15 @@ def repeat_root(typed: str | None, commands: Iterable[str] = ()) -> None:
 
 
 def with_root(hint: str) -> str:
-    """``hint`` with the ``--root`` that was typed in each of its commands."""
-    if not _TYPED_ROOTS or "--root" in hint:
+    """``hint`` with the ``--root`` that was typed in each of its commands that has none."""
+    if not _TYPED_ROOTS:
         return hint
     import re
     from shlex import quote
 
     [(typed, commands)] = _TYPED_ROOTS
     program = f"gaia-sessions --root {quote(typed)} "
-    return re.sub(rf"\bgaia-sessions (?=({'|'.join(commands)})\b)", lambda _: program, hint)
+    return re.sub(rf"\bgaia-sessions (?=({'|'.join(commands)})\b(?![^`,;]*--root))", lambda _: program, hint)
 
 
 def print_line(text: str) -> None:

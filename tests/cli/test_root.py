@@ -155,6 +155,10 @@ STOPPED = {
 }
 
 TO_TYPE = [
+    ["approve"],
+    ["rm"],
+    ["wait"],
+    ["wait", "--timeout", "5"],
     ["get", "nobody"],
     ["wait", "open", "--timeout", "0"],
     ["finalize", "done", "completed", "--summary", "again"],
