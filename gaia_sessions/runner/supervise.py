@@ -110,7 +110,7 @@ class Supervisor:
         self._paused = 0.0
         self.namespace: str | None = None
         self._cause: str | None = None
-        self._was_signalled = False
+        self._signal: int | None = None
         self._deadline = self._hard = float("inf")
 
     def run(
@@ -220,15 +220,14 @@ class Supervisor:
         for number in self._signals.noted:
             if number == PAUSE:
                 self._pause()
-            elif number in PASSED_ON:
-                if self._was_signalled:
-                    self._deadline = 0.0
-                else:
-                    self._was_signalled = True
-                    self._cause = self._cause or SIGNALLED
-                    self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
-                    self._send(child, number)
-                    self._tell(SIGNAL_PASSED)
+            elif number in PASSED_ON and self._signal is None:
+                self._signal = number
+                self._cause = self._cause or SIGNALLED
+                self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
+                self._send(child, number)
+                self._tell(SIGNAL_PASSED)
+            elif number in PASSED_ON and not self._signal == number == signal.SIGHUP:  # terminal and shell both hang up
+                self._deadline = 0.0
         self._signals.noted.clear()
 
     def _send(self, child: tree.Child, number: int) -> None:

@@ -171,3 +171,26 @@ def fill(path: Path, leave: int = 0) -> None:
                 file.write(bytes(1 << 12))
         except OSError:
             file.truncate(max(0, file.tell() - leave))
+
+
+def test_a_full_disk_costs_a_log_and_nothing_else_and_once_there_is_room_its_end_is_kept(small_disk: Path) -> None:
+    root = str(small_disk / "session")
+    gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
+    store = FileStore(root)
+    fill(small_disk / "filling", leave=20_000)
+    written = b"".join(b"%07d\n" % number for number in range(10_000))
+
+    output = store.open_output("agent-1", 1)
+    for start in range(0, len(written), 1000):
+        output.write(written[start : start + 1000])
+    kept = store.output("agent-1", 1)
+    full = store.open_output("agent-1", 2)
+    full.write(written)
+    full.close()
+
+    assert len(kept) >= 4096
+    assert written.startswith(kept)
+    assert written.startswith(store.output("agent-1", 2))
+    (small_disk / "filling").unlink()
+    output.close()
+    assert store.output("agent-1", 1) == written

@@ -255,6 +255,18 @@ def test_a_second_signal_kills_at_once(supervise: Supervise, second: int) -> Non
     assert ended["seconds"] < PATIENCE / 2
 
 
+def test_a_second_hangup_is_that_of_the_same_terminal_and_takes_no_time(supervise: Supervise) -> None:
+    """Of a window that is closed tell the shell, when it hears of it, and the system, when the shell has ended."""
+    running = supervise(*STUBBORN, after_signal=4)
+    running.line()
+    running.send(signal.SIGHUP)
+    assert running.line() == "got 1"
+    began = time.monotonic()
+    running.send(signal.SIGHUP)
+    assert essence(running.result())[:3] == ("signalled", 137, "ready\ngot 1\n")
+    assert time.monotonic() - began > 3
+
+
 def test_a_signal_after_the_soft_limit_shortens_the_grace_and_leaves_the_cause(supervise: Supervise) -> None:
     running = supervise(*STUBBORN, timeout=3, grace=300, after_signal=1)
     assert [running.line(), running.line()] == ["ready", "got 15"]
