@@ -1,4 +1,4 @@
-"""Checks of the machine: interpreter, version, packages, clock, and whether the system lists processes.
+"""Checks of the machine: interpreter, version, packages, clock, what the system shows of processes and lets them do.
 
 Owns what is a problem there.
 """
@@ -14,6 +14,7 @@ from importlib.metadata import version as version_of
 from importlib.util import find_spec
 
 import gaia_sessions
+from gaia_sessions.runner.contain import why_impossible
 from gaia_sessions.session.clock import format_time, is_ahead
 from gaia_sessions.store.reading import STATE
 from gaia_sessions.system import processes
@@ -81,3 +82,11 @@ def process_table(_inspection: Inspection) -> Finding:
     if processes.describe(os.getpid()) is None:
         return not_checked("processes", "whether a host was killed: this system does not list processes")
     return ok("processes", "killed hosts are recognised within this pid namespace")
+
+
+def containment(_inspection: Inspection) -> Finding:
+    """Whether ``run --contain`` can start here; nobody else needs that, so it is no problem."""
+    why = why_impossible()
+    if why is not None:
+        return not_checked("containment", f"run --contain, which cannot start here: {why}")
+    return ok("containment", "run --contain can start here")

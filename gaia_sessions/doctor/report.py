@@ -69,6 +69,7 @@ CHECKS: dict[str, Check] = {
     "modes": root_folder.modes,
     "clock": machine.clock,
     "processes": machine.process_table,
+    "containment": machine.containment,
     "readable": contents.readable,
     "marks": contents.marks,
     "corrupt": contents.corrupt,

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.doctor import machine
 from gaia_sessions.doctor.report import CHECKS, FIXES
+from gaia_sessions.runner import contain
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
@@ -34,7 +36,8 @@ NOBODY = 2**22 + 1  # no pid is as large
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is on the path, as where it was installed."""
+    """The command is on the path, as where it was installed, on a machine that lets commands be contained."""
+    monkeypatch.setattr(machine, "why_impossible", lambda: None)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
@@ -615,3 +618,24 @@ def test_where_the_system_lists_no_processes_that_is_said_and_no_problem(
     assert "not looked at: whether a host was killed: this system does not list processes" in (
         gaia("doctor").out.decode().splitlines()
     )
+
+
+@pytest.mark.usefixtures("healthy")
+def test_whether_a_command_can_be_contained_is_tried_and_where_it_cannot_that_is_no_problem(
+    program: Gaia, root: str, tmp_path: Path
+) -> None:
+    why = contain.why_impossible()
+    found = program("--root", root, "doctor", "--verbose")
+    lines = [line for line in found.out.decode().splitlines() if "run --contain" in line]
+    assert [line.split(maxsplit=2) for line in lines] == (
+        [["ok", "containment", "run --contain can start here"]]
+        if why is None
+        else [[*f"not looked at: run --contain, which cannot start here: {why}".split(maxsplit=2)]]
+    )
+
+    found = program("--root", root, "doctor", PATH=str(tmp_path))
+    assert found.code == 0
+    message = (
+        "not looked at: run --contain, which cannot start here: the command unshare is missing: install util-linux"
+    )
+    assert message in " ".join(found.out.decode().split())
