@@ -1,7 +1,7 @@
 """``--contain``: a command in a pid namespace of its own, in which nothing survives the end of this process.
 
 Owns the command that makes the namespace, and the reason in words where that is refused. The first process in there is
-a shell, because a program in that place would ignore the signals that it does not handle.
+a shell, since a program in that place would ignore the signals that it does not handle.
 """
 
 from __future__ import annotations
@@ -13,7 +13,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# It is silent itself, since it would say by which signal the command died.
+# Who dies while the namespace is being made is not noticed by unshare: so before the command is started, somebody must
+# still be there who could read what is written here.
+_IS_WRAPPER_THERE = """
+import os, signal, sys
+pipe = int(sys.argv[1])
+try:
+    os.write(pipe, b".")
+except OSError:
+    os._exit(1)
+os.close(pipe)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+# A shell would say by which signal the command died.
 _FIRST_PROCESS = 'trap : HUP INT QUIT TERM; exec 3>&2 2> /dev/null; (exec 2>&3 3>&-; exec "$@"); exit $?'
 _ROOT_NEEDS = "a container needs the capability SYS_ADMIN for it"
 _USER_NEEDS = "it needs user namespaces, which an administrator may allow, or root"
@@ -28,7 +42,11 @@ def why_impossible() -> str | None:
         return "only Linux has pid namespaces"
     try:
         tried = subprocess.run(  # noqa: S603  # our own words
-            contained(["true"]), stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS, check=False
+            [*_in_namespace(), "true"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=False,
         )
     except FileNotFoundError:
         return "the command unshare is missing: install util-linux"
@@ -40,14 +58,19 @@ def why_impossible() -> str | None:
     return f"the system refuses it ({said}): {_ROOT_NEEDS if os.geteuid() == 0 else _USER_NEEDS}"
 
 
-def contained(argv: Sequence[str | bytes]) -> list[str | bytes]:
+def contained(argv: Sequence[str | bytes], pipe: int) -> list[str | bytes]:
     """The command that runs ``argv`` in a pid namespace, with its exit code, as shells say it for a signal.
 
-    All that is in there is killed when ``argv`` ends, and when the process of this command does.
+    All that is in there is killed when ``argv`` ends, and when the process of this command does. ``argv`` is not
+    started if nobody has the other end of ``pipe`` open by then, a descriptor for writing that the command inherits.
     """
+    check = [sys.executable, "-I", "-S", "-c", _IS_WRAPPER_THERE, str(pipe)]
+    return [*_in_namespace(), *check, "sh", "-c", _FIRST_PROCESS, "sh", *argv]
+
+
+def _in_namespace() -> list[str]:
     as_user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
-    options = [*as_user, "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return ["unshare", *options, "sh", "-c", _FIRST_PROCESS, "sh", *argv]
+    return ["unshare", *as_user, "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def namespace_of(pid: int) -> str | None:

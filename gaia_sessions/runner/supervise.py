@@ -131,8 +131,8 @@ class Supervisor:
         try:
             try:
                 if is_contained:
-                    argv = _contained(argv, cwd, env)
-                child = self._start(argv, cwd, env, stdin)
+                    _check_that_it_exists(argv, cwd, env)
+                child = self._start(argv, cwd, env, stdin, is_contained=is_contained)
             except OSError as error:
                 name = os.fsdecode(error.filename or argv[0])
                 return CommandEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
@@ -160,11 +160,27 @@ class Supervisor:
         while event := self._events.get():
             self._watched.tell(event)
 
-    def _start(self, argv: Sequence[bytes], cwd: str | None, env: Mapping[str, str], stdin: bytes | int) -> tree.Child:
+    def _start(
+        self,
+        argv: Sequence[bytes],
+        cwd: str | None,
+        env: Mapping[str, str],
+        stdin: bytes | int,
+        *,
+        is_contained: bool,
+    ) -> tree.Child:
         pipes = {number: os.pipe() for number in (1, 2)}
         reads, writes = os.pipe() if isinstance(stdin, bytes) else (stdin, -1)
         try:
-            child = tree.start(argv, cwd=cwd, env=env, stdin=reads, stdout=pipes[1][1], stderr=pipes[2][1])
+            child = tree.start(
+                argv,
+                cwd=cwd,
+                env=env,
+                stdin=reads,
+                stdout=pipes[1][1],
+                stderr=pipes[2][1],
+                is_contained=is_contained,
+            )
         except OSError:
             for fd in (pipes[1][0], pipes[2][0], *((writes,) if writes >= 0 else ())):
                 os.close(fd)
@@ -346,10 +362,9 @@ def _has_ended(child: tree.Child) -> bool:
     return child.exit_code is not None
 
 
-def _contained(argv: Sequence[bytes], cwd: str | None, env: Mapping[str, str]) -> Sequence[bytes]:
-    """``argv`` in a namespace, where nobody would tell a command that does not exist from one that ends with 127."""
+def _check_that_it_exists(argv: Sequence[bytes], cwd: str | None, env: Mapping[str, str]) -> None:
+    """Raises ``FileNotFoundError`` if not: in a namespace, that would look like a command that ends with 127."""
     program = os.fsdecode(argv[0])
     place = os.path.join(cwd or "", program) if os.sep in program else program
     if shutil.which(place, path=env.get("PATH")) is None:
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), program)
-    return [os.fsencode(word) for word in contain.contained([*argv])]

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from .contain import namespace_of
+from .contain import contained, namespace_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,12 +55,21 @@ def become_subreaper() -> None:
 
 
 def start(
-    argv: Sequence[str | bytes], *, cwd: str | None, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
+    argv: Sequence[str | bytes],
+    *,
+    cwd: str | None,
+    env: Mapping[str, str],
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    is_contained: bool = False,
 ) -> Child:
     """Starts ``argv`` in a session of its own, which has no terminal, with these three descriptors and no other.
 
     Its signals are as a shell would leave them: SIGHUP stays ignored if it is. It is killed when the thread that called
     this ends, by whatever end, unless its program is a setuid one. Raises ``OSError`` if it cannot be started.
+
+    is_contained: in a pid namespace, with all that it starts; whoever is the first there is the child.
     """
     parent = os.getpid()
 
@@ -74,21 +83,25 @@ def start(
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
+    _open_till_we_end, pipe = os.pipe() if is_contained else (-1, -1)
     # No handler of this process may run in the child, nor between its start and the answer.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         started = subprocess.Popen(  # noqa: S603  # whoever runs a command has chosen it
-            argv,
+            contained(argv, pipe) if is_contained else argv,
             cwd=cwd,
             env=env,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
+            pass_fds=(pipe,) if is_contained else (),
             start_new_session=True,
             preexec_fn=prepare,  # noqa: PLW1509  # it takes no lock that another thread could hold
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if is_contained:
+            os.close(pipe)
     started.returncode = 0  # only ``reap`` waits for it, also when this object is forgotten
     return Child(started.pid)
 

@@ -28,10 +28,13 @@ TAG = "GAIA_TEST_RUN"
 PRELUDE = """
 import json, os, shlex, signal, sys, time
 from gaia_sessions.runner import tree
-from gaia_sessions.runner.contain import contained, namespace_of, why_impossible
+from gaia_sessions.runner.contain import namespace_of, why_impossible
 
-def begin(*argv, stdin=0, stdout=1, stderr=2, cwd=None, env=os.environ):
-    return tree.start(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+def begin(*argv, stdin=0, stdout=1, stderr=2, cwd=None, env=os.environ, is_contained=False):
+    return tree.start(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, is_contained=is_contained)
+
+def contain(*argv, **options):
+    return begin(*argv, **options, is_contained=True)
 
 def until(condition):
     while not condition():
