@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.runner.conftest import linux
+from gaia_sessions.runner.contain import why_impossible
+from tests.runner.conftest import CHECKOUT, PATIENCE, TAG, becomes, carriers, linux
 from tests.runner.hostile import OWN_ENDS, own_end
 
 if TYPE_CHECKING:
@@ -65,3 +73,70 @@ def test_nothing_is_left_of_a_hostile_tree(wrap: Wrap, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10, 210))
 def test_nothing_is_left_of_many_hostile_trees(wrap: Wrap, seed: int) -> None:
     assert weather(wrap, seed) < SECONDS
+
+
+TIMEOUT, GRACE = 1, 1
+STARTS = 4
+"""Seconds for two interpreters to start, on a machine that has other storms to weather."""
+
+
+def run(root: str, tag: str, *words: str) -> subprocess.Popen[str]:
+    """The whole command, whose processes have ``tag`` in their environment."""
+    environment = {**os.environ, TAG: tag, "PYTHONPATH": str(CHECKOUT), "GAIA_SESSIONS_ROOT": root}
+    return subprocess.Popen(
+        [sys.executable, "-m", "gaia_sessions", "run", "--json", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def weather_with_the_command(root: str, seed: int) -> None:
+    tag, end = uuid.uuid4().hex, own_end(seed)
+    contain = ["--contain"] if seed % 3 == 0 and why_impossible() is None else []
+    limits = ["--timeout", str(TIMEOUT), "--grace", str(GRACE)]
+    command = [sys.executable, "-I", "-S", HOSTILE, str(seed)] if seed % 7 else ["./no-such-command"]
+    begun = time.monotonic()
+
+    running = run(root, tag, *limits, *contain, "--", *command)
+    out, _ = running.communicate(timeout=PATIENCE)
+
+    took, left, report = time.monotonic() - begun, carriers(tag), json.loads(out)
+    told = (running.returncode, report["status"])
+    if not seed % 7:
+        assert (told, report["exit_code"]) == ((11, "error"), None), f"seed {seed}"
+    elif end is None:
+        assert told == (124, "timeout"), f"seed {seed}"
+        assert report["exit_code"] in (128 + signal.SIGTERM, 128 + signal.SIGKILL), f"seed {seed}"
+    else:
+        status = (0, "success") if end == "exit 0" else (11, "error")
+        assert (told, report["exit_code"]) == (status, OWN_ENDS[end]), f"seed {seed}"
+    assert left == [], f"seed {seed}"
+    assert took < TIMEOUT + GRACE + 2 + STARTS, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_whole_command_reports_once_and_leaves_nothing(root: str, seed: int) -> None:
+    weather_with_the_command(root, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6, 206))
+def test_the_whole_command_reports_once_and_leaves_nothing_many_times(root: str, seed: int) -> None:
+    weather_with_the_command(root, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(why_impossible() is not None, reason="needs a machine on which a command can be contained")
+@pytest.mark.parametrize("seed", range(50))
+def test_nothing_contained_survives_a_kill_of_the_whole_command(root: str, seed: int) -> None:
+    tag = uuid.uuid4().hex
+    running = run(root, tag, "--contain", "--", sys.executable, "-I", "-S", HOSTILE, str(seed))
+    time.sleep(random.Random(seed).random())  # from before it has begun until all of it is there
+
+    running.kill()
+    running.communicate()
+
+    assert becomes(lambda: carriers(tag) == [], 10), f"seed {seed}"
