@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_between
 from .ids import run_command
-from .phases import RESUMABLE, is_final, is_resumable, waits_for_approval
+from .phases import RESUMABLE, is_final, is_new, is_resumable, waits_for_approval
 from .record import answer_of
 from .runs import is_claimed, is_live, is_work_of_command
 
@@ -202,6 +202,8 @@ def _advice(reasons: list[str], agent_id: str, record: Record) -> str:
     reason = reasons[0]
     if is_final(record["phase"]) and reason != CANCELLED_REASON:
         return ADVICE_WHEN_FINAL
+    if is_new(record["phase"]) and reason == "phase_not_resumable":
+        return ADVICE_WHEN_NEW
     answer = answer_of(record)
     if reason == _EXPIRED_REASON:
         reason = reasons[-1]  # an update helps only where nothing else is wrong
@@ -346,6 +348,9 @@ ADVICE_WHEN_ANSWERED = {
     "denied": "go on another way: what it waited for was denied",
 }
 """What to do if the work may be resumed and what it waited for was answered."""
+
+ADVICE_WHEN_NEW = "begin the work: there is nothing yet that could be resumed"
+"""What to do if nobody has begun the work."""
 
 ADVICE_WHEN_FINAL = "start new work: this session has ended"
 """What to do if the phase is final."""

@@ -109,7 +109,6 @@ def test_should_resume_says_what_goes_on_with_it(gaia: Gaia, ran: Gaia) -> None:
     ran("tired", "approval", 45, record={"error_count": 3})
     ran("done", "completed")
     assert advice("rests") == [
-        "  resume it with its metadata and history as context",
         "  to go on with it, with a command of yours:",
         f"    {command('rests')}",
     ]

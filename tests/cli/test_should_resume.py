@@ -32,6 +32,7 @@ CASES = [
     pytest.param({}, 0, "session_resumable", id="approval"),
     pytest.param({"phase": "planning"}, 0, "session_resumable", id="planning"),
     pytest.param({"phase": "investigating"}, 0, "session_resumable", id="investigating"),
+    pytest.param({"phase": "initializing"}, 1, "phase_not_resumable", id="new"),
     pytest.param({"phase": "executing"}, 1, "phase_not_resumable", id="executing"),
     pytest.param({"phase": "completed"}, 1, "phase_not_resumable", id="completed"),
     pytest.param({"runs": [{"run": 1, "started_at": "2026-01-08T18:05:30Z"}]}, 1, "running", id="running"),
@@ -51,7 +52,7 @@ def test_exit_code_text_and_json_agree(gaia: Gaia, put: Gaia, changed: dict[str,
     answer = "no" if code else "yes"
     assert (text.code, as_document.code, text.err, as_document.err) == (code, code, b"", b"")
     first = text.out.decode().splitlines()[0]
-    assert (first.startswith(f"{answer}: "), first.endswith(f" ({reason})")) == (True, True)
+    assert (first.startswith(f"{answer}: "), first.endswith(f" ({reason})")) == (True, bool(code))
 
     decision = json_of(as_document)
     assert (decision["should_resume"], decision["reason"]) == (not code, reason)
@@ -95,11 +96,21 @@ def test_a_yes_for_people_is_a_sentence_and_says_how_to_resume(gaia: Gaia, put: 
     assert without_seconds(gaia("should-resume", "agent-123")) == (
         0,
         (
-            "yes: agent-123 is in approval and has been idle for 3 minutes; the limit is 30 minutes"
-            " (session_resumable)\n"
-            "  resume it with its metadata and history as context\n"
+            "yes: agent-123 is in approval and has been idle for 3 minutes; the limit is 30 minutes\n"
             "  where the hooks are installed, this line in a sub-agent's prompt resumes it:\n"
             "    [gaia-sessions: resume agent-123]\n"
+        ),
+        "",
+    )
+
+
+def test_what_nobody_has_begun_is_new_and_not_in_a_phase(gaia: Gaia, put: Gaia) -> None:
+    put("agent-123", phase="initializing", resume_ready=False)
+    assert gaia("should-resume", "agent-123").all == (
+        1,
+        (
+            "no: agent-123 is new: nobody has begun it (phase_not_resumable)\n"
+            "  begin the work: there is nothing yet that could be resumed\n"
         ),
         "",
     )

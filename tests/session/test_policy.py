@@ -363,6 +363,8 @@ def test_of_a_session_that_has_ended_it_is_not_said_from_where_it_could_be_resum
     advice = decide("agent-1", resumable(phase=phase, resume_ready=False), NOW, LIMITS)["advice"]
     if phase in OUTCOMES:
         assert advice == "start new work: this session has ended"
+    elif phase == "initializing":
+        assert advice == "begin the work: there is nothing yet that could be resumed"
     elif phase not in PHASES_TO_RESUME:
         assert advice == "resume only from investigating, planning or approval; otherwise start new work"
 

@@ -69,7 +69,8 @@ def filters(command: Callable[..., None]) -> Callable[..., None]:
 def command(call: Call, *, ids_alone: bool, **options: Any) -> None:  # noqa: ANN401  # those of filters
     """List sessions, the most recently active first.
 
-    It is also called ls and ps.
+    On a terminal, seen is how long ago it was active, and left how long it can be resumed, or why not. The command is
+    also called ls and ps.
     """
     sessions = call.sessions()
     found = select(call, sessions, lambda wanted: [*sessions.list(**wanted)], **options)

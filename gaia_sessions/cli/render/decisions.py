@@ -1,6 +1,6 @@
 """The policy's decision in words: a sentence, a line for each failed check, and what to do.
 
-Owns the sentence for each check; every sentence ends with the code of its reason, which ``docs/policy.md`` and
+Owns the sentence for each check; that of one that fails ends with the code of its reason, which ``docs/policy.md`` and
 ``--json`` use too.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import plural
 from gaia_sessions.session.ids import resume_line
-from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.phases import is_final, is_new
 
 from .words import Command, Copyable, duration, local_time, safe
 
@@ -33,7 +33,8 @@ def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str
         yield from (f"  {_check_line(check)}" for check in decision["checks"])
     else:
         yield from (f"  {other}" for other in others)
-    yield f"  {safe(decision['advice'], _LONGEST)}"
+    if not decision["should_resume"] or {"approval", "denial"} & decision.keys():
+        yield f"  {safe(decision['advice'], _LONGEST)}"
     if "run_command" in decision:
         yield from command_lines(decision, "  ")
     elif decision["should_resume"]:
@@ -97,7 +98,7 @@ def failed_sentences(decision: Decision, subject: str | None = None) -> list[str
 
 def _resumable_sentence(decision: Decision) -> str:
     check = next(check for check in decision["checks"] if check["name"] == "idle_seconds")
-    return f"{decision['agent_id']} is in {decision['phase']} and {_idle(check)} ({decision['reason']})"
+    return f"{decision['agent_id']} is in {decision['phase']} and {_idle(check)}"
 
 
 def _why_cancelled(decision: Decision) -> Iterator[str]:
@@ -122,6 +123,8 @@ def _cancelled(subject: str, check: CheckResult) -> str:
 def _phase(subject: str, check: CheckResult) -> str:
     if is_final(str(check["actual"])):
         return f"{subject} has ended: it is {check['actual']}"
+    if is_new(str(check["actual"])):
+        return f"{subject} is new: nobody has begun it"
     return f"{subject} is in {check['actual']}, which is not a resumable phase"
 
 

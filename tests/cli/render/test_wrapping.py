@@ -34,8 +34,7 @@ CHANGED: dict[str, dict[str, Any]] = {
 SHOWN = {
     "yes": f"""\
 yes: {ID} is in approval and has been idle for 20
-     seconds; the limit is 30 minutes (session_resumable)
-  resume it with its metadata and history as context
+     seconds; the limit is 30 minutes
   where the hooks are installed, this line in a sub-agent's prompt resumes it:
     [gaia-sessions: resume {ID}]
 """,
