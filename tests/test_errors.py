@@ -34,6 +34,7 @@ from gaia_sessions.errors import (
     OwnedByAnother,
     ResumeNotAllowed,
     RevisionChanged,
+    RunGone,
     RunNotAllowed,
     SessionExists,
     SessionFinal,
@@ -184,6 +185,17 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "no command can be run for session 'agent-1': its agent is at work",
         "wait for it",
         {"agent_id": "agent-1", "problem": "its agent is at work"},
+    ),
+    (
+        RunGone("agent-1", 2),
+        "run_gone",
+        4,
+        (
+            "session 'agent-1' does not have this run 2 any more: "
+            "it was removed and created again, or restored from an older copy"
+        ),
+        "`gaia-sessions show agent-1` shows what it has",
+        {"agent_id": "agent-1", "number": 2},
     ),
     (
         NothingToAnswer("agent-1", "it is planning"),

@@ -688,11 +688,14 @@ class Sessions:
 
         return self._write(running.begin, os.urandom, start, fields, self.config.limits)
 
-    def end_run(self, agent_id: str, number: int, ended: CommandEnd) -> Record:
-        """For commands: ends the run with this ``number``. Asked again, it makes durable what is there."""
+    def end_run(self, agent_id: str, run: Run, ended: CommandEnd) -> Record:
+        """For commands: ends the ``run`` that ``begin_run`` gave. Asked again, it makes durable what is there.
+
+        Raises ``RunGone`` if the session has another run in its place.
+        """
         from gaia_sessions.usecases import running
 
-        return self._write(running.end, agent_id, number, ended)
+        return self._write(running.end, agent_id, run, ended)
 
     def end_runs_of_gone_hosts_below(self, agent_id: str, pid_ns: str | None) -> Sequence[str]:
         """For commands: ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``.

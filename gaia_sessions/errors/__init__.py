@@ -21,6 +21,7 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── IllegalMove
     │   ├── ResumeNotAllowed
     │   ├── NothingToAnswer
+    │   ├── RunGone
     │   ├── RunNotAllowed
     │   ├── NoSuchTodo
     │   ├── NotRemovable
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from .conflicts import NotRemovable as NotRemovable
     from .conflicts import ResumeNotAllowed as ResumeNotAllowed
     from .conflicts import RevisionChanged as RevisionChanged
+    from .conflicts import RunGone as RunGone
     from .conflicts import RunNotAllowed as RunNotAllowed
     from .conflicts import SessionExists as SessionExists
     from .conflicts import SessionFinal as SessionFinal

@@ -88,6 +88,21 @@ class RunNotAllowed(Conflict):
         super().__init__(f"no command can be run for session {agent_id!r}: {problem}", hint)
 
 
+class RunGone(Conflict):
+    """The end of a run cannot be written: its session has no run with this ``number`` any more, or another one."""
+
+    code = "run_gone"
+
+    def __init__(self, agent_id: str, number: int) -> None:
+        self.agent_id = agent_id
+        self.number = number
+        problem = "it was removed and created again, or restored from an older copy"
+        super().__init__(
+            f"session {agent_id!r} does not have this run {number} any more: {problem}",
+            f"`gaia-sessions show {agent_id}` shows what it has",
+        )
+
+
 class NoSuchTodo(Conflict):
     """The session has no todo with this ``number``; it has ``count`` of them, numbered from 1."""
 

@@ -90,7 +90,7 @@ def run(
         try:
             ended = _supervised(supervisor, sessions, begun, command, stdin)
         except BaseException:
-            sessions.end_run(agent_id, begun.run["run"], CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
+            sessions.end_run(agent_id, begun.run, CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
             raise
         outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
     supervisor.finish()
@@ -143,7 +143,7 @@ def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | No
     last_try = time.monotonic() + _SECONDS_TO_WRITE
     while True:
         try:
-            sessions.end_run(agent_id, begun.run["run"], ended)
+            sessions.end_run(agent_id, begun.run, ended)
         except SessionsError as error:
             may_pass = isinstance(error, LockTimeout | StoreFailure | DurabilityUnknown)
             if may_pass and time.monotonic() < last_try and not signals.is_ended_by_somebody():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from gaia_sessions.errors import Cancelled, RunNotAllowed, SessionExists, SessionsError
+from gaia_sessions.errors import Cancelled, RunGone, RunNotAllowed, SessionExists, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import (
@@ -172,26 +172,36 @@ def _pid_of(run: Run) -> Entry:
     return {"pid": process["pid"]} if "pid" in process else {}
 
 
-def end(store: Store, now: datetime, agent_id: str, number: int, ended: CommandEnd) -> Record:
-    """Ends the run with this ``number``, with the end of what its command wrote as a message, in one commit.
+def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd) -> Record:
+    """Ends ``run``, as it was begun, with the end of what its command wrote as a message, in one commit.
 
-    Asked again, after it was not known whether that is durable, it adds nothing, and makes durable what is there. A run
-    that the record has dropped has no end to write. Raises ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``,
-    ``LockTimeout``, ``DurabilityUnknown``.
+    Asked again, after it was not known whether that is durable, it adds nothing, and makes durable what is there.
+    Raises ``RunGone`` if the session has another run in its place, or none; ``SessionNotFound``, ``CorruptSession``,
+    ``StoreFailure``, ``LockTimeout``, ``DurabilityUnknown``.
     """
     marker_phase = read_marker(ended.message)[0]
 
     def rule(record: Record) -> Change:
-        run = run_by_number(record, number)
-        if run is None or is_ended_by_wrapper(run):
+        stored = _own_run(record, run)
+        if is_ended_by_wrapper(stored):
             return Change({**record})
-        closed = with_command_end(record, run, ended, marker_phase, now)
-        return Change(closed, [_ended_entry(closed, updated_run(closed, run), ended, now)])
+        closed = with_command_end(record, stored, ended, marker_phase, now)
+        return Change(closed, [_ended_entry(closed, updated_run(closed, stored), ended, now)])
 
-    run = run_by_number(store.read(agent_id), number)  # which nobody else ends
-    if not ended.message or run is None or is_ended_by_wrapper(run):
+    if not ended.message or is_ended_by_wrapper(_own_run(store.read(agent_id), run)):  # which nobody else ends
         return store.change(agent_id, rule)
     return store.add_messages(agent_id, [_message(ended, now)], rule)[0]
+
+
+def _own_run(record: Record, begun: Run) -> Run:
+    """How the run that was ``begun`` stands in ``record``.
+
+    Whoever removes the session and creates it again, or restores an older copy, has another run with its number.
+    """
+    run = run_by_number(record, begun["run"])
+    if run is None or any(run.get(key) != begun.get(key) for key in ("wrapper", "started_at")):
+        raise RunGone(record["agent_id"], begun["run"])
+    return run
 
 
 def _message(ended: CommandEnd, now: datetime) -> NewMessage:
@@ -203,12 +213,13 @@ def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: Comman
 
     For an end that cannot be written: what cannot be read either is left out.
     """
-    record, messages = begun.record, []
+    record, run, messages = begun.record, begun.run, []
     with suppress(SessionsError):
-        record = sessions.read(record["agent_id"])
+        stored = sessions.read(record["agent_id"])
+        run = _own_run(stored, run)
+        record = stored
         messages = latest_messages(sessions, record)
-    run = run_by_number(record, begun.run["run"])
-    if run is not None and not is_ended_by_wrapper(run):
+    if not is_ended_by_wrapper(run):
         record = with_command_end(record, run, ended, read_marker(ended.message)[0], now)
         if ended.message:
             said = _message(ended, now)

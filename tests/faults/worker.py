@@ -91,7 +91,8 @@ def begin_run(root: str, agent_id: str, is_new: str = "") -> object:
 
 def end_run(root: str, agent_id: str) -> object:
     ended = CommandEnd(EXITED, 0, "from a worker")
-    return gaia_sessions.Sessions(root).end_run(agent_id, 1, ended)["phase"]
+    sessions = gaia_sessions.Sessions(root)
+    return sessions.end_run(agent_id, sessions.read(agent_id)["runs"][0], ended)["phase"]
 
 
 def run_command(root: str, agent_id: str) -> object:

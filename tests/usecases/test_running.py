@@ -18,6 +18,7 @@ from gaia_sessions.errors import (
     Conflict,
     CorruptSession,
     InvalidInput,
+    RunGone,
     RunNotAllowed,
     SessionExists,
     SessionNotFound,
@@ -85,7 +86,7 @@ def begin(sessions: Sessions, agent_id: str | None = None, **wanted: Any) -> Beg
 
 def end(sessions: Sessions, begun: Begun, message: str = "", code: int = 0, cause: str = EXITED) -> str:
     """Ends the run; the phase that it leaves."""
-    record = sessions.end_run(begun.record["agent_id"], begun.run["run"], CommandEnd(cause, code, message))
+    record = sessions.end_run(begun.record["agent_id"], begun.run, CommandEnd(cause, code, message))
     return record["phase"]
 
 
@@ -237,6 +238,28 @@ def test_what_has_ended_is_continued_in_a_new_session(sessions: Sessions) -> Non
     assert second.run["run"] == 1
     other = begin(sessions, continues=ended["agent_id"], purpose="more").record
     assert (other["agent_name"], other["purpose"]) == ("Explore", "more")
+
+
+@pytest.mark.parametrize("is_begun_again", [True, False])
+def test_a_wrapper_ends_no_run_but_its_own(sessions: Sessions, *, is_begun_again: bool) -> None:
+    """As when the session was removed and created again meanwhile, or restored from an older copy."""
+    first = begin(sessions, new_id="agent-1")
+    sessions.remove(["agent-1"], force=True)
+    second = begin(sessions, new_id="agent-1") if is_begun_again else None
+    if second is None:
+        sessions.create(agent_id="agent-1")
+    before = states(sessions)
+
+    with pytest.raises(RunGone):
+        end(sessions, first, "the first")
+    foreseen = sessions.report_as_ended(first, CommandEnd(EXITED, 0, "the first"))
+
+    assert (foreseen["status"], foreseen["result"]) == ("success", "the first")
+    assert states(sessions) == before
+    if second is not None:
+        assert end(sessions, second, "the second") == "completed"
+        messages: Any = sessions.messages("agent-1")
+        assert [message["content"] for message in messages] == ["the second"]
 
 
 def test_whatever_may_not_begin_is_refused_and_nothing_is_written(sessions: Sessions) -> None:
@@ -484,7 +507,7 @@ def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -
 
     begun = begin(sessions, agent_id)
     ended = CommandEnd(cause, None if cause == NOT_STARTED else 255, "m" * 9000, "no such file: " + "d" * 9000)
-    record = sessions.end_run(agent_id, begun.run["run"], ended)
+    record = sessions.end_run(agent_id, begun.run, ended)
 
     assert record["runs"][0]["end"] in ("failed", "killed")
     assert [one["role"] for one in sessions.messages(agent_id) if isinstance(one, dict)] == ["user", "assistant"]
