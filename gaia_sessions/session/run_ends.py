@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 
 SILENT_STOP_DETAIL = "stopped without a word"
 
+_LIMITS_IN_WORDS = {TIMED_OUT: "it met its time limit", OUT_OF_TOKENS: "it used up its tokens"}
+
 _OUTDATED_KEYS = ("detail", "interruption", "waiting")
 """What a run that ends had from an earlier end, or while its agent was at work."""
 
@@ -247,11 +249,12 @@ def _apply_kill(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
-    record = with_activity(with_error(record, run.get("detail", "it failed"), now), now)
+    detail = run.get("detail", "it failed")
+    record = with_activity(with_error(record, _LIMITS_IN_WORDS.get(detail, detail), now), now)
     if not is_of_command(run):
         return with_event(record, AGENT_FAILED, now)
     reported = run.get("reported", "")
-    if run.get("detail") in (TIMED_OUT, OUT_OF_TOKENS) and is_resumable(reported):
+    if detail in _LIMITS_IN_WORDS and is_resumable(reported):
         return with_phase(without_answer(record), reported, now)
     return with_event(record, COMMAND_FAILED, now)
 

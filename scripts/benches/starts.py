@@ -110,11 +110,11 @@ def _every_event(client: Client, store: FileStore) -> tuple[tuple[str, str, Call
         ("a start", "deferred", client.start_of_agent),
         ("a launch", "started", client.launch),
         ("a stop after its start", "finalized", client.stop_after_start),
-        ("a return", "paused", client.returned),
+        ("a return", "broken_off", client.returned),
         ("a return that counts", "finalized", client.counted_return),
-        ("a failure", "paused", client.failure),
+        ("a failure", "broken_off", client.failure),
         ("a message to an unknown agent", "no_key", client.message),
-        ("a notification", "paused", client.notification),
+        ("a notification", "broken_off", client.notification),
         ("another tool", "not_ours", client.other_tool),
     )
 

@@ -109,7 +109,9 @@ def test_every_end_closes_the_run_and_says_where_the_work_rests(
     changed = {key: value for key, value in besides.items() if key not in run}
     assert gained == {"end": end, "ended_at": at, "last_message": "All of it.", **exit_code, **changed}
     assert (after["phase"], after["error_count"]) == (phase, int(end == "failed"))
-    assert after["last_error"] == ({"message": besides["detail"], "timestamp": at} if end == "failed" else None)
+    limits = {"timeout": "it met its time limit", "max_tokens": "it used up its tokens"}
+    error = limits.get(besides.get("detail"), besides.get("detail"))
+    assert after["last_error"] == ({"message": error, "timestamp": at} if end == "failed" else None)
     assert after["resume_ready"] is (phase in RESUMABLE)
     assert after.get("finalized_at") == (at if is_final(phase) else None)
 
