@@ -82,11 +82,11 @@ def run(
             keeps_background=command.keeps_background,
         )
         try:
-            log = sessions.open_output(agent_id, begun.run["run"])
-        except SessionsError as error:
-            ended = CommandEnd(NOT_STARTED, detail=f"its output cannot be kept: {error}")
-            return _ended(sessions, begun, ended, None, signals)
-        supervisor = Supervisor(watched, log, live, signals)
+            supervisor = Supervisor(watched, sessions.open_output(agent_id, begun.run["run"]), live, signals)
+        except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
+            return _ended(
+                sessions, begun, CommandEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals
+            )
         try:
             ended = _supervised(supervisor, sessions, begun, command, stdin)
         except BaseException:

@@ -525,3 +525,20 @@ def test_whoever_does_not_wait_for_an_end_that_cannot_be_written_gets_the_report
         assert (process.returncode, report["status"], report["result"]) == (5, "success", "x\n")
         assert json.loads(err)["error"]["code"] == "lock_timeout"
     assert gaia_sessions.Sessions(root).report("work").get("state") == "crashed"
+
+
+NO_THREADS = """
+import sys, threading
+def refused(self):
+    raise RuntimeError("can't start new thread")
+threading.Thread.start = refused
+from gaia_sessions.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_run_for_which_the_system_has_no_thread_left_ends_and_says_so(root: str) -> None:
+    words = ["run", "--json", "--id", "work", "--", "true"]
+    ended = subprocess.run([sys.executable, "-c", NO_THREADS, *words], capture_output=True, check=False)
+    assert (ended.returncode, json.loads(ended.stdout)["error"]) == (11, "nothing was started: can't start new thread")
+    assert only_record(root)["phase"] == "failed"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.cli.render.wrapped import cells
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
@@ -85,10 +86,11 @@ def left_on(shown: str) -> list[str]:
     """The lines that a terminal has in the end."""
     lines = []
     for line in shown.replace("\r\n", "\n").split("\n"):
-        cells: list[str] = []
+        left: list[str] = []
         for part in line.split("\r"):
-            cells[: len(part)] = part
-        lines.append("".join(cells).rstrip())
+            drawn = [cell for character in part for cell in (character, *[""] * (cells(character) - 1))]
+            left[: len(drawn)] = drawn
+        lines.append("".join(left).rstrip())
     return lines
 
 
