@@ -30,6 +30,9 @@ _STATE, _THREADS = 0, 17
 _MOST_PASSES = 100
 """How often ``stop`` looks for what was started meanwhile: who always flees would else hold it up for ever."""
 
+_TIMES_FOR_STORMS = 10
+"""A thousand processes that all want the processor take their time to end."""
+
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
 
 
@@ -157,10 +160,13 @@ def go_on() -> None:
 def kill_all(child: Child, seconds: float) -> list[int]:
     """Kills and reaps everything below this process, until nothing is left there.
 
-    Returns what is alive after ``seconds`` all the same: processes of another user, or such as the system holds.
+    Returns what is alive all the same after ``seconds`` in which nothing ended and nothing was started: processes of
+    another user, or such as the system holds; or after many times that, if they go on starting others.
     """
     until = time.monotonic() + seconds
+    last = until + seconds * _TIMES_FOR_STORMS
     killed: set[int] = set()
+    before: set[int] = set()
     pause = _SHORTEST_PAUSE
     while True:
         reap(child)
@@ -170,7 +176,10 @@ def kill_all(child: Child, seconds: float) -> list[int]:
             found.add(pid)
         if not found:
             return []
-        if time.monotonic() > until:
+        now = time.monotonic()
+        if found != before:
+            before, until = found, min(now + seconds, last)
+        if now > until:
             return descendants()
         if found <= killed:
             time.sleep(pause)
