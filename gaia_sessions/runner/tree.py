@@ -170,9 +170,10 @@ def kill_all(child: Child, seconds: float) -> list[int]:
     pause = _SHORTEST_PAUSE
     while True:
         reap(child)
-        found = set()
+        found: set[int] = set()
+        groups = {os.getpgrp()}
         for pid in _below() if child.exit_code is not None else (child.pid, *_below()):
-            _kill(pid)
+            _kill(pid, groups)
             found.add(pid)
         if not found:
             return []
@@ -187,11 +188,12 @@ def kill_all(child: Child, seconds: float) -> list[int]:
         killed |= found
 
 
-def _kill(pid: int) -> None:
-    """Kills ``pid``, and with it its whole group in one step, in which nobody can fork."""
+def _kill(pid: int, groups: set[int]) -> None:
+    """Kills ``pid``, and with it its whole group in one step, in which nobody can fork, unless it is of ``groups``."""
     _signal(pid, signal.SIGKILL)
     group = _group_of(pid)
-    if group is not None and group != os.getpgrp():
+    if group is not None and group not in groups:
+        groups.add(group)
         with contextlib.suppress(OSError):
             os.killpg(group, signal.SIGKILL)
 
