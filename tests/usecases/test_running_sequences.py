@@ -94,7 +94,7 @@ class CommandsAreRun(RuleBasedStateMachine):
         if not has_ended and run.get("end") == LOST:
             self.finals.pop(agent_id, None)  # an outcome that was concluded from its loss
 
-        after = running.end(self.store, self.now, agent_id, run["run"], CommandEnd(cause, code, message))
+        after = running.end(self.store, self.now, agent_id, run, CommandEnd(cause, code, message))
 
         self.said[agent_id] = self.said.get(agent_id, 0) + bool(message and not has_ended)
         assert after["runs"][-1].get("end") not in (None, LOST)
