@@ -18,7 +18,7 @@ from .contain import contained, namespace_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _PROC = "/proc"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -29,6 +29,9 @@ _STATE, _THREADS = 0, 17
 
 _MOST_PASSES = 100
 """How often ``stop`` looks for what was started meanwhile: who always flees would else hold it up for ever."""
+
+_MOST_LISTED = 5_000
+"""Beyond so many a list is cut off: what flees from process to process would else be followed for ever."""
 
 _TIMES_FOR_STORMS = 10
 """A thousand processes that all want the processor take their time to end."""
@@ -165,37 +168,37 @@ def kill_all(child: Child, seconds: float) -> list[int]:
     """
     until = time.monotonic() + seconds
     last = until + seconds * _TIMES_FOR_STORMS
-    killed: set[int] = set()
     before: set[int] = set()
     pause = _SHORTEST_PAUSE
     while True:
         reap(child)
-        found: set[int] = set()
-        groups = {os.getpgrp()}
-        for pid in _below() if child.exit_code is not None else (child.pid, *_below()):
-            _kill(pid, groups)
-            found.add(pid)
+        # What these have started is theirs no more when they have died. So nothing is asked of a process while others
+        # flee: that would take longer than they need to become many more.
+        found = set(_adopted() if child.exit_code is not None else (child.pid, *_adopted()))
         if not found:
             return []
-        now = time.monotonic()
+        _kill(found)
         if found != before:
-            before, until = found, min(now + seconds, last)
-        if now > until:
-            return descendants()
-        if found <= killed:
+            until = min(time.monotonic() + seconds, last)
+        if found <= before:
+            _kill(_below())  # also below what may not be killed
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
-        killed |= found
+        if time.monotonic() > until:
+            return descendants()
+        before = found
 
 
-def _kill(pid: int, groups: set[int]) -> None:
-    """Kills ``pid``, and with it its whole group in one step, in which nobody can fork, unless it is of ``groups``."""
-    _signal(pid, signal.SIGKILL)
-    group = _group_of(pid)
-    if group is not None and group not in groups:
-        groups.add(group)
-        with contextlib.suppress(OSError):
-            os.killpg(group, signal.SIGKILL)
+def _kill(pids: Iterable[int]) -> None:
+    """Kills each of ``pids``, and with it its whole group in one step, in which nobody can fork."""
+    groups = {os.getpgrp()}
+    for pid in pids:
+        _signal(pid, signal.SIGKILL)
+        group = _group_of(pid)
+        if group is not None and group not in groups:
+            groups.add(group)
+            with contextlib.suppress(OSError):
+                os.killpg(group, signal.SIGKILL)
 
 
 def _group_of(pid: int) -> int | None:
@@ -215,16 +218,30 @@ def _below() -> Iterator[int]:
     A process is asked for its children after it was handed out. Whoever has killed it by then knows that they can be
     reaped by nobody but this process, so that their pids are not used again meanwhile.
     """
-    own = os.getpid()
-    if not os.path.exists(f"{_PROC}/self/task/{own}/children"):
-        yield from _traced_below()
-        return
-    found = [pid for pid in _children(own) if not _is_of_this_session(pid)]
+    found = _adopted()
     yield from found
+    if not _lists_children():
+        return
     for pid in found:
         children = _children(pid)
         yield from children
         found += children
+        if len(found) > _MOST_LISTED:
+            return
+
+
+def _adopted() -> list[int]:
+    """The children of this process, started or adopted, also those that wait to be reaped.
+
+    Where the kernel lists no children, all that can be traced to it.
+    """
+    if not _lists_children():
+        return _traced_below()
+    return [pid for pid in _children(os.getpid()) if not _is_of_this_session(pid)]
+
+
+def _lists_children() -> bool:
+    return os.path.exists(f"{_PROC}/self/task/{os.getpid()}/children")
 
 
 def _children(pid: int) -> list[int]:
