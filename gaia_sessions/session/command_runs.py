@@ -13,6 +13,7 @@ from gaia_sessions.errors import RunNotAllowed
 from . import schema
 from .clock import format_time
 from .events import MAX_MESSAGE_LENGTH
+from .ids import run_command
 from .phases import COMMAND_STARTED, is_final, is_new, waits_for_approval
 from .policy import claimed_runs, is_running
 from .run_ends import marker_fields, with_end_by_wrapper
@@ -47,7 +48,7 @@ class CommandEnd:
     """How a command ended.
 
     cause: one of ``CAUSES``. exit_code: as shells say it, None if there is none. message: the end of what it wrote to
-    its stdout. detail: why it was not started, or what else is known. What no record can hold is replaced in both.
+    its stdout. detail: why it was not started. What no record can hold is replaced in both.
     """
 
     __slots__ = ("cause", "detail", "exit_code", "message")
@@ -64,9 +65,9 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
 
 
-_RUN = "gaia-sessions run {id} -- COMMAND"
+_RUN = run_command("{id}")
 _WAIT = "wait until that is over: gaia-sessions wait {id}"
-_CONTINUE = "to go on with it in a new session, type gaia-sessions run --continues {id} -- COMMAND"
+_CONTINUE = f"to go on with it in a new session, type {run_command('{id}', ended=True)}"
 _GIVE_UP = f"type gaia-sessions finalize {{id}} abandoned; {_CONTINUE}"
 
 _REFUSALS = {
@@ -159,9 +160,9 @@ def _end_of(ended: CommandEnd, marker_phase: str | None) -> tuple[str, Run]:
         stated: Run = {} if marker_phase is None else {"reported": marker_phase}
         return RUN_FAILED, {**stated, "detail": ended.cause}
     if ended.cause == SIGNALLED:
-        return KILLED, {"detail": ended.detail or "stopped by a signal", "interruption": STOPPED_BY_USER}
+        return KILLED, {"detail": "stopped by a signal", "interruption": STOPPED_BY_USER}
     if ended.cause == CANCELLED:
-        return KILLED, {"detail": ended.detail or "cancelled"}
+        return KILLED, {"detail": "cancelled"}
     return RUN_FAILED, {"detail": ended.detail or exit_text(ended.exit_code)}
 
 
