@@ -105,7 +105,9 @@ class Command:
         context = "\n\n".join(filter(None, (self.context, briefing)))
         if context:
             parts.append(f"Additional context:\n{context}")
-        return words, "".join(f"{part}\n\n" for part in parts).removesuffix("\n") if parts or self.task else None
+        if parts:
+            return words, "\n\n".join(parts) + "\n"
+        return words, None if self.task is None else ""
 
 
 def _checked_seconds(name: str, seconds: object) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Live:
                 try:
                     view = view[os.write(self._fd, view) :]
                 except BlockingIOError:  # whoever shares the stream made it so
-                    threading.Event().wait(0.01)
+                    time.sleep(0.01)
                 except OSError:
                     is_read = False
             with self._lock:

@@ -20,7 +20,6 @@ from .runs import is_claimed, is_live, with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
     from typing import TypedDict, Unpack
 
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
 
         agent_name: str | None
         purpose: str | None
-        metadata: Mapping[str, object] | None
         parent_id: str | None
-        max_depth: int | None
         max_tokens: int | None
 
 
