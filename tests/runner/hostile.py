@@ -1,6 +1,6 @@
 """A command that does all it can to outlive its run: ``hostile.py SEED``. One seed makes one tree of processes.
 
-Whatever is still alive after a while ends by itself, so that a test that fails leaves no storm behind.
+Whatever is not stopped ends by itself after a while, so that a test that fails leaves no storm behind.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -105,6 +106,9 @@ def weather_with_the_command(root: str, seed: int) -> None:
 
     took, left, report = time.monotonic() - begun, carriers(tag), json.loads(out)
     told = (running.returncode, report["status"])
+    for pid in left:  # those that have stopped themselves would never end
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
     if not seed % 7:
         assert (told, report["exit_code"]) == ((11, "error"), None), f"seed {seed}"
     elif end is None:
