@@ -90,6 +90,7 @@ class OutputFile:
                 self._replace(durable=False)
         except (OSError, SessionsError):
             self._use(-1)
+            self._give_room()
 
     def close(self) -> None:
         """As the port says."""
@@ -99,12 +100,28 @@ class OutputFile:
         self._kept.close()
         with suppress(OSError, SessionsError):
             if self._fd < 0 or self._kept.left_out != left_out:
-                self._replace(durable=self._durable)
+                if self._has_room():
+                    self._replace(durable=self._durable)
             elif self._durable:
                 os.fsync(self._fd)
                 atomic.sync_folder(self._folder)
         self._use(-1)
         self._folder.close()
+
+    def _give_room(self) -> None:
+        """Cuts the file to half of it at most: it may be what fills the disk, where the end of the run needs room."""
+        with suppress(OSError):
+            fd = os.open(self._name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder.fd)
+            try:
+                if os.fstat(fd).st_nlink == 1:
+                    os.ftruncate(fd, min(os.fstat(fd).st_size // 2, KEPT_BYTES))  # of the beginning
+            finally:
+                os.close(fd)
+
+    def _has_room(self) -> bool:
+        """Whether what is kept fits on the disk, and leaves room for the end of the run."""
+        disk = os.fstatvfs(self._folder.fd)
+        return disk.f_bavail * disk.f_frsize >= len(bytes(self._kept)) + KEPT_BYTES
 
     def _replace(self, *, durable: bool) -> None:
         """Exchanges the file for one with what is kept, to which is written from now on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -275,3 +276,18 @@ def test_many_small_pieces_cost_what_they_are(store: FileStore, path: Path) -> N
     assert time.process_time() - began < 5
     output.close()
     assert path.stat().st_size == 1_600_000
+
+
+def test_a_log_that_gets_no_more_room_gives_some_back_for_the_end_of_the_run(store: FileStore, path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    output = store.open_output("one", 1)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
+        for _ in range(20):
+            output.write(b"x" * (1 << 16))
+        kept = path.stat().st_size
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        output.close()
+
+    assert kept == 1 << 19
