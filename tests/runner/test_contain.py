@@ -55,7 +55,7 @@ def test_what_does_not_exist_is_127_as_in_a_shell_and_no_builtin_takes_its_place
 def test_it_sees_itself_alone_in_a_namespace_that_can_be_named_and_runs_as_the_same_user(wrap_as: Wrap) -> None:
     source = """
 reader, writer = os.pipe()
-look = "readlink /proc/self/ns/pid; ls /proc | grep -c '^[0-9]'; id -u; cat"
+look = "readlink /proc/self/ns/pid; ls /proc | grep -c '^[0-9]'; id -u; exec sleep 60"
 child = contain("sh", "-c", look, stdout=writer)
 heard = open(reader)
 inside, count, user = (heard.readline().strip() for _ in range(3))
