@@ -131,11 +131,12 @@ def _largest_unit(seconds: float) -> tuple[int, str]:
 
 def time_limit_text(soft: float, hard: float | None) -> str:
     """``10 minutes, killed after 10 minutes 30 seconds``: the limits of a command."""
-    killed = [f"killed after {_exactly(hard)}"] if hard is not None else []
-    return ", ".join([_exactly(soft), *killed])
+    killed = [f"killed after {exactly(hard)}"] if hard is not None else []
+    return ", ".join([exactly(soft), *killed])
 
 
-def _exactly(seconds: float) -> str:
+def exactly(seconds: float) -> str:
+    """``duration`` in two units, or a part of a second: a limit as it was set."""
     return duration(seconds, 2) if seconds >= 1 else f"{seconds:.10g} seconds"
 
 
