@@ -56,12 +56,16 @@ class Tail:
 
 
 class Live:
-    """One of our streams, to which a thread writes what it is given; ``on_room`` is called when less waits."""
+    """One of our streams, to which a thread writes what it is given; ``on_room`` is called when less waits.
+
+    refused: why it could not be written, unless nobody reads it any more.
+    """
 
     def __init__(self, fd: int, on_room: Callable[[], None]) -> None:
         self._fd = fd
         self._on_room = on_room
         self._waiting = 0
+        self.refused: OSError | None = None
         self._lock = threading.Lock()
         self._given: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, daemon=True)
@@ -90,8 +94,9 @@ class Live:
                     view = view[os.write(self._fd, view) :]
                 except BlockingIOError:  # whoever shares the stream made it so
                     time.sleep(0.01)
-                except OSError:
+                except OSError as error:
                     is_read = False
+                    self.refused = None if isinstance(error, BrokenPipeError) else error
             with self._lock:
                 was_full = self.is_full
                 self._waiting -= len(data)
@@ -130,7 +135,8 @@ class Outputs:
         """No more comes: the log is on the disk when this returns."""
         self._log.close()
 
-    def finish(self) -> None:
-        """Returns when all was shown."""
+    def finish(self) -> OSError | None:
+        """Returns when all was shown: why some of it could not be, unless nobody reads it any more."""
         for live in self._live.values():
             live.finish()
+        return next((live.refused for live in self._live.values() if live.refused), None)

@@ -38,14 +38,16 @@ _SECONDS_BETWEEN_TRIES = 0.5
 
 
 class Outcome:
-    """What became of a run: how the command ended, the report on its session, and why its end could not be written.
+    """What became of a run: how the command ended, the report on its session, and what could not be written.
 
-    problem: None if it was. DurabilityUnknown is one too: the end is written, and may not be on the disk.
+    problem: None if all was. DurabilityUnknown is one too: the end is written, and may not be on the disk. run: as it
+    began.
     """
 
-    __slots__ = ("ended", "problem", "report")
+    __slots__ = ("ended", "problem", "report", "run")
 
-    def __init__(self, ended: CommandEnd, report: Report, problem: SessionsError | None) -> None:
+    def __init__(self, run: Run, ended: CommandEnd, report: Report, problem: SessionsError | None) -> None:
+        self.run = run
         self.ended = ended
         self.report = report
         self.problem = problem
@@ -93,7 +95,9 @@ def run(
             sessions.end_run(agent_id, begun.run, CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
             raise
         outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
-    supervisor.finish()
+    refused = supervisor.finish()
+    if refused and outcome.problem is None:
+        outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused))
     return outcome
 
 
@@ -149,9 +153,9 @@ def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | No
             if may_pass and time.monotonic() < last_try and not signals.is_ended_by_somebody():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
                 continue
-            return Outcome(ended, sessions.report_as_ended(begun, ended), error)
+            return Outcome(begun.run, ended, sessions.report_as_ended(begun, ended), error)
         try:
             sessions.end_runs_of_gone_hosts_below(agent_id, pid_ns)
-            return Outcome(ended, sessions.report(agent_id), None)
+            return Outcome(begun.run, ended, sessions.report(agent_id), None)
         except SessionsError as error:
-            return Outcome(ended, sessions.report_as_ended(begun, ended), error)
+            return Outcome(begun.run, ended, sessions.report_as_ended(begun, ended), error)

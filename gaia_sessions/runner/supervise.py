@@ -58,7 +58,11 @@ SECONDS_TO_KILL = 5.0
 """How long what cannot be killed is waited for."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-_SECONDS_BETWEEN_COUNTS = 0.05
+_SECONDS_BETWEEN_COUNTS = 0.1
+
+_MOST_WAITED_FOR = 200
+"""So many processes may end by themselves: more are a storm, which would only grow meanwhile."""
+
 _CHUNK = 1 << 16
 _MOST_CHUNKS_LEFT = 16
 """How many are taken of a stream at the end: more than a pipe holds."""
@@ -147,11 +151,12 @@ class Supervisor:
         finally:
             self._outputs.close()
 
-    def finish(self) -> None:
-        """Returns when whoever reads our output has all of it, or is gone."""
+    def finish(self) -> OSError | None:
+        """Returns when whoever reads our output has all of it, or is gone: why it could not be written."""
         self._tell("")
-        self._outputs.finish()
+        refused = self._outputs.finish()
         self._teller.join()
+        return refused
 
     def _tell(self, event: str) -> None:
         self._events.put(event)
@@ -290,9 +295,9 @@ class Supervisor:
         self._wait_for_rest(child)
 
     def _wait_for_rest(self, child: tree.Child) -> None:
-        """Until all has ended, or its time is over, or somebody does not want to wait."""
+        """Until all has ended, or its time is over, or somebody does not want to wait; not for a storm."""
         until = min(self._deadline, self._now() + SECONDS_FOR_BACKGROUND)
-        while self._now() < until and tree.descendants():
+        while self._now() < until and 0 < len(tree.descendants()) <= _MOST_WAITED_FOR:
             self._step(min(_SECONDS_BETWEEN_COUNTS, until - self._now()))
             if self._signals.is_ended_by_somebody():
                 return

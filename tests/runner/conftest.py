@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.users.conftest import Machine
 
 CHECKOUT = Path(__file__).parents[2]
-PATIENCE = 20
+PATIENCE = 60
 TAG = "GAIA_TEST_RUN"
 
 PRELUDE = """
