@@ -88,7 +88,8 @@ class Command:
     @property
     def name(self) -> str:
         """The name of the program."""
-        return os.path.basename(self.words[0]) or self.words[0]
+        name = os.path.basename(self.words[0]) or self.words[0]
+        return name.encode("utf-8", "replace").decode()  # which need not be text that a record can hold
 
     @property
     def hard_timeout(self) -> float:

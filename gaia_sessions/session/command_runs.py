@@ -17,7 +17,7 @@ from .ids import run_command
 from .phases import COMMAND_STARTED, is_final, is_new, waits_for_approval
 from .policy import claimed_runs, is_running
 from .run_ends import marker_fields, with_end_by_wrapper
-from .runs import has_ended, with_new_run
+from .runs import has_agent, has_ended, with_new_run
 from .schema import KILLED, LOST, RUN_FAILED, STOPPED, STOPPED_BY_USER
 from .updates import with_activity, with_event, without_pause
 
@@ -73,20 +73,23 @@ _GIVE_UP = f"type gaia-sessions finalize {{id}} abandoned; {_CONTINUE}"
 _REFUSALS = {
     "phase_not_resumable": (
         "it is {phase}",
-        f"if nobody works on it, type gaia-sessions update {{id}} --phase planning, then {_RUN}",
+        "if nobody works on it, type this, then the same again: gaia-sessions update {id} --phase planning",
     ),
-    "not_ready": ("resuming is switched off", f"type gaia-sessions update {{id}} --resume-ready, then {_RUN}"),
+    "not_ready": (
+        "resuming is switched off",
+        "type this, then the same again: gaia-sessions update {id} --resume-ready",
+    ),
     "clock_skew": (
         "it was last updated in the future",
-        f"once the clock is right, type gaia-sessions update {{id}}, then {_RUN}",
+        "once the clock is right, type this, then the same again: gaia-sessions update {id}",
     ),
     "waiting_for_limit": (
         "it waits until {paused_until} for a limit to be reset",
-        f"wait until then; if it is reset, type gaia-sessions update {{id}} --resume-ready, then {_RUN}",
+        "wait until then; if it is reset, type this, then the same again: gaia-sessions update {id} --resume-ready",
     ),
     "expired": (
         "it has been idle for too long",
-        f"if it is still wanted, type gaia-sessions update {{id}}, then {_RUN}",
+        "if it is still wanted, type this, then the same again: gaia-sessions update {id}",
     ),
     "too_many_errors": ("it has failed too often", _GIVE_UP),
 }
@@ -107,13 +110,20 @@ def check_may_run(record: Record, decision: Decision) -> None:
     if decision["should_resume"] or is_new(record["phase"]):
         return
     if decision["reason"] == "expired" and waits_for_approval(record["phase"]):
-        raise _refusal(record, "it waited too long for an approval", f"type gaia-sessions approve {{id}}, then {_RUN}")
+        raise _refusal(
+            record, "it waited too long for an approval", "type this, then the same again: gaia-sessions approve {id}"
+        )
     problem, hint = _REFUSALS[decision["reason"]]
     raise _refusal(record, problem, hint)
 
 
-def check_may_be_continued(record: Record) -> None:
-    """Raises ``RunNotAllowed`` unless the work of ``record`` has ended, so that another session may continue it."""
+def check_may_be_continued(record: Record, now: datetime) -> None:
+    """Raises ``RunNotAllowed`` unless the work of ``record`` has ended, so that another session may continue it.
+
+    The runs of processes that are gone have their end.
+    """
+    if has_agent(record, now, ()):
+        raise _refusal(record, "its agent is at work", _WAIT)
     if not is_final(record["phase"]):
         raise _refusal(record, "it has not ended", f"to go on with it, type {_RUN}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_between
 from .ids import run_command
-from .phases import RESUMABLE, is_final, is_new, is_resumable, waits_for_approval
+from .phases import HOST_OVER, RESUMABLE, is_final, is_new, is_resumable, phase_after, waits_for_approval
 from .record import answer_of
 from .runs import is_claimed, is_live, is_work_of_command
 
@@ -160,7 +160,9 @@ def decide(
     if is_waiting_for_limit(record, now):
         decision["paused_until"] = record["paused_until"]
     if cancellation is None and is_work_of_command(record):
-        decision["run_command"] = run_command(agent_id, ended=is_final(record["phase"]))
+        is_lost = record["runs"][-1]["run"] in dead_runs
+        phase = phase_after(HOST_OVER, record["phase"]) if is_lost else record["phase"]
+        decision["run_command"] = run_command(agent_id, ended=is_final(phase))
     return decision
 
 

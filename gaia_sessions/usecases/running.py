@@ -143,7 +143,7 @@ def _ended(store: Store, agent_id: str, now: datetime) -> Record:
     with store.open(agent_id) as session:
         _refuse_if_cancelled(store, session.record)
         record = session.commit(_with_lost_runs(session.record, gone_runs(session.record), now))
-    check_may_be_continued(record)
+    check_may_be_continued(record, now)
     return record
 
 

@@ -192,7 +192,8 @@ def test_a_report_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
 
     to_go_on = ["to go on with it, with a command of yours:"]
     asks = "`gaia-sessions pending` shows what it asks, and how to answer"
-    assert said("asks") == [asks, *to_go_on, f"  {command('asks')}"]
+    to_approve = "to approve what it asks, and go on, with a command of yours:"
+    assert said("asks") == [asks, to_approve, f"  {command('asks')}"]
     assert said("broken") == [*to_go_on, f"  {command('broken')}"]
     assert said("failed") == [
         "start new work: this session has ended",

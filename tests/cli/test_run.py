@@ -542,3 +542,54 @@ def test_a_run_for_which_the_system_has_no_thread_left_ends_and_says_so(root: st
     ended = subprocess.run([sys.executable, "-c", NO_THREADS, *words], capture_output=True, check=False)
     assert (ended.returncode, json.loads(ended.stdout)["error"]) == (11, "nothing was started: can't start new thread")
     assert only_record(root)["phase"] == "failed"
+
+
+def test_output_that_cannot_be_shown_is_an_error_though_the_work_is_done(root: str) -> None:
+    with open("/dev/full", "wb") as full:
+        process = subprocess.run([*COMMAND, "run", "--", "echo", "lost"], stdout=full, stderr=-1, check=False)
+    assert (process.returncode, b"No space left" in process.stderr) == (8, True)
+    assert (only_record(root)["phase"], only_record(root)["runs"][0]["last_message"]) == ("completed", "lost\n")
+
+
+def test_a_failure_says_where_all_of_the_output_is(program: Program, root: str) -> None:
+    ended = program("run", "--", *SHELL, "for i in $(seq 30); do echo line $i; done; exit 3")
+    path = only_record(root)["runs"][0]["output_path"]
+    assert f"  all of its output: {path}\n" in ended.err.decode()
+    shown = program("show", "latest").out.decode()
+    assert ("line 21" in shown, "line 20" in shown, path in shown) == (True, False, True)
+
+
+def test_a_program_whose_name_is_no_text_is_run(program: Program, root: str) -> None:
+    Path(os.fsdecode(b"n\xff")).symlink_to("/bin/true")
+    assert program("run", "--", b"./n\xff").code == 0
+    assert only_record(root)["agent_name"] == "n?"
+
+
+def test_work_whose_wrapper_was_killed_says_how_it_goes_on_and_that_line_does(program: Program, root: str) -> None:
+    process = running("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60")
+    until(lambda: os.path.exists("ready"))
+    process.kill()
+    process.communicate()
+
+    line = "gaia-sessions run --continues work -- COMMAND"
+    assert [line in program(*words, "work").out.decode() for words in (["show"], ["should-resume"])] == [True, True]
+    assert line in program("report", "work").err.decode()
+    assert program("run", "--continues", "work", "--", "true").code == 0
+    assert records(root)["work"]["phase"] == "abandoned"
+
+
+def test_a_hint_of_a_refusal_is_one_command_that_is_typed_as_it_stands(program: Program, put: Gaia) -> None:
+    put("late", phase="planning", resume_ready=True, idle=timedelta(hours=2))
+    hint = program("run", "late", "--", "true").err.decode().partition("Hint: ")[2].split("again:")[1]
+    assert program(*hint.split()[1:]).code == 0
+    assert program("run", "late", "--", "true").code == 0
+
+
+def test_the_script_of_the_page_asks_and_goes_on_with_the_note(program: Program, root: str) -> None:
+    page = Path(gaia_sessions.__file__).parents[1] / "docs" / "run.md"
+    script = page.read_text(encoding="utf-8").partition("A script:\n\n```sh\n")[2].partition("```")[0]
+    assert program("run", "--id", "drop", "--", *SHELL, script, stdin=b"").code == 0
+    assert only_record(root)["phase"] == "approval"
+    assert program("approve", "drop", "--note", "only the copy").code == 0
+    assert program("run", "drop", "--", *SHELL, script).out == b"deleting: only the copy\n"
+    assert only_record(root)["phase"] == "completed"

@@ -202,12 +202,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"phase": "approval", "last_updated": "2026-01-01T00:00:00Z", "runs": [PAUSED]},
         "it waited too long for an approval",
-        "type gaia-sessions approve agent-1, then gaia-sessions run agent-1 -- COMMAND",
+        "type this, then the same again: gaia-sessions approve agent-1",
     ),
     (
         {"phase": "planning", "last_updated": "2026-01-01T00:00:00Z", "runs": [PAUSED]},
         "it has been idle for too long",
-        "type gaia-sessions update agent-1, then gaia-sessions run agent-1 -- COMMAND",
+        "type this, then the same again: gaia-sessions update agent-1",
     ),
     (
         {"phase": "planning", "resume_ready": False},
@@ -252,11 +252,16 @@ def test_every_reason_of_the_policy_has_an_answer() -> None:
 def test_only_work_that_has_ended_is_continued_by_another_session(phase: str) -> None:
     record = record_with(phase=phase)
     if phase in OUTCOMES:
-        check_may_be_continued(record)
+        check_may_be_continued(record, LATER)
         return
     with pytest.raises(RunNotAllowed, match="has not ended") as refused:
-        check_may_be_continued(record)
+        check_may_be_continued(record, LATER)
     assert refused.value.hint == "to go on with it, type gaia-sessions run agent-1 -- COMMAND"
+
+
+def test_work_that_was_ended_by_hand_is_not_continued_while_its_command_is_at_work() -> None:
+    with pytest.raises(RunNotAllowed, match="at work"):
+        check_may_be_continued(record_with(AT_WORK, phase="completed"), LATER)
 
 
 RUNS = st.sampled_from([AT_WORK, {**AT_WORK, "reported": "approval"}, {**AT_WORK, "reported": "executing"}])

@@ -37,8 +37,9 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
     """Cancel a session with everything below it, also what is begun there later.
 
     It is not resumed any more and ends as abandoned. A cancellation cannot be
-    taken back; repeating it changes nothing. An agent at work is not stopped:
-    it works on until it ends, or asks (see cancelled).
+    taken back; repeating it changes nothing. A command of `run` is ended. An
+    agent of a client is not stopped: it works on until it ends, or asks (see
+    cancelled).
     """
     if (agent_id is None) == (conversation is None):
         problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"

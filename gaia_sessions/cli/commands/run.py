@@ -15,7 +15,7 @@ from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_networ
 from gaia_sessions.cli.group import CommandBehindDashes
 from gaia_sessions.cli.option_values import SECONDS
 from gaia_sessions.cli.render import command_runs, session_reports
-from gaia_sessions.cli.render.words import safe
+from gaia_sessions.cli.render.words import Copyable, safe
 from gaia_sessions.errors import InvalidInput, UsageError
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
@@ -175,10 +175,13 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
         output.flush_result()
     if outcome.problem:  # which says all that is known
         return
+    if is_live and output.is_stderr_terminal() and not f"\n{outcome.ended.message}".endswith("\n"):
+        output.print_to_stderr("")
     stands = sessions.reporter()(report["agent_id"])[1]
     if verbose or output.is_stderr_terminal() or report["status"] != SUCCESS:
         output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
         if report["error"] and is_live:
             output.print_to_stderr(f"  {safe(report['error'])}")
+            output.print_to_stderr(Copyable(outcome.run["output_path"], before="  all of its output: "))
     for line in session_reports.next_lines(report, stands):
         output.print_to_stderr(line)

@@ -7,8 +7,8 @@ Owns the sentence for each check; that of one that fails ends with the code of i
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
-from gaia_sessions.session.ids import resume_line
-from gaia_sessions.session.phases import is_final, is_new
+from gaia_sessions.session.ids import resume_line, run_command
+from gaia_sessions.session.phases import is_final, is_new, waits_for_approval
 
 from .words import Command, Copyable, duration, local_time, safe
 
@@ -46,15 +46,23 @@ def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:
     """What to type to go on with work that a command did last; nothing for that of agents, or if nothing goes on."""
     if "run_command" not in decision:
         return
-    if decision["should_resume"]:
+    if approves(decision):
+        yield f"{indent}to approve what it asks, and go on, with a command of yours:"
+    elif decision["should_resume"]:
         yield f"{indent}to go on with it, with a command of yours:"
-    elif is_final(decision["phase"] or ""):
+    elif decision["run_command"] == run_command(decision["agent_id"], ended=True):
         yield f"{indent}to go on with it in a new session, with a command of yours:"
     elif is_only_expired(decision):
         yield f"{indent}then, to go on with it, with a command of yours:"
     else:
         return
     yield Command(decision["run_command"], before=f"{indent}  ")
+
+
+def approves(decision: Decision) -> bool:
+    """Whether to go on with the work is to approve what it asks, which nobody has answered."""
+    is_answered = not decision.keys().isdisjoint(("approval", "denial"))
+    return decision["should_resume"] and waits_for_approval(decision["phase"]) and not is_answered
 
 
 def is_only_expired(decision: Decision) -> bool:

@@ -11,6 +11,7 @@ from gaia_sessions.session import state
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.command_runs import CANCELLED
+from gaia_sessions.session.ids import run_command
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import answer_of
@@ -28,7 +29,7 @@ from gaia_sessions.usecases.pending import question_of
 from gaia_sessions.usecases.reporting import why_failed
 
 from .budgets import budget_text, todo_lines
-from .decisions import failed_sentences, is_only_expired
+from .decisions import approves, failed_sentences, is_only_expired
 from .plain import agent_and_purpose, state_cell
 from .words import (
     WHY_STOPPED,
@@ -69,6 +70,9 @@ _SHORTEST_NAMES = 9
 
 _ENDS = {STOPPED: "ended", KILLED: "killed", DENIED: "not started"}
 """How a run ended that did not break off, or that somebody ended."""
+
+_MOST_OUTPUT_LINES = 10
+"""Of what a command wrote last; all of it is in the file that stands at the end."""
 
 _SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED)
 """The details of ends that are not repeated as why the work stopped."""
@@ -145,8 +149,9 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
         yield "resumable", f"for {time_left(decision['until'], now)}"
     elif not (is_final(phase) or is_running(decision) or decision["reason"] == "claimed"):
         yield "resumable", f"no: {'; '.join(failed_sentences(decision, 'it'))}"
-    if "run_command" in decision and decision["should_resume"]:
-        yield "to go on", f"`{decision['run_command']}`"
+    is_lost = "run_command" in decision and decision["run_command"] == run_command(decision["agent_id"], ended=True)
+    if "run_command" in decision and (decision["should_resume"] or (is_lost and not is_final(phase))):
+        yield "to approve" if approves(decision) else "to go on", f"`{decision['run_command']}`"
     elif "run_command" in decision and is_only_expired(decision):
         yield "to go on", f"{decision['advice']}"
         yield "", f"then `{decision['run_command']}`"
@@ -199,8 +204,11 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
     """What an agent said last, without the line that is shown as its question, or as why it failed."""
     question = question_of(view.record)
     message = question.before if _asked(view) or why_failed(view.record) else question.message
-    heading = "end of its output" if is_work_of_command(view.record) else "last message"
-    yield from listed(heading, safe_lines(message.strip("\n")))
+    lines = [*safe_lines(message.strip("\n"))]
+    if is_work_of_command(view.record):
+        yield from listed("end of its output", lines[-_MOST_OUTPUT_LINES:])
+    else:
+        yield from listed("last message", lines)
 
 
 def _run_lines(view: View, now: datetime) -> Iterator[str]:
