@@ -92,7 +92,8 @@ def run(
         try:
             ended = _supervised(supervisor, sessions, begun, command, stdin)
         except BaseException:
-            sessions.end_run(agent_id, begun.run, CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
+            with suppress(SessionsError):  # what went wrong is to be known
+                sessions.end_run(agent_id, begun.run, CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
             raise
         outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
     refused = supervisor.finish()

@@ -6,8 +6,6 @@ Owns the causes of an end, as whoever supervised the command found it, and how e
 
 from __future__ import annotations
 
-from signal import Signals
-
 from gaia_sessions.errors import RunNotAllowed
 
 from . import schema
@@ -32,7 +30,7 @@ EXITED = "exited"
 TIMED_OUT = schema.TIMED_OUT
 OUT_OF_TOKENS = schema.OUT_OF_TOKENS
 SIGNALLED = "signalled"
-CANCELLED = "cancelled"
+CANCELLED = schema.CANCELLED
 NOT_STARTED = "not_started"
 
 CAUSES = (EXITED, TIMED_OUT, OUT_OF_TOKENS, SIGNALLED, CANCELLED, NOT_STARTED)
@@ -180,6 +178,8 @@ def exit_text(exit_code: int | None) -> str:
     """``exit code 3``, ``killed by signal 9 (SIGKILL)``."""
     if exit_code is None:
         return "it was not started"
+    from signal import Signals  # most commands end by themselves
+
     try:
         signal = Signals(exit_code - _SIGNAL_BASE)
     except ValueError:

@@ -78,19 +78,15 @@ class NewSession:
         return record
 
 
-_NAMES = {"agent_name": "unknown", "purpose": NO_PURPOSE}
-"""What a new session is called where nobody says it."""
-
-
 class Start:
     """Which session a command is to work on: ``agent_id``, which exists, or a new one, of which ``wanted`` tells.
 
-    continues: the session that has ended and whose work the new one continues; it gives the agent's name and the
-    purpose that are not wanted otherwise. new_id: the id of the new one; without it, one is generated. Raises
-    ``InvalidInput``, ``InvalidId``.
+    program: the agent's name where no other is wanted. continues: the session that has ended and whose work the new one
+    continues; it gives the agent's name and the purpose that are not wanted otherwise. new_id: the id of the new one;
+    without it, one is generated. Raises ``InvalidInput``, ``InvalidId``.
     """
 
-    __slots__ = ("_wanted", "agent_id", "continues", "new_id")
+    __slots__ = ("_program", "_wanted", "agent_id", "continues", "new_id")
 
     def __init__(
         self,
@@ -98,18 +94,21 @@ class Start:
         *,
         continues: str | None = None,
         new_id: str | None = None,
+        program: str = "unknown",
         **wanted: Unpack[Wanted],
     ) -> None:
         self.agent_id = None if agent_id is None else check_agent_id(agent_id)
         self.continues = None if continues is None else check_agent_id(continues)
         self.new_id = new_id
+        self._program = program
         self._wanted = {name: value for name, value in wanted.items() if value is not None}
         self.new_session(None)  # so that what cannot be is refused before anything else
 
     def new_session(self, earlier: Record | None) -> NewSession:
         """The new session, which continues the work of ``earlier``, if that is a session."""
-        names = {key: earlier[key] for key in _NAMES} if earlier else _NAMES  # type: ignore[literal-required]
-        return NewSession(agent_id=self.new_id, **{**names, **self._wanted})
+        name, purpose = (earlier["agent_name"], earlier["purpose"]) if earlier else (self._program, NO_PURPOSE)
+        wanted = {"agent_name": name, "purpose": purpose, **self._wanted}
+        return NewSession(agent_id=self.new_id, **wanted)  # type: ignore[arg-type]  # the keys of ``Wanted``
 
 
 class Update:

@@ -75,6 +75,7 @@ AGENT_STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
 
 TIMED_OUT = "timeout"
 OUT_OF_TOKENS = "max_tokens"
+CANCELLED = "cancelled"
 """The details of the runs of commands that failed because they met a limit."""
 
 MARKER_DETAIL = "said so in its last line"

@@ -11,7 +11,7 @@ from datetime import timedelta
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
-from gaia_sessions.session.runs import has_ended, started_or_claimed_at
+from gaia_sessions.session.runs import has_ended, is_of_command, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import children_lock_key, read_or_corrupt
 from gaia_sessions.store.above import Above, all_below
@@ -115,7 +115,7 @@ def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool
     """
     gone, longest = gone_runs(record), max(age, _UNKNOWN_RUN_LIFETIME)
     for run in record.get("runs", ()):
-        if not has_ended(run) and "wrapper" in run and is_alive(run["wrapper"]):
+        if not has_ended(run) and is_of_command(run) and is_alive(run["wrapper"]):
             return True
         began = started_or_claimed_at(run)
         if run["run"] not in gone and not has_ended(run) and began is not None and now - began < longest:

@@ -157,7 +157,8 @@ def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
     return Start(
         continues=continues,
         new_id=new["new_id"],
-        agent_name=new["agent"] or (None if continues else name),
+        program=name,
+        agent_name=new["agent"],
         purpose=new["purpose"],
         parent_id=parent,
         max_tokens=new["max_tokens"],

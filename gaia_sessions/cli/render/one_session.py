@@ -10,13 +10,13 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import state
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time
-from gaia_sessions.session.command_runs import CANCELLED
 from gaia_sessions.session.ids import run_command
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import answer_of
 from gaia_sessions.session.runs import crash_text, has_ended, is_work_of_command, may_be_at_work
 from gaia_sessions.session.schema import (
+    CANCELLED,
     DENIED,
     INTERRUPTED,
     KILLED,
