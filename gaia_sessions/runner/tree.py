@@ -117,7 +117,7 @@ def reap(child: Child) -> None:
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             pid, status = ended
-            if pid == child.pid:
+            if pid == child.pid and child.exit_code is None:  # in a storm its pid is used again
                 code = os.waitstatus_to_exitcode(status)
                 child.exit_code = code if code >= 0 else 128 - code
 

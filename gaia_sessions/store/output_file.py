@@ -26,6 +26,9 @@ KEPT_BYTES = 1 << 20
 MOST_REST = 2 * KEPT_BYTES
 """How much there may be behind the beginning, before what is not of the end is left out."""
 
+_ROOM_FOR_END = 1 << 18
+"""Bytes that the last message of a run and its record hardly ever exceed."""
+
 _LARGEST_FILE = KEPT_BYTES + MOST_REST + 100
 _WANT_OF_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EIO])
 
@@ -121,7 +124,7 @@ class OutputFile:
     def _has_room(self) -> bool:
         """Whether what is kept fits on the disk, and leaves room for the end of the run."""
         disk = os.fstatvfs(self._folder.fd)
-        return disk.f_bavail * disk.f_frsize >= len(bytes(self._kept)) + KEPT_BYTES
+        return disk.f_bavail * disk.f_frsize >= len(bytes(self._kept)) + _ROOM_FOR_END
 
     def _replace(self, *, durable: bool) -> None:
         """Exchanges the file for one with what is kept, to which is written from now on."""
