@@ -26,7 +26,7 @@ KEPT_BYTES = 1 << 20
 MOST_REST = 2 * KEPT_BYTES
 """How much there may be behind the beginning, before what is not of the end is left out."""
 
-_ROOM_FOR_END = 1 << 18
+_ROOM_FOR_END = 1 << 17
 """Bytes that the last message of a run and its record hardly ever exceed."""
 
 _LARGEST_FILE = KEPT_BYTES + MOST_REST + 100

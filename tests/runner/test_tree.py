@@ -169,7 +169,7 @@ print(len(open(f"/proc/self/task/{os.getpid()}/children").read().split()))
 def test_everything_is_found_and_killed_where_the_kernel_lists_no_children(wrap: Wrap) -> None:
     source = """
 tree._PROC = "/nowhere"
-child = begin("sh", "-c", "sleep 60 & setsid sleep 60 & sleep 60")
+child = begin("sh", "-c", "exec 2>/dev/null; sleep 60 & setsid sleep 60 & sleep 60")
 until(lambda: len(tree.descendants()) == 4)
 print(tree.kill_all(child, 5), child.exit_code, tree.descendants(), "psutil" in sys.modules)
 """
