@@ -30,8 +30,6 @@ if TYPE_CHECKING:
         def cancellation(self) -> Cancellation | None: ...
 
 
-TIMEOUT = 600.0
-GRACE = 30.0
 LONGEST = 366 * 24 * 3600.0
 """Seconds of the longest time limit."""
 
@@ -58,11 +56,11 @@ class Command:
         self,
         words: Sequence[str],
         *,
+        timeout: float,
+        grace: float,
         task: str | None = None,
         context: str | None = None,
         cwd: str | None = None,
-        timeout: float = TIMEOUT,
-        grace: float = GRACE,
         is_contained: bool = False,
         keeps_background: bool = False,
     ) -> None:

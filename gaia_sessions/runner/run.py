@@ -18,7 +18,7 @@ from gaia_sessions.usecases.briefing import briefing
 
 from . import contain, tree
 from .signals import Signals
-from .supervise import Supervisor, Watched
+from .supervise import Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,15 +76,10 @@ def run(
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
         begun = sessions.begin_run(start, {"wrapper": wrapper, **limits})
         agent_id = begun.record["agent_id"]
-        watched = Watched(
-            command.timeout,
-            command.grace,
-            _look(sessions, begun.record),
-            lambda event: tell(agent_id, event),
-            keeps_background=command.keeps_background,
-        )
+        look = _look(sessions, begun.record)
         try:
-            supervisor = Supervisor(watched, sessions.open_output(agent_id, begun.run["run"]), live, signals)
+            log = sessions.open_output(agent_id, begun.run["run"])
+            supervisor = Supervisor(command, look, lambda event: tell(agent_id, event), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
             return _ended(
                 sessions, begun, CommandEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals
@@ -106,10 +101,8 @@ def _supervised(supervisor: Supervisor, sessions: Sessions, begun: Begun, comman
     words, told = command.told(briefing(begun.earlier, begun.reason) if begun.earlier else None)
     return supervisor.run(
         [word.encode("utf-8", "surrogateescape") for word in words],
-        command.cwd,
         _environment(sessions, begun.record["agent_id"], command),
         stdin if told is None else told.encode("utf-8", "surrogateescape"),
-        is_contained=command.is_contained,
     )
 
 

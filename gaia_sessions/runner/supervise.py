@@ -35,6 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from gaia_sessions.api.command import Command
     from gaia_sessions.store.port import Output
 
     from .signals import Signals
@@ -68,40 +69,29 @@ _MOST_CHUNKS_LEFT = 16
 """How many are taken of a stream at the end: more than a pipe holds."""
 
 
-class Watched:
-    """How a command is watched: its limits in seconds, and what else may end it.
-
-    look: called twice a second; ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command. tell: called, in a thread of its
-    own, with what happens. keeps_background: what it leaves behind when it ends by itself is not ended.
-    """
-
-    __slots__ = ("grace", "keeps_background", "look", "tell", "timeout")
-
-    def __init__(
-        self,
-        timeout: float,
-        grace: float,
-        look: Callable[[], str | None],
-        tell: Callable[[str], None],
-        *,
-        keeps_background: bool = False,
-    ) -> None:
-        self.timeout = timeout
-        self.grace = grace
-        self.look = look
-        self.tell = tell
-        self.keeps_background = keeps_background
-
-
 class Supervisor:
     """One command: ``run`` it once, then ``finish``.
 
     namespace: the pid namespace in which it lived, if it had one of its own and was seen there.
     """
 
-    def __init__(self, watched: Watched, log: Output, live: dict[int, int], signals: Signals) -> None:
-        """``live``: where its streams 1 and 2 are shown; empty if they are not."""
-        self._watched = watched
+    def __init__(
+        self,
+        command: Command,
+        look: Callable[[], str | None],
+        tell: Callable[[str], None],
+        log: Output,
+        live: dict[int, int],
+        signals: Signals,
+    ) -> None:
+        """``look`` is called twice a second: ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command.
+
+        tell: called, in a thread of its own, with what happens. live: where its streams 1 and 2 are shown; empty if
+        they are not.
+        """
+        self._command = command
+        self._look = look
+        self._tell_of = tell
         self._signals = signals
         self._outputs = Outputs(log, live, signals.wake)
         self._selector = selectors.DefaultSelector()
@@ -117,32 +107,22 @@ class Supervisor:
         self._signal: int | None = None
         self._deadline = self._hard = float("inf")
 
-    def run(
-        self,
-        argv: Sequence[bytes],
-        cwd: str | None,
-        env: Mapping[str, str],
-        stdin: bytes | int,
-        *,
-        is_contained: bool = False,
-    ) -> CommandEnd:
-        """Starts ``argv`` and returns how it ended, when nothing of it is left; ``stdin`` is what it reads.
+    def run(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: bytes | int) -> CommandEnd:
+        """Starts the command as ``argv``, and returns how it ended, when nothing of it is left.
 
-        is_contained: in a pid namespace of its own.
-
-        A process of another user, which only he can end, is not waited for.
+        ``stdin`` is what it reads. A process of another user, which only he can end, is not waited for.
         """
         try:
             try:
-                if is_contained:
-                    _check_that_it_exists(argv, cwd, env)
-                child = self._start(argv, cwd, env, stdin, is_contained=is_contained)
+                if self._command.is_contained:
+                    _check_that_it_exists(argv, self._command.cwd, env)
+                child = self._start(argv, env, stdin)
             except OSError as error:
                 name = os.fsdecode(error.filename or argv[0])
                 return CommandEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
             try:
                 self._tell(STARTED)
-                self._watch(child, is_contained=is_contained)
+                self._watch(child)
                 self._end_all(child)
             except BaseException:
                 tree.kill_all(child, SECONDS_TO_KILL)
@@ -163,28 +143,20 @@ class Supervisor:
 
     def _tell_all(self) -> None:
         while event := self._events.get():
-            self._watched.tell(event)
+            self._tell_of(event)
 
-    def _start(
-        self,
-        argv: Sequence[bytes],
-        cwd: str | None,
-        env: Mapping[str, str],
-        stdin: bytes | int,
-        *,
-        is_contained: bool,
-    ) -> tree.Child:
+    def _start(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: bytes | int) -> tree.Child:
         pipes = {number: os.pipe() for number in (1, 2)}
         reads, writes = os.pipe() if isinstance(stdin, bytes) else (stdin, -1)
         try:
             child = tree.start(
                 argv,
-                cwd=cwd,
+                cwd=self._command.cwd,
                 env=env,
                 stdin=reads,
                 stdout=pipes[1][1],
                 stderr=pipes[2][1],
-                is_contained=is_contained,
+                is_contained=self._command.is_contained,
             )
         except OSError:
             for fd in (pipes[1][0], pipes[2][0], *((writes,) if writes >= 0 else ())):
@@ -206,22 +178,22 @@ class Supervisor:
     def _now(self) -> float:
         return time.monotonic() - self._paused
 
-    def _watch(self, child: tree.Child, *, is_contained: bool) -> None:
+    def _watch(self, child: tree.Child) -> None:
         """Until the command has ended, or its time is over."""
         began = next_look = self._now()
-        soft = began + self._watched.timeout
-        self._deadline = self._hard = soft + self._watched.grace
-        while not _has_ended(child) and self._now() < self._deadline:
+        soft = began + self._command.timeout
+        self._deadline = self._hard = began + self._command.hard_timeout
+        while not child.has_ended() and self._now() < self._deadline:
             self._step(min(next_look, self._deadline, self._deadline if self._cause else soft) - self._now())
-            if is_contained and self.namespace is None:
+            if self._command.is_contained and self.namespace is None:
                 self.namespace = contain.namespace_of(child.pid)
             self._pass_on(child)
             tree.reap(child)
             now = self._now()
-            if not _has_ended(child) and now >= next_look:
+            if not child.has_ended() and now >= next_look:
                 next_look = now + _SECONDS_BETWEEN_LOOKS
-                self._end_for(self._watched.look(), child)
-            if not _has_ended(child) and self._cause is None and now >= soft:
+                self._end_for(self._look(), child)
+            if not child.has_ended() and self._cause is None and now >= soft:
                 self._end_for(TIMED_OUT, child)
                 self._tell(SOFT_LIMIT)
 
@@ -233,7 +205,7 @@ class Supervisor:
             return
         self._cause = cause
         if cause == OUT_OF_TOKENS:
-            self._deadline = min(self._deadline, self._now() + self._watched.grace)
+            self._deadline = min(self._deadline, self._now() + self._command.grace)
         self._send(child, signal.SIGTERM)
 
     def _pass_on(self, child: tree.Child) -> None:
@@ -265,12 +237,12 @@ class Supervisor:
 
     def _end_all(self, child: tree.Child) -> None:
         """Ends what is left of the command, and takes what it has written."""
-        if child.exit_code is None:
+        if not child.has_ended():
             self._cause = self._cause or TIMED_OUT
             if self._cause == TIMED_OUT and self._now() >= self._hard:
                 self._tell(HARD_LIMIT)
         elif self._cause is None and tree.descendants():
-            if self._watched.keeps_background:
+            if self._command.keeps_background:
                 self._tell(BACKGROUND_LEFT)
                 self._drain()
                 return
@@ -361,10 +333,6 @@ class Supervisor:
             chunks = 0
             while chunks < _MOST_CHUNKS_LEFT and fd in self._streams and self._read(fd):
                 chunks += 1
-
-
-def _has_ended(child: tree.Child) -> bool:
-    return child.exit_code is not None
 
 
 def _check_that_it_exists(argv: Sequence[bytes], cwd: str | None, env: Mapping[str, str]) -> None:

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+from gaia_sessions.system.processes import state_and_threads
+
 from .contain import contained, namespace_of
 
 TYPE_CHECKING = False
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
 _PROC = "/proc"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
-
-_STATE, _THREADS = 0, 17
-"""Fields of /proc/PID/stat, counted after the name in brackets."""
 
 _MOST_PASSES = 100
 """How often ``stop`` looks for what was started meanwhile: who always flees would else hold it up for ever."""
@@ -48,6 +47,9 @@ class Child:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.exit_code: int | None = None
+
+    def has_ended(self) -> bool:
+        return self.exit_code is not None
 
 
 def become_subreaper() -> None:
@@ -117,7 +119,7 @@ def reap(child: Child) -> None:
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             pid, status = ended
-            if pid == child.pid and child.exit_code is None:  # in a storm its pid is used again
+            if pid == child.pid and not child.has_ended():  # in a storm its pid is used again
                 code = os.waitstatus_to_exitcode(status)
                 child.exit_code = code if code >= 0 else 128 - code
 
@@ -137,7 +139,7 @@ def send(child: Child, number: int) -> None:
         for pid in members:
             if pid != child.pid:
                 _signal(pid, number)
-    elif members or child.exit_code is None:  # so nobody else can have this group
+    elif members or not child.has_ended():  # so nobody else can have this group
         with contextlib.suppress(OSError):
             os.killpg(child.pid, number)
 
@@ -174,7 +176,7 @@ def kill_all(child: Child, seconds: float) -> list[int]:
         reap(child)
         # What these have started is theirs no more when they have died. So nothing is asked of a process while others
         # flee: that would take longer than they need to become many more.
-        found = set(_adopted() if child.exit_code is not None else (child.pid, *_adopted()))
+        found = set(_adopted() if child.has_ended() else (child.pid, *_adopted()))
         if not found:
             return []
         _kill(found)
@@ -263,12 +265,13 @@ def _is_of_this_session(pid: int) -> bool:
 
 def _has_ended(pid: int) -> bool:
     """Whether no thread of ``pid`` lives; the first may have ended before the others."""
+    if not os.path.exists(f"{_PROC}/self"):
+        return False
     try:
-        with open(f"{_PROC}/{pid}/stat", "rb") as file:
-            stat = file.read().rpartition(b")")[2].split()
+        found = state_and_threads(pid)
     except OSError:
-        return os.path.exists(f"{_PROC}/self")
-    return stat[_STATE] in b"ZX" and int(stat[_THREADS]) <= 1
+        return True
+    return found is None or (found[0] in "ZX" and found[1] <= 1)
 
 
 def _traced_below() -> list[int]:

@@ -28,8 +28,9 @@ _MAX_ANCESTORS = 32
 _MAX_PID_DIGITS = 10
 _MACHINE_ID_LENGTH = 32
 _DELETED_SUFFIX = " (deleted)"
-# Fields of /proc/PID/stat, counted after the name in brackets: the parent, the start in clock ticks since the boot.
-_PARENT, _STARTED = 1, 19
+# Fields of /proc/PID/stat, counted after the name in brackets: the parent, how many threads there are, the start in
+# clock ticks since the boot. The first is the state.
+_PARENT, _THREADS, _STARTED = 1, 17, 19
 
 
 def describe(pid: int) -> HostProcess | None:
@@ -115,6 +116,15 @@ def program_and_state(pid: int) -> tuple[str, str] | None:
     except OSError:
         return None
     return (_program_name(pid), stat[0]) if stat else None
+
+
+def state_and_threads(pid: int) -> tuple[str, int] | None:
+    """The letter of the state in proc(5) of the process ``pid``, and how many threads it has; None if there is none.
+
+    Raises ``OSError`` if it may not be looked at.
+    """
+    stat = _stat_fields(pid)
+    return (stat[0], int(stat[_THREADS])) if stat else None
 
 
 def _local_keys() -> HostProcess | None:

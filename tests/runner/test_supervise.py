@@ -32,9 +32,10 @@ SLACK = 15.0
 """Seconds that a slow machine may add to a limit before it does not hold."""
 
 SUPERVISOR = """
+from gaia_sessions.api.command import Command
 from gaia_sessions.runner import supervise
 from gaia_sessions.runner.signals import Signals
-from gaia_sessions.runner.supervise import Supervisor, Watched
+from gaia_sessions.runner.supervise import Supervisor
 from gaia_sessions.store.output_file import Kept
 
 path, options, argv = sys.argv[1], json.loads(sys.argv[2]), [os.fsencode(word) for word in sys.argv[3:]]
@@ -59,11 +60,12 @@ def write(name, content):
 
 with Signals() as signals:
     write(".pid", str(os.getpid()))
-    watched = Watched(options.get("timeout", 600), options.get("grace", 30), look, events.append,
+    command = Command(sys.argv[3:], timeout=options.get("timeout", 600), grace=options.get("grace", 30),
                       keeps_background=options.get("keeps_background", False))
-    supervisor = Supervisor(watched, log, {1: 1, 2: 2} if options.get("live", True) else {}, signals)
+    live = {1: 1, 2: 2} if options.get("live", True) else {}
+    supervisor = Supervisor(command, look, events.append, log, live, signals)
     stdin = options.get("stdin")
-    ended = supervisor.run(argv, None, os.environ, 0 if stdin is None else b"x" * stdin)
+    ended = supervisor.run(argv, os.environ, 0 if stdin is None else b"x" * stdin)
 seconds = time.monotonic() - began
 log.close()
 children = tree.descendants()
