@@ -105,15 +105,22 @@ class Above:
 
     def is_below(self, record: Record, agent_id: str) -> bool:
         """Whether the session ``agent_id`` is above that of ``record``; not where nobody can say who is above it."""
-        seen: set[str] = set()
-        current = parent_id_of(record)
         try:
-            while current is not None and current != agent_id and current not in seen:
-                seen.add(current)
-                current = self.parent_of(current)
+            return record["agent_id"] != agent_id and agent_id in self.ids_above(record)
         except StoreFailure:
             return False
-        return current == agent_id and record["agent_id"] != agent_id
+
+    def ids_above(self, record: Record) -> Iterator[str]:
+        """The ids of all sessions above ``record``, the parent first; none twice, even in a circle.
+
+        Each step may raise ``StoreFailure``.
+        """
+        seen: set[str] = set()
+        current = parent_id_of(record)
+        while current is not None and current not in seen:
+            seen.add(current)
+            yield current
+            current = self.parent_of(current)
 
     def _follow(self, agent_id: str) -> None:
         """Follows the parents of ``agent_id`` up to one that is known, or once round a circle."""

@@ -79,9 +79,10 @@ class Judge:
         if agent_id in self.rule.named or not is_open(record):
             return
         with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
-            while parent_id is not None and parent_id not in self._above_open:
-                self._above_open.add(parent_id)
-                parent_id = self.above.parent_of(parent_id)
+            for above_id in self.above.ids_above(record):
+                if above_id in self._above_open:
+                    break
+                self._above_open.add(above_id)
 
     def reason_to_keep(self, agent_id: str, found: RecordOrError, below: Iterable[Record] = ()) -> str | None:
         """The code of why the session must stay; None if it may go.
