@@ -49,18 +49,15 @@ def block(page: str, language: str, which: int = 0) -> str:
     return blocks[which]
 
 
-def test_the_commands_for_the_shell_run_as_they_stand(tmp_path: Path) -> None:
+def run_in_shell(home: Path, lines: str, flags: str = "-u") -> subprocess.CompletedProcess[str]:
     scripts = Path(sys.executable).parent
-    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, "HOME": str(home), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    words = ["sh", flags, "-c", lines]
+    return subprocess.run(words, cwd=home, env=environment, capture_output=True, text=True, check=False)
 
-    done = subprocess.run(
-        ["sh", "-eu", "-c", block("docs/shell.md", "sh")],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+def test_the_commands_for_the_shell_run_as_they_stand(tmp_path: Path) -> None:
+    done = run_in_shell(tmp_path, block("docs/shell.md", "sh"), "-eu")
 
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
@@ -106,17 +103,7 @@ def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int,
 
 
 def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: Path) -> None:
-    scripts = Path(sys.executable).parent
-    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-
-    done = subprocess.run(
-        ["sh", "-u", "-c", block("docs/shell.md", "sh", 1)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_in_shell(tmp_path, block("docs/shell.md", "sh", 1))
 
     assert done.returncode == 10
     assert "exit code 10" in done.stdout.splitlines()
@@ -126,17 +113,7 @@ def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: 
 
 
 def test_three_commands_side_by_side_end_as_the_readme_shows(tmp_path: Path) -> None:
-    scripts = Path(sys.executable).parent
-    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-
-    done = subprocess.run(
-        ["sh", "-u", "-c", block("README.md", "sh", 2)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_in_shell(tmp_path, block("README.md", "sh", 2))
 
     assert done.returncode == 10
     shown = [line.split("  ")[:2] for line in done.stdout.splitlines()]

@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
 
+DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
+"""Seconds until a command that is run is told to end, and how many it has after that."""
+
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
 
@@ -524,8 +527,8 @@ class Sessions:
         purpose: str | None = None,
         parent_id: str | None = None,
         max_tokens: int | None = None,
-        timeout: float = 600,
-        grace: float = 30,
+        timeout: float = DEFAULT_TIMEOUT,
+        grace: float = DEFAULT_GRACE,
         cwd: str | None = None,
         is_contained: bool = False,
         keeps_background: bool = False,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from gaia_sessions.api.command import GRACE, TASK, TIMEOUT, Command
+from gaia_sessions.api.command import TASK, Command
+from gaia_sessions.api.sessions import DEFAULT_GRACE, DEFAULT_TIMEOUT
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network
@@ -56,8 +57,12 @@ class _New(TypedDict):
 @click.option("--purpose", metavar="TEXT", help="What the work is for.  [default: general]")
 @click.option("--task", metavar="TEXT|-", help=f"What the command is told on stdin, or where it has {TASK}.")
 @click.option("--context", metavar="TEXT", help="What it is told below the task.")
-@click.option("--timeout", type=SECONDS, default=TIMEOUT, help="When it is told to end (SIGTERM).  [default: 10m]")
-@click.option("--grace", type=SECONDS, default=GRACE, help="How long it has then, before it is killed.  [default: 30s]")
+@click.option(
+    "--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help="When it is told to end (SIGTERM).  [default: 10m]"
+)
+@click.option(
+    "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
+)
 @click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="It is told to end when they are used up.")
 @click.option("--cwd", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where it runs.")
 @click.option(

@@ -50,7 +50,7 @@ def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:
         yield f"{indent}to approve what it asks, and go on, with a command of yours:"
     elif decision["should_resume"]:
         yield f"{indent}to go on with it, with a command of yours:"
-    elif decision["run_command"] == run_command(decision["agent_id"], ended=True):
+    elif needs_new_session(decision):
         yield f"{indent}to go on with it in a new session, with a command of yours:"
     elif is_only_expired(decision):
         yield f"{indent}then, to go on with it, with a command of yours:"
@@ -63,6 +63,11 @@ def approves(decision: Decision) -> bool:
     """Whether to go on with the work is to approve what it asks, which nobody has answered."""
     is_answered = not decision.keys().isdisjoint(("approval", "denial"))
     return decision["should_resume"] and waits_for_approval(decision["phase"]) and not is_answered
+
+
+def needs_new_session(decision: Decision) -> bool:
+    """Whether a command goes on with the work in a new session, since this one has ended or its wrapper is gone."""
+    return decision.get("run_command") == run_command(decision["agent_id"], ended=True)
 
 
 def is_only_expired(decision: Decision) -> bool:

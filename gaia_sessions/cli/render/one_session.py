@@ -10,7 +10,6 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import state
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time
-from gaia_sessions.session.ids import run_command
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import answer_of
@@ -29,7 +28,7 @@ from gaia_sessions.usecases.pending import question_of
 from gaia_sessions.usecases.reporting import why_failed
 
 from .budgets import budget_text, todo_lines
-from .decisions import approves, failed_sentences, is_only_expired
+from .decisions import approves, failed_sentences, is_only_expired, needs_new_session
 from .plain import agent_and_purpose, state_cell
 from .words import (
     WHY_STOPPED,
@@ -149,8 +148,8 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
         yield "resumable", f"for {time_left(decision['until'], now)}"
     elif not (is_final(phase) or is_running(decision) or decision["reason"] == "claimed"):
         yield "resumable", f"no: {'; '.join(failed_sentences(decision, 'it'))}"
-    is_lost = "run_command" in decision and decision["run_command"] == run_command(decision["agent_id"], ended=True)
-    if "run_command" in decision and (decision["should_resume"] or (is_lost and not is_final(phase))):
+    is_lost = needs_new_session(decision) and not is_final(phase)
+    if "run_command" in decision and (decision["should_resume"] or is_lost):
         yield "to approve" if approves(decision) else "to go on", f"`{decision['run_command']}`"
     elif "run_command" in decision and is_only_expired(decision):
         yield "to go on", f"{decision['advice']}"
