@@ -20,6 +20,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.store import reading
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import open_source
+from tests.contract.test_outputs import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,10 +39,6 @@ def store(tmp_path: Path) -> FileStore:
 @pytest.fixture
 def path(store: FileStore) -> Path:
     return Path(store.output_path("one", 1))
-
-
-def numbered(size: int) -> bytes:
-    return b"".join(b"%015d\n" % number for number in range(size // 16 + 1))[:size]
 
 
 def write(store: FileStore, data: bytes, number: int = 1) -> None:
