@@ -7,6 +7,7 @@ The transcript itself stays as it is; the record says up to which message the su
 from __future__ import annotations
 
 from .budget import estimated_tokens, tokens_of, with_total
+from .rounds import rounds_of
 from .todos import with_todos
 from .updates import check_open
 
@@ -61,10 +62,13 @@ def compaction_of(messages: Sequence[Message], before: Compaction | None) -> tup
 
 
 def _first_kept(messages: Sequence[Message]) -> int:
-    """The place of the first message that stays: not a result of a tool, whose call would be gone."""
-    place = len(messages) - -(-len(messages) // KEPT_SHARE)
-    while place > 0 and messages[place]["role"] == _TOOL:
-        place -= 1
+    """The place of the first message that stays: with it a round begins, so no call is parted from its result."""
+    most = len(messages) - -(-len(messages) // KEPT_SHARE)
+    place = 0
+    for found in rounds_of(messages):
+        if place + len(found) > most:
+            break
+        place += len(found)
     return place
 
 

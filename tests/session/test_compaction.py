@@ -20,6 +20,7 @@ from gaia_sessions.session.compaction import (
 )
 from gaia_sessions.session.usage import with_consumed
 from tests.records import START, WHEN, record_with, unchanged
+from tests.session.conversations import conversation
 
 if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message
@@ -86,6 +87,19 @@ def test_a_result_stays_with_its_call(results: int) -> None:
 
     assert found is not None
     assert found[0]["through"] == 7
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_e15_no_pair_is_parted_in_whatever_order_results_come(seed: int) -> None:
+    said = [one for _, messages in conversation(seed).turns for one in messages]
+    messages: list[Message] = [{"seq": seq, "turn": 1, **one} for seq, one in enumerate(said, 1)]
+    found = compaction_of(messages, None)
+    if found is None:
+        return
+    through = found[0]["through"]
+    assert (len(messages) - through) * 5 >= len(messages)
+    replaced, kept = ({one.get("tool_call_id") for one in part} for part in (messages[:through], messages[through:]))
+    assert replaced & kept <= {None}
 
 
 def test_where_everything_belongs_together_nothing_is_replaced() -> None:

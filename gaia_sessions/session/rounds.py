@@ -1,0 +1,71 @@
+"""Rounds: the stretches of a conversation that stay together, since a call and its result are never parted.
+
+A call is a message with the ID of one that is no result; a result is a message of a tool. Pure.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeVar
+
+    from .transcript import NewMessage
+
+    Kind = TypeVar("Kind", bound=NewMessage)
+
+_ASSISTANT, _TOOL = "assistant", "tool"
+
+
+def is_result(message: NewMessage) -> bool:
+    """Whether a tool says it."""
+    return message["role"] == _TOOL
+
+
+def is_call(message: NewMessage) -> bool:
+    """Whether it asks for a tool."""
+    return not is_result(message) and ("tool_call_id" in message or "tool_name" in message)
+
+
+def is_answer(message: NewMessage) -> bool:
+    """Whether an agent says it, and asks for nothing by it."""
+    return message["role"] == _ASSISTANT and not is_call(message)
+
+
+def rounds_of(messages: Sequence[Kind]) -> list[list[Kind]]:
+    """``messages`` in the shortest stretches that part no call from its result, in their order.
+
+    What stands between the first and the last message with one ID is in one stretch, and so is a call with what its
+    assistant said right before it. A result without an ID belongs to what is before it.
+    """
+    last_places = {found.get("tool_call_id"): place for place, found in enumerate(messages) if "tool_call_id" in found}
+    rounds: list[list[Kind]] = []
+    open_until = -1
+    for place, message in enumerate(messages):
+        if place > open_until and not _goes_on(messages, place):
+            rounds.append([])
+        rounds[-1].append(message)
+        open_until = max(open_until, last_places.get(message.get("tool_call_id"), -1))
+    return rounds
+
+
+def _goes_on(messages: Sequence[NewMessage], place: int) -> bool:
+    """Whether the message at ``place`` belongs to the one before it, whatever their IDs."""
+    if place == 0:
+        return False
+    message = messages[place]
+    if is_result(message):
+        return "tool_call_id" not in message
+    return is_call(message) and message["role"] == messages[place - 1]["role"] == _ASSISTANT
+
+
+def unanswered(messages: Sequence[NewMessage]) -> set[str]:
+    """The IDs of the results among ``messages`` whose calls are not there."""
+    calls = {found["tool_call_id"] for found in messages if "tool_call_id" in found and not is_result(found)}
+    return {found["tool_call_id"] for found in messages if is_result(found) and "tool_call_id" in found} - calls
+
+
+def without_lone_results(messages: Sequence[Kind]) -> list[Kind]:
+    """``messages`` but for the results whose calls are not among them."""
+    lone = unanswered(messages)
+    return [found for found in messages if not (is_result(found) and found.get("tool_call_id") in lone)]
