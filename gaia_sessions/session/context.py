@@ -1,0 +1,465 @@
+"""The context of work that goes on: what of the turns so far is told within a bound, and how that is printed.
+
+A turn is what was sent and all that is answered to it. The newest ones are told whole, as far as they fit, older ones
+as a line each. Pure, and lazy: turns are read from the newest on, and no further than is told of them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .rounds import is_answer, is_call, is_result, rounds_of, unanswered, without_lone_results
+from .visible import visible, visible_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from typing import NotRequired, Protocol, TypedDict
+
+    from .transcript import NewMessage
+
+    Measure = Callable[[str], int]
+    """What a printed line takes of the room."""
+
+    class TurnOf(TypedDict):
+        """Which turn a message is of: id, run: its run, if known; turn: its number in the session's own transcript."""
+
+        id: str
+        run: NotRequired[int]
+        turn: NotRequired[int]
+
+    Said = tuple[TurnOf, NewMessage, bool]
+    """A message, which turn it is of, and whether that turn begins with it as far as its file says so."""
+
+    class Source(Protocol):
+        """What a context is made of. summary: what stands in place of messages that ``newest_first`` does not give."""
+
+        system_prompt: str | None
+        summary: str | None
+        is_cut: bool
+        """Once ``newest_first`` has ended: whether it did so before the beginning of all that was said."""
+
+        def newest_first(self) -> Iterator[Said]:
+            """All messages, the newest first; those of one turn follow each other."""
+
+        def beginning(self, turn: TurnOf) -> NewMessage | None:
+            """What a turn began with of which only later messages were read, where that can be known."""
+
+        def first(self) -> tuple[TurnOf, list[NewMessage]] | None:
+            """The first of all turns, or what its file has of its beginning."""
+
+    class EarlierTurn(TurnOf):
+        """One turn in a line: what it began with, and what was answered last."""
+
+        line: str
+
+    class ContextTurn(TurnOf):
+        """What is told of one turn.
+
+        messages: in their order, those left out, and results without a call, not among them. rounds_left_out: how many
+        calls with their results, or other messages, are not told; None if nobody counted them.
+        """
+
+        messages: list[NewMessage]
+        rounds_left_out: int | None
+
+    class Context(TypedDict):
+        """What is told of earlier work, the oldest first.
+
+        notices: what must be known of it, such as a file that is gone. summary: of messages that a compaction replaced.
+        earlier: the first and the latest of the turns that are not in ``turns``. left_out: whether there are others.
+        """
+
+        system_prompt: NotRequired[str]
+        notices: list[str]
+        summary: NotRequired[str]
+        earlier: list[EarlierTurn]
+        left_out: bool
+        turns: list[ContextTurn]
+
+
+_READ_SHARE = 4
+_LEAST_READ = 1 << 14
+"""So many times the room, or so many characters, are read at most: of what is longer, little can be told."""
+
+_MESSAGE_COST = 16
+"""What a message is taken to cost that is read, whatever its length."""
+
+_LONGEST_TEXT, _SHORTEST_TEXT = 400, 60
+"""Characters of a message in a turn that does not fit; the latter where even its last round would not."""
+
+_LONGEST_HALF = 70
+"""Characters of what was asked, and of what was answered, in the line of a turn."""
+
+_LEAST_CUT = 40
+_QUESTION_SHARE, _SUMMARY_SHARE, _NOTICE_SHARE = 4, 3, 2
+_SUMMARY_HEADING = "Summary of what was before:"
+_EARLIER_HEADING = "Earlier turns:"
+_TURNS_LEFT_OUT = "  (other turns are left out)"
+
+
+def context_of(source: Source, *, turns: int, room: int, measure: Measure, notices: Iterable[str] = ()) -> Context:
+    """What is told of ``source`` in at most ``room``, as ``measure`` says what each printed line takes.
+
+    Only the lines of the system prompt do not count. At most so many ``turns`` are told whole.
+    """
+    return _Fitting(source, turns, room, measure).context(notices)
+
+
+class _Turn:
+    """One turn as far as it was read."""
+
+    __slots__ = ("is_begun", "messages", "of")
+
+    def __init__(self, of: TurnOf, messages: list[NewMessage], *, is_begun: bool) -> None:
+        self.of = of
+        self.messages = messages
+        self.is_begun = is_begun
+
+
+class _Turns:
+    """The turns of a source, the newest first, until so many characters were ``left`` to be read."""
+
+    def __init__(self, source: Source, left: int) -> None:
+        self._source = source
+        self._said = source.newest_first()
+        self._next = next(self._said, None)
+        self._given_back: list[_Turn] = []
+        self._left = left
+
+    def has_more(self) -> bool:
+        """Whether there are messages that no turn was made of."""
+        return bool(self._given_back) or self._next is not None or self._source.is_cut
+
+    def together(self) -> list[_Turn]:
+        """The next turn, the last of the list; before it those whose calls it answers. Empty if there is none."""
+        found = list(filter(None, [self._take()]))
+        while found and found[0].is_begun and (lone := unanswered(found[0].messages)):
+            before = self._take()
+            if before is None:
+                break
+            if lone.isdisjoint(message.get("tool_call_id") for message in before.messages if is_call(message)):
+                self._given_back.append(before)
+                break
+            found.insert(0, before)
+        return found
+
+    def _take(self) -> _Turn | None:
+        if self._given_back:
+            return self._given_back.pop()
+        if self._next is None or self._left <= 0:
+            return None
+        of = self._next[0]
+        messages: list[NewMessage] = []
+        while self._next is not None and self._next[0] == of:
+            if self._left <= 0:
+                return _Turn(of, messages[::-1], is_begun=False)
+            _, message, begins = self._next
+            self._left -= len(message["content"]) + _MESSAGE_COST
+            messages.append(message)
+            self._next = next(self._said, None)
+            if begins:
+                return _Turn(of, messages[::-1], is_begun=True)
+        is_begun = self._next is not None or not self._source.is_cut
+        return _Turn(of, messages[::-1], is_begun=is_begun)
+
+
+class _Fitting:
+    """One context while it is put together; ``_left`` is what is left of the room."""
+
+    def __init__(self, source: Source, most: int, room: int, measure: Measure) -> None:
+        self._source = source
+        self._most = most
+        self._left = room
+        self._measure = measure
+        self._turns = _Turns(source, max(_READ_SHARE * room, _LEAST_READ))
+        self._context: Context = {"notices": [], "earlier": [], "left_out": False, "turns": []}
+        self._begins_with: NewMessage | None = None  # the oldest turn that is told
+
+    def context(self, notices: Iterable[str]) -> Context:
+        context = self._context
+        if self._source.system_prompt is not None:
+            context["system_prompt"] = self._source.system_prompt
+        for notice in notices:
+            if self._cost(_notice_line(notice)) <= self._left // _NOTICE_SHARE:
+                context["notices"].append(notice)
+                self._left -= self._cost(_notice_line(notice))
+        if self._source.summary:
+            self._add_summary(self._source.summary)
+        newest = self._turns.together()
+        if self._add_whole(newest):
+            rest = self._add_older()
+            self._add_lines(rest)
+        elif newest:
+            self._add_shortened(newest)
+        return context
+
+    def _cost(self, *lines: str) -> int:
+        return sum(map(self._measure, lines))
+
+    def _add_summary(self, summary: str) -> None:
+        text = self._cut_to(summary, self._left // _SUMMARY_SHARE, _summary_lines)
+        if text:
+            self._context["summary"] = text
+            self._left -= self._cost(*_summary_lines(text))
+
+    def _add_whole(self, together: list[_Turn]) -> bool:
+        """Adds the turns whole before those that are there, if they fit and may be; whether they were."""
+        if not together:
+            return True
+        told = [_told(turn.of, turn.messages) for turn in _without_lone_results(together)]
+        if len(self._context["turns"]) + len(told) > max(self._most, 1) or not together[0].is_begun:
+            return False
+        cost = self._cost(*(line for turn in told for line in _turn_lines(turn)))
+        if cost > self._left:
+            return False
+        self._left -= cost
+        self._context["turns"][:0] = told
+        self._begins_with = together[0].messages[0]
+        return True
+
+    def _add_older(self) -> list[_Turn]:
+        """Adds older turns as long as they fit whole, and returns those that did not."""
+        while together := self._turns.together():
+            if not self._add_whole(together):
+                return together
+        return []
+
+    def _add_lines(self, latest: list[_Turn], most: int = sys.maxsize) -> None:
+        """Adds the lines of the turns that are not told: ``latest``, those before them, and the first of all.
+
+        At most so many beside the first.
+        """
+        found = self._source.first() if latest or self._turns.has_more() else None
+        if (found and found[1][:1] == [self._begins_with]) or not (latest or self._turns.has_more()):
+            return
+        first = self._line_of(_Turn(*found, is_begun=True)) if found else None
+        reserved = self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT, *([_earlier_line(first)] if first else []))
+        lines: list[EarlierTurn] = []
+        is_all = False
+        while latest or (latest := self._turns.together()):
+            turn = latest.pop()
+            line = self._line_of(turn)
+            is_first = first is not None and turn.is_begun and line == first
+            cost = 0 if is_first else self._cost(_earlier_line(line))
+            if self._left - reserved < cost or len(lines) >= most:
+                break
+            self._left -= cost
+            if is_first:
+                is_all = True
+                break
+            lines.insert(0, line)
+        else:
+            is_all = first is None and not self._turns.has_more()
+        if first and self._left >= reserved:
+            lines.insert(0, first)
+        self._context["left_out"] = not is_all and self._left >= self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT)
+        self._context["earlier"] = lines
+        if lines or self._context["left_out"]:
+            self._left -= reserved if first else self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT)
+
+    def _line_of(self, turn: _Turn) -> EarlierTurn:
+        began = self._beginning_of(turn)
+        answers = [message["content"] for message in turn.messages if is_answer(message)]
+        asked = visible_line(began["content"], _LONGEST_HALF) if began and not is_answer(began) else "..."
+        answered = visible_line(answers[-1], _LONGEST_HALF) if answers else "(no answer)"
+        return {**turn.of, "line": f"{asked} -> {answered}"}
+
+    def _beginning_of(self, turn: _Turn) -> NewMessage | None:
+        if turn.is_begun:
+            return turn.messages[0]
+        first = self._source.first()
+        return first[1][0] if first and first[0] == turn.of and first[1] else self._source.beginning(turn.of)
+
+    def _add_shortened(self, together: list[_Turn]) -> None:
+        """Adds what fits of the newest turn: its last answer, its beginning, and the rounds from its end on."""
+        of = together[-1].of
+        messages = [message for turn in _without_lone_results(together) for message in turn.messages]
+        is_begun = together[0].is_begun
+        rounds = rounds_of(messages)
+        numbers = _numbers(messages)
+        least = self._cost(_heading(of), _rounds_line(len(rounds)))
+        if self._left < least:
+            return
+        self._left -= least
+        end: list[list[NewMessage]] = []
+        if rounds and is_answer(rounds[-1][-1]) and len(rounds[-1]) == 1:
+            end = self._fitting_answer(rounds.pop())
+        began = rounds.pop(0) if is_begun and rounds and _is_plain(rounds[0]) else None
+        self._begins_with = self._beginning_of(together[0])
+        if self._begins_with and not is_begun and _is_plain([self._begins_with]):
+            began = [self._begins_with]
+        start = self._fitting_beginning(began) if began else []
+        earlier_turns = self._turns.has_more()
+        if earlier_turns:
+            self._add_lines([], 1)
+        left_out = len(rounds)
+        while rounds:
+            kept = self._fitting_round(rounds[-1], numbers, [_LONGEST_TEXT] if end else [_LONGEST_TEXT, _SHORTEST_TEXT])
+            if kept is None:
+                break
+            rounds.pop()
+            end.insert(0, kept)
+            left_out -= 1
+        kept_messages = [message for part in (*start, *end) for message in part]
+        number = (left_out if is_begun else None) if rounds or not is_begun else 0
+        if began and not start:
+            number = number if number is None else number + 1
+        self._context["turns"] = [{**of, "messages": kept_messages, "rounds_left_out": number}]
+
+    def _fitting_answer(self, answer: list[NewMessage]) -> list[list[NewMessage]]:
+        """The last answer, whole if it fits, else its end: that has the point."""
+        message = answer[0]
+        text = self._cut_to(message["content"], self._left, lambda text: _text_lines("assistant", text), is_end=True)
+        if text is None:
+            return []
+        self._left -= self._cost(*_text_lines("assistant", text))
+        return [[{**message, "content": text}]]
+
+    def _fitting_beginning(self, began: list[NewMessage]) -> list[list[NewMessage]]:
+        message = began[0]
+        label = message["role"]
+        room = max(self._left // _QUESTION_SHARE, min(self._left, _LONGEST_TEXT // 2))
+        text = self._cut_to(message["content"], room, lambda text: _text_lines(label, text))
+        if text is None:
+            return []
+        self._left -= self._cost(*_text_lines(label, text))
+        return [[{**message, "content": text}]]
+
+    def _fitting_round(
+        self, found: list[NewMessage], numbers: dict[str, int], lengths: Sequence[int]
+    ) -> list[NewMessage] | None:
+        for longest in lengths:
+            shorter: list[NewMessage] = [{**message, "content": _cut(message["content"], longest)} for message in found]
+            cost = self._cost(*(line for lines in _messages_lines(shorter, numbers) for line in lines))
+            if cost <= self._left:
+                self._left -= cost
+                return shorter
+        return None
+
+    def _cut_to(self, text: str, room: int, lines: Callable[[str], list[str]], *, is_end: bool = False) -> str | None:
+        """``text`` if its ``lines`` fit in ``room``, else as much of it as does; None if that is next to nothing."""
+        if len(text) <= room * 2 and self._cost(*lines(text)) <= room:
+            return text
+        low, high = 0, min(len(text), room)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._cost(*lines(_cut(text, middle, is_end=is_end))) <= room:
+                low = middle
+            else:
+                high = middle - 1
+        return _cut(text, low, is_end=is_end) if low >= _LEAST_CUT else None
+
+
+def _without_lone_results(together: list[_Turn]) -> list[_Turn]:
+    """The turns without results whose calls are in none of them."""
+    kept = set(map(id, without_lone_results([message for turn in together for message in turn.messages])))
+    return [
+        _Turn(turn.of, [message for message in turn.messages if id(message) in kept], is_begun=turn.is_begun)
+        for turn in together
+    ]
+
+
+def _told(of: TurnOf, messages: list[NewMessage]) -> ContextTurn:
+    return {**of, "messages": messages, "rounds_left_out": 0}
+
+
+def _is_plain(found: list[NewMessage]) -> bool:
+    return len(found) == 1 and not is_result(found[0]) and not is_call(found[0])
+
+
+def _cut(text: str, longest: int, *, is_end: bool = False) -> str:
+    """``text`` with at most ``longest`` characters of its own: its end, or two of its beginning for each of its end."""
+    number = len(text) - longest
+    if number <= 0:
+        return text
+    gap = f"[... {number:,} characters left out ...]"
+    tail = longest if is_end else longest // 3
+    return " ".join(filter(None, (text[: longest - tail], gap, text[len(text) - tail :] if tail else "")))
+
+
+def context_lines(context: Context) -> list[str]:
+    """The lines in which ``context`` is told."""
+    lines = list(map(_notice_line, context["notices"]))
+    if "system_prompt" in context:
+        lines += ["System prompt:", *_indented(context["system_prompt"])]
+    if "summary" in context:
+        lines += _summary_lines(context["summary"])
+    if context["earlier"] or context["left_out"]:
+        lines.append(_EARLIER_HEADING)
+        shown = list(map(_earlier_line, context["earlier"]))
+        if context["left_out"]:
+            shown.insert(1, _TURNS_LEFT_OUT)
+        lines += shown
+    for turn in context["turns"]:
+        lines += _turn_lines(turn)
+    return lines
+
+
+def _notice_line(notice: str) -> str:
+    return f"({notice})"
+
+
+def _summary_lines(summary: str) -> list[str]:
+    return [_SUMMARY_HEADING, *_indented(summary)]
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}".rstrip() for line in visible(text).split("\n")]
+
+
+def _name(of: TurnOf) -> str:
+    return f"run {of['run']}" if "run" in of else f"turn {of['turn']}" if "turn" in of else f"turn {of['id']}"
+
+
+def _heading(of: TurnOf) -> str:
+    return f"{_name(of).capitalize()}:"
+
+
+def _earlier_line(turn: EarlierTurn) -> str:
+    return f"  {_name(turn)}: {turn['line']}"
+
+
+def _rounds_line(number: int | None) -> str:
+    if number == 1:
+        return "  (1 round is left out)"
+    return f"  ({'' if number is None else f'{number:,} '}rounds are left out)"
+
+
+def _turn_lines(turn: ContextTurn) -> list[str]:
+    """The lines of a turn; what is left out of it stands behind what it began with."""
+    messages = turn["messages"]
+    numbers = _numbers(messages)
+    parts = _messages_lines(messages, numbers)
+    if turn["rounds_left_out"] != 0:
+        place = 1 if messages and _is_plain(messages[:1]) and not is_answer(messages[0]) else 0
+        parts.insert(place, [_rounds_line(turn["rounds_left_out"])])
+    return [_heading(turn), *(line for part in parts for line in part)]
+
+
+def _numbers(messages: Sequence[NewMessage]) -> dict[str, int]:
+    """The number by which each call, and its result, is named."""
+    ids = dict.fromkeys(message["tool_call_id"] for message in messages if "tool_call_id" in message)
+    return {call: number for number, call in enumerate(ids, 1)}
+
+
+def _messages_lines(messages: Sequence[NewMessage], numbers: dict[str, int]) -> list[list[str]]:
+    results = {message.get("tool_call_id") for message in messages if is_result(message)}
+    return [_message_lines(message, numbers, results) for message in messages]
+
+
+def _message_lines(message: NewMessage, numbers: dict[str, int], results: Collection[str | None]) -> list[str]:
+    call = message.get("tool_call_id")
+    number = f" {numbers[call]}" if call is not None else ""
+    tool = f" {visible_line(message['tool_name'], 60)}" if "tool_name" in message else ""
+    if is_result(message):
+        return _text_lines(f"result{number}" + (f" of{tool}" if tool and not number else ""), message["content"])
+    if not is_call(message):
+        return _text_lines(message["role"], message["content"])
+    label = f"call{number}" + (f",{tool}" if tool else "") + ("" if call is None or call in results else ", no result")
+    return _text_lines(label, message["content"])
+
+
+def _text_lines(label: str, text: str) -> list[str]:
+    first, *others = visible(text).strip("\n").split("\n")
+    return [f"  {label}: {first}".rstrip(), *(f"    {line}".rstrip() for line in others)]
