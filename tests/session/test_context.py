@@ -1,0 +1,204 @@
+"""The context of work that goes on: its bound, its turns, and that no call is parted from its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions.session.context import context_lines, context_of
+from gaia_sessions.session.rounds import is_answer, is_call, is_result
+from tests.session.conversations import Told, call, conversation, message, numbered, result
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.context import Context
+    from gaia_sessions.session.transcript import NewMessage
+
+BYTES_PER_TOKEN = 4
+LIMITS = (200, 250, 400, 700, 1000, 2000, 5000, 20_000)
+ROUNDS = [one for name in "abcdefgh" for one in (call(name), result(name, f"result of {name} " + "x" * 300))]
+
+
+def size_of(line: str) -> int:
+    return len(line.encode()) + 1
+
+
+def told(source: Told, room: int = 8000, turns: int = 5, notices: tuple[str, ...] = ()) -> Context:
+    return context_of(source, turns=turns, room=room, measure=size_of, notices=notices)
+
+
+def printed(*turns: list[NewMessage], room: int = 8000) -> list[str]:
+    return context_lines(told(Told(numbered(*turns)), room))
+
+
+def calls_in(messages: list[NewMessage]) -> set[str]:
+    return {one["tool_call_id"] for one in messages if is_call(one)}
+
+
+def results_in(messages: list[NewMessage]) -> set[str]:
+    return {one["tool_call_id"] for one in messages if is_result(one) and "tool_call_id" in one}
+
+
+def check(source: Told, tokens: int) -> None:
+    room = tokens * BYTES_PER_TOKEN
+    context = told(source, room)
+    lines = context_lines(context)
+    assert sum(map(size_of, lines)) <= room
+
+    kept = [one for turn in context["turns"] for one in turn["messages"]]
+    said = [one for _, messages in source.turns for one in messages]
+    assert results_in(kept) <= calls_in(kept)
+    assert calls_in(kept) & results_in(said) == results_in(kept)
+    if not source.turns:
+        assert not kept
+        return
+
+    newest_of, newest = source.turns[-1]
+    assert context["turns"][-1]["id"] == newest_of["id"]
+    if is_answer(newest[-1]):
+        summary = context_lines({**context, "notices": [], "earlier": [], "left_out": False, "turns": []})
+        alone = told(Told(numbered([newest[-1]])), room - sum(map(size_of, summary)) - 40)
+        if alone["turns"][0]["messages"] == [newest[-1]]:
+            assert kept[-1] == newest[-1]
+    order = {id(one): place for place, one in enumerate(said)}
+    places = [order[id(one)] for one in kept if id(one) in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("tokens", LIMITS)
+def test_of_generated_conversations_no_pair_is_parted_and_the_bound_holds(tokens: int) -> None:
+    for seed in range(60):
+        check(conversation(seed), tokens)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tokens", LIMITS)
+def test_of_2000_generated_conversations_no_pair_is_parted_and_the_bound_holds(tokens: int) -> None:
+    for seed in range(2000):
+        check(conversation(seed), tokens)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_room_is_too_small(seed: int) -> None:
+    source = conversation(seed)
+    for room in range(0, 800, 7):
+        lines = context_lines(told(source, room))
+        assert sum(map(size_of, lines)) <= room
+
+
+def test_turns_that_fit_are_told_whole() -> None:
+    assert printed(
+        [message("user", "Look\nat it"), call("x", '{"a":1}'), result("x"), message("assistant", "Done")]
+    ) == [
+        "Turn 1:",
+        "  user: Look",
+        "    at it",
+        '  call 1, Bash: {"a":1}',
+        "  result 1: done",
+        "  assistant: Done",
+    ]
+
+
+def test_nothing_was_said() -> None:
+    assert printed() == []
+
+
+def test_of_more_turns_than_asked_for_the_older_ones_are_a_line_each() -> None:
+    turns = [[message("user", f"ask {number}"), message("assistant", f"answer {number}")] for number in range(1, 8)]
+    assert context_lines(told(Told(numbered(*turns)), turns=2))[:6] == [
+        "Earlier turns:",
+        "  turn 1: ask 1 -> answer 1",
+        "  turn 2: ask 2 -> answer 2",
+        "  turn 3: ask 3 -> answer 3",
+        "  turn 4: ask 4 -> answer 4",
+        "  turn 5: ask 5 -> answer 5",
+    ]
+
+
+def test_of_lines_that_do_not_all_fit_the_first_and_the_latest_are_there() -> None:
+    turns = [[message("user", f"ask {number}"), message("assistant", f"answer {number}")] for number in range(1, 100)]
+    source = Told(numbered(*turns))
+    assert context_lines(told(source, 300, turns=1)) == [
+        "Earlier turns:",
+        "  turn 1: ask 1 -> answer 1",
+        "  (other turns are left out)",
+        "  turn 94: ask 94 -> answer 94",
+        "  turn 95: ask 95 -> answer 95",
+        "  turn 96: ask 96 -> answer 96",
+        "  turn 97: ask 97 -> answer 97",
+        "  turn 98: ask 98 -> answer 98",
+        "Turn 99:",
+        "  user: ask 99",
+        "  assistant: answer 99",
+    ]
+    assert source.read < 20
+
+
+def test_of_a_turn_that_does_not_fit_rounds_go_from_the_middle() -> None:
+    lines = printed([message("user", "Look"), *ROUNDS, message("assistant", "Done")], room=1000)
+    assert lines == [
+        "Turn 1:",
+        "  user: Look",
+        "  (6 rounds are left out)",
+        "  call 1, Bash: {}",
+        "  result 1: result of g " + "x" * 300,
+        "  call 2, Bash: {}",
+        "  result 2: result of h " + "x" * 300,
+        "  assistant: Done",
+    ]
+
+
+def test_an_answer_that_does_not_fit_is_told_by_its_end() -> None:
+    answer = "beginning " + "x" * 2000 + " end"
+    lines = printed([message("user", "Look"), message("assistant", answer)], room=800)
+    assert lines[0] == "Turn 1:"
+    assert lines[-1].startswith("  assistant: [... 1,")
+    assert lines[-1].endswith("x end")
+
+
+def test_what_answers_the_calls_of_the_turn_before_stays_with_them() -> None:
+    before = [message("user", "May I?"), call("x")]
+    assert printed(before, [result("x", "yes"), message("assistant", "Done")]) == [
+        "Turn 1:",
+        "  user: May I?",
+        "  call 1, Bash, no result: {}",
+        "Turn 2:",
+        "  result 1: yes",
+        "  assistant: Done",
+    ]
+    long = [result("x", "y" * 3000), message("assistant", "Done")]
+    context = told(Told(numbered(before, long)), 800)
+    kept = [one for turn in context["turns"] for one in turn["messages"]]
+    assert calls_in(kept) == results_in(kept)
+
+
+def test_a_result_without_its_call_is_left_out_and_a_call_without_its_result_is_not() -> None:
+    assert printed([message("user", "Look"), result("unknown"), call("x")]) == [
+        "Turn 1:",
+        "  user: Look",
+        "  call 1, Bash, no result: {}",
+    ]
+
+
+def test_no_text_can_look_like_a_heading_or_move_a_terminal() -> None:
+    lines = printed([message("user", "a\nTurn 9:\nEarlier turns:\x1b[2J"), message("assistant", "b")])
+    assert lines == ["Turn 1:", "  user: a", "    Turn 9:", "    Earlier turns: [2J", "  assistant: b"]
+
+
+def test_a_run_gives_its_turn_the_name() -> None:
+    source = Told([({"id": "sub-1", "run": 3}, [message("assistant", "Done")])])
+    assert context_lines(told(source)) == ["Run 3:", "  assistant: Done"]
+
+
+def test_notices_and_the_summary_come_first_and_the_system_prompt_does_not_count() -> None:
+    source = Told(numbered([message("user", "a"), message("assistant", "b")]), "Be brief.\n" * 100, "• Request: c")
+    lines = context_lines(told(source, 200, notices=("a file is gone",)))
+    assert lines[:2] == ["(a file is gone)", "System prompt:"]
+    assert lines[103:] == ["Summary of what was before:", "  • Request: c", "Turn 1:", "  user: a", "  assistant: b"]
+
+
+def test_little_is_read_of_a_turn_that_cannot_fit() -> None:
+    source = Told(numbered([message("user", "a"), *(message("assistant", "x" * 100) for _ in range(10_000))]))
+    lines = context_lines(told(source, 1000))
+    assert source.read < 200
+    assert lines[:3] == ["Turn 1:", "  user: a", "  (rounds are left out)"]
