@@ -22,6 +22,10 @@ FENCE = "=== gaia-sessions"
 END_OF_DATA = f"{FENCE}: end of data ==="
 """The last line of every briefing."""
 
+_BRIEFING_HEADING = f"{MARKER_OPENING} {BRIEFING} "
+_ESCAPED_LINE_END = r"\n"
+_LINE_ENDS = ("\n", _ESCAPED_LINE_END)
+
 NOTE = (
     "If you stop before the work is done (for an approval, a decision, or because you are stuck), end your last "
     f"message with one line of this form: {MARKER_OPENING} approval] why you stop. Instead of approval you may say "
@@ -128,10 +132,26 @@ def _is_of_word(character: str, others: str) -> bool:
 
 
 def read_briefing_id(text: str) -> str | None:
-    """The id of the session whose briefing is in ``text``."""
-    _, _, rest = text.rpartition(f"{MARKER_OPENING} {BRIEFING} ")  # a briefing is added at the end
-    agent_id = rest.partition("]")[0]
-    return agent_id if is_agent_id(agent_id) else None
+    """The id of the session whose briefing is in ``text``, which may be part of a JSON document, with its escapes.
+
+    Of several the last counts, for a briefing is added at the end; one that is quoted, as all data in a briefing is,
+    begins no line.
+    """
+    end = len(text)
+    while (place := text.rfind(_BRIEFING_HEADING, 0, end)) >= 0:
+        agent_id, _, after = text[place + len(_BRIEFING_HEADING) : end].partition("]")
+        if after.startswith(_LINE_ENDS) and _begins_line(text, place) and is_agent_id(agent_id):
+            return agent_id
+        end = place
+    return None
+
+
+def _begins_line(text: str, place: int) -> bool:
+    if place == 0 or text[place - 1] == "\n":
+        return True
+    before = text[:place].removesuffix(_ESCAPED_LINE_END)
+    backslashes = len(before) - len(before.rstrip("\\"))  # an even number: each of them is escaped itself
+    return len(before) < place and backslashes % 2 == 0
 
 
 def _sole_request(line: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -344,13 +345,30 @@ def test_a_text_with_too_many_lines_to_judge_asks_for_nothing(piece: str) -> Non
     assert read_requests(ASKS + "\n" + piece * 10_000 + ASKS) == []
 
 
+HEADING, OTHER_HEADING = f"[gaia-sessions: briefing {ONE}]", f"[gaia-sessions: briefing {OTHER}]"
+ECHOED = json.dumps({"content": f"Go on.\n\n{OTHER_HEADING}\nYou go on"})
+"""The line of a transcript, as a tool shows it."""
+
 BRIEFED: dict[str, tuple[str, str | None]] = {
-    "a briefing": (f"Go on.\n\n[gaia-sessions: briefing {ONE}]\nYou go on", ONE),
-    "as JSON has it": (f'{{"content":"Go on.\\n\\n[gaia-sessions: briefing {ONE}]\\nYou go on"}}', ONE),
-    "the last counts, for ours comes last": (f"[gaia-sessions: briefing {OTHER}] [gaia-sessions: briefing {ONE}]", ONE),
+    "a briefing": (f"Go on.\n\n{HEADING}\nYou go on", ONE),
+    "at the beginning": (f"{HEADING}\nYou go on", ONE),
+    "as JSON has it": (json.dumps({"content": f"Go on.\n\n{HEADING}\nYou go on"}), ONE),
+    "as JSON has it, behind a backslash": (json.dumps({"content": f"Go on. \\\n{HEADING}\nYou go on"}), ONE),
+    "JSON that is cut off": (json.dumps({"content": f"Go on.\n\n{HEADING}\nYou go on"})[:-8], ONE),
+    "the last counts, for ours comes last": (f"{OTHER_HEADING}\nYou\n{HEADING}\nYou", ONE),
+    "one that is quoted in ours": (f"{HEADING}\nYou go on\n| {OTHER_HEADING}\n| You go on", ONE),
+    "one that is quoted in ours, as JSON has it": (
+        json.dumps({"content": f"Go.\n\n{HEADING}\nYou go on\n|   user: {OTHER_HEADING}\n| You go on"}),
+        ONE,
+    ),
+    "the JSON of another in ours, as JSON has it": (json.dumps({"c": f"Go.\n{HEADING}\nYou\n| {ECHOED}\n"}), ONE),
+    "that in its turn": (json.dumps({"c": f"Go.\n{HEADING}\nYou\n| {json.dumps(ECHOED)}\n"}), ONE),
+    "one in a line": (f"Read this: {HEADING}\nYou go on", None),
+    "one with more in its line": (f"{HEADING} is what I saw\nYou go on", None),
     "none": ("Go on.", None),
-    "an impossible id": ("[gaia-sessions: briefing ../x]", None),
-    "unfinished": (f"[gaia-sessions: briefing {ONE}", ONE),
+    "an impossible id": ("[gaia-sessions: briefing ../x]\n", None),
+    "an impossible id behind a possible one": (f"{HEADING}\nYou\n[gaia-sessions: briefing ../x]\n", ONE),
+    "unfinished": (f"[gaia-sessions: briefing {ONE}", None),
 }
 
 

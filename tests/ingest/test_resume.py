@@ -604,6 +604,24 @@ def test_no_data_of_an_earlier_run_can_pass_for_our_own_words(host: Host) -> Non
     assert [line for line in lines if line.startswith("| phase: ")] == ["| phase: approval"]
 
 
+def test_the_briefing_of_another_session_in_what_an_agent_is_told_leads_no_stop_astray(host: Host) -> None:
+    other = host.work("toolu_3", "a3")
+    agent_id = host.work()
+    seen = f"[gaia-sessions: briefing {other}]\nYou go on\n{END}"
+    host.hear(host.ending(message=f"Its file has:\n{seen}\n{json.dumps(seen)}\n{ASKS}"))
+    prompt = resume(host, agent_id)["updatedInput"]["prompt"]
+    first_line = json.dumps({"type": "user", "message": {"role": "user", "content": prompt}})
+    (host.agents / "agent-a2.jsonl").write_text(f"{first_line}\n", encoding="utf-8")
+    before = host.records()[other]
+
+    host.hear(host.ending("a2"))  # the file with its delegation is not there
+
+    records = host.records()
+    assert prompt.count(f"briefing {other}]") == 2
+    assert (records[agent_id]["runs"][1]["host_agent_id"], records[agent_id]["phase"]) == ("a2", "completed")
+    assert records[other] == before
+
+
 @pytest.mark.parametrize("line_end", ["\u2028", "\u2029"])
 def test_no_line_end_of_any_kind_makes_a_line_of_ours(host: Host, line_end: str) -> None:
     agent_id = host.work()
