@@ -76,7 +76,9 @@ class Host:
     with_tools: of the events that were read of a payload, those if the tools that a sub-agent uses count too.
     end_in_files: how a run without an end ended. consumption: what a run used in all from one time to another, and its
     model, None if it is late: the last argument says that, again and again. messages: those of the agent of a run in
-    their order, or those in so many bytes at the end of its file; an error in place of what cannot be read. revival:
+    their order, or those in so many bytes at the end of its file; an error in place of what cannot be read.
+    newest_first: those in so many bytes at the end, the last first, each with whether a turn begins with it, and
+    first_message: the first of all; they alone raise, ``OSError`` for a file that cannot be read. revival:
     how a person lets it go on with a run that was stopped. label_in_files: what the work of an agent is called.
     noted_since: an event that waits without a key, with what the files say by now. wake_advice: how a conversation that
     continues wakes an agent of its own, whom it names by ID, as the end of "To go on with one, ...". What a host has
@@ -97,6 +99,8 @@ class Host:
         end_in_files: Callable[[Run], ReportedEnd | None] | None = None,
         consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None = None,
         messages: Callable[[Run, int | None], Iterator[NewMessage | SessionsError]] | None = None,
+        newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None = None,
+        first_message: Callable[[Run], NewMessage | None] | None = None,
         revival: Callable[[Run, Work], HostRevival | None] | None = None,
         label_in_files: Callable[[Run], str | None] | None = None,
         noted_since: Callable[[Event, Config], Event] | None = None,
@@ -110,6 +114,8 @@ class Host:
         self.end_in_files = end_in_files
         self.consumption = consumption
         self.messages = messages
+        self.newest_first = newest_first
+        self.first_message = first_message
         self.revival = revival
         self.label_in_files = label_in_files
         self.noted_since = noted_since
@@ -172,6 +178,23 @@ def messages(run: Run, last_bytes: int | None = None) -> Iterator[NewMessage | S
         yield from read(run, last_bytes)
     elif path:
         yield InvalidInput(f"transcripts of {run.get('host', 'an unknown host')} cannot be read", path)
+
+
+def messages_newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]:
+    """The messages of the agent of ``run`` in so many bytes at the end of its host's file, the last first.
+
+    With each, whether a turn begins with it. Raises ``OSError`` if that file cannot be read, also while it goes on.
+    """
+    read = host_named(run["host"]).newest_first if "transcript_path" in run and _is_known(run) else None
+    if read is None:
+        raise FileNotFoundError
+    yield from read(run, last_bytes)
+
+
+def first_message(run: Run) -> NewMessage | None:
+    """What the agent of ``run`` was started with, if its host's file says so."""
+    read = host_named(run["host"]).first_message if _is_known(run) else None
+    return read(run) if read else None
 
 
 def revival(run: Run, work: Work) -> HostRevival | None:

@@ -24,7 +24,7 @@ TOOL_USE_ID_KEY = "toolUseId"
 LONGEST_LINE = 2 << 20
 """Bytes. What an agent writes at once is far shorter, and a hook has no time for a line that is longer."""
 
-_LONGEST_FIRST_LINE = 1 << 15
+_LONGEST_FIRST_LINE = 1 << 16
 _LONGEST_LAST_LINE = 1 << 16
 _MOST_AGENTS = 1000
 _PREFIX, _SUFFIX, _TRANSCRIPT = "agent-", ".meta.json", ".jsonl"
@@ -80,21 +80,40 @@ def lines(path: str, last_bytes: int | None = None) -> Iterator[bytes]:
 
     A line that is longer than ``LONGEST_LINE`` comes in parts. last_bytes: only the whole lines in the end of the file.
     """
-    if not _is_path(path):
-        raise OSError(errno.EINVAL, "not an absolute path")
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd, size = _opened(path)
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
         with open(fd, "rb", closefd=False) as file:
-            size = found.st_size
             if last_bytes is not None and size > last_bytes:
                 file.seek(size - last_bytes)
                 size = last_bytes - len(file.readline(last_bytes))
             yield from _lines_of(file, size)
     finally:
         os.close(fd)
+
+
+def lines_backwards(path: str, last_bytes: int) -> Iterator[bytes]:
+    """The whole lines in so many bytes at the end of a regular file, the last first; raises as ``lines`` does."""
+    from gaia_sessions.store.transcript_reader import CommittedLines  # few calls of a hook look at what an agent said
+
+    fd, size = _opened(path)
+    with CommittedLines(fd, path, size) as file:
+        start = max(0, size - last_bytes)
+        is_torn = file.has_torn_end()
+        for number, (place, line) in enumerate(file.lines_backwards(start)):
+            if not (number == 0 and is_torn) and (place > start or start == 0):
+                yield line
+
+
+def _opened(path: str) -> tuple[int, int]:
+    """The descriptor of a regular file, and its size; raises ``OSError`` for anything else."""
+    if not _is_path(path):
+        raise OSError(errno.EINVAL, "not an absolute path")
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return fd, found.st_size
 
 
 def _lines_of(file: BinaryIO, size: int) -> Iterator[bytes]:

@@ -146,6 +146,18 @@ def read_briefing_id(text: str) -> str | None:
     return None
 
 
+def without_additions(prompt: str) -> str:
+    """What was sent with ``prompt``: without the lines that request to resume a session, and without its briefing.
+
+    That, and what we add behind it, is the end of a prompt.
+    """
+    if not _holds_opening(prompt):
+        return prompt
+    lines = prompt.split("\n")
+    end = next((number for number, line in enumerate(lines) if line.startswith(_BRIEFING_HEADING)), len(lines))
+    return "\n".join(line for line in lines[:end] if not _sole_request(line)).rstrip()
+
+
 def _begins_line(text: str, place: int) -> bool:
     if place == 0 or text[place - 1] == "\n":
         return True

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     """What a printed line takes of the room."""
 
     class TurnOf(TypedDict):
-        """Which turn a message is of: id, run: its run, if known; turn: its number in the session's own transcript."""
+        """Which turn a message is of: its number in the session's own transcript, the run that it was, or both."""
 
-        id: str
         run: NotRequired[int]
         turn: NotRequired[int]
 
@@ -409,7 +408,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _name(of: TurnOf) -> str:
-    return f"run {of['run']}" if "run" in of else f"turn {of['turn']}" if "turn" in of else f"turn {of['id']}"
+    return f"run {of['run']}" if "run" in of else f"turn {of['turn']}"
 
 
 def _heading(of: TurnOf) -> str:

@@ -141,15 +141,18 @@ class CommittedLines:
         except InvalidInput as error:
             return InvalidInput(str(error), f"{self.path} byte {offset}")
 
-    def lines_backwards(self) -> Iterator[tuple[int, bytes]]:
-        """Each line without its newline, and where it begins; the last first."""
+    def lines_backwards(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Each line without its newline, and where it begins; the last first. The bytes before ``start`` are no part.
+
+        Of a line in which ``start`` lies the rest comes last.
+        """
         position, rest = self.end, b""
-        while position > 0:
-            size = min(max(_CHUNK, len(rest)), position)
+        while position > start:
+            size = min(max(_CHUNK, len(rest)), position - start)
             position -= size
             rest, *lines = (os.pread(self.fd, size, position) + rest).split(b"\n")
             yield from reversed(list(_placed(position + len(rest) + 1, lines)))
-        yield from _placed(0, [rest])
+        yield from _placed(start, [rest])
 
     def lines_from(self, start: int) -> Iterator[tuple[int, bytes]]:
         """Each line from the byte ``start`` on, without its newline, and where it begins."""

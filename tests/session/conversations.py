@@ -29,7 +29,7 @@ def result(name: str, content: str = "done") -> NewMessage:
 
 
 def numbered(*turns: list[NewMessage]) -> list[Turn]:
-    return [({"id": f"t{number}", "turn": number}, messages) for number, messages in enumerate(turns, 1)]
+    return [({"turn": number}, messages) for number, messages in enumerate(turns, 1)]
 
 
 class Told:

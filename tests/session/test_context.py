@@ -54,7 +54,7 @@ def check(source: Told, tokens: int) -> None:
         return
 
     newest_of, newest = source.turns[-1]
-    assert context["turns"][-1]["id"] == newest_of["id"]
+    assert context["turns"][-1]["turn"] == newest_of["turn"]
     if is_answer(newest[-1]):
         summary = context_lines({**context, "notices": [], "earlier": [], "left_out": False, "turns": []})
         alone = told(Told(numbered([newest[-1]])), room - sum(map(size_of, summary)) - 40)
@@ -186,7 +186,7 @@ def test_no_text_can_look_like_a_heading_or_move_a_terminal() -> None:
 
 
 def test_a_run_gives_its_turn_the_name() -> None:
-    source = Told([({"id": "sub-1", "run": 3}, [message("assistant", "Done")])])
+    source = Told([({"run": 3}, [message("assistant", "Done")])])
     assert context_lines(told(source)) == ["Run 3:", "  assistant: Done"]
 
 

@@ -71,6 +71,20 @@ def _messages(run: Run, last_bytes: int | None) -> Iterator[NewMessage | Session
     return messages.messages(run, last_bytes)
 
 
+def _newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]:
+    """The last messages of the agent of ``run``, from its transcript."""
+    from . import messages
+
+    return messages.newest_first(run, last_bytes)
+
+
+def _first_message(run: Run) -> NewMessage | None:
+    """What the agent of ``run`` was started with, from its transcript."""
+    from . import messages
+
+    return messages.first(run)
+
+
 def _revival(run: Run, work: Work) -> HostRevival | None:
     """How a client goes on with ``run``."""
     from . import revive
@@ -250,6 +264,8 @@ HOST = Host(
     end_in_files=_end_in_files,
     consumption=_consumption,
     messages=_messages,
+    newest_first=_newest_first,
+    first_message=_first_message,
     revival=_revival,
     label_in_files=_label_in_files,
     noted_since=_noted_since,

@@ -8,8 +8,8 @@ untrusted. A transcript may have many MB, so it is read line by line.
 from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
-from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines
-from gaia_sessions.hosts.payload import key_in, object_in
+from gaia_sessions.hosts.agent_files import LONGEST_LINE, first_transcript_line, lines, lines_backwards
+from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes
 from gaia_sessions.jsonio.strict import dump_line, load_object
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.runs import is_workflow_itself
@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
     from gaia_sessions.session.transcript import NewMessage
 
-_ROLES = ("user", "assistant")
+_USER = "user"
+_ROLES = (_USER, "assistant")
+_MARKS_OF_ROLES = (b'"user"', b'"assistant"')
+_WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:")
+"""How a text of a user begins that the client itself wrote into a turn."""
+
 _LONGEST_INPUT = 2 * LONGEST_LINE
 
 
@@ -55,6 +60,41 @@ def messages(run: Run, last_bytes: int | None) -> Iterator[NewMessage | Sessions
         yield StoreFailure("read", path, error.strerror or str(error), "`gaia-sessions report ID` says what is known")
     if is_of_another and not is_of_agent:
         yield InvalidInput("it is the transcript of another agent", path)
+
+
+def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]:
+    """The messages of the agent of ``run``, the last first, each with whether a turn begins with it.
+
+    Only those in so many bytes at the end of its transcript; a line that cannot be read is left out. Raises
+    ``OSError`` if nothing can be read.
+    """
+    if is_workflow_itself(run):
+        return
+    for line in lines_backwards(run.get("transcript_path", ""), last_bytes):
+        if any(mark in line for mark in _MARKS_OF_ROLES):
+            found = _messages_of_agent(line, run)
+            begins = [place == 0 and _begins_turn(message) for place, message in enumerate(found)]
+            yield from zip(reversed(begins), reversed(found), strict=True)
+
+
+def first(run: Run) -> NewMessage | None:
+    """The message that the agent of ``run`` was started with; None if that cannot be read, or is very long."""
+    found = _messages_of_agent(first_transcript_line(run.get("transcript_path")).encode(), run)
+    return found[0] if found else None
+
+
+def _messages_of_agent(line: bytes, run: Run) -> list[NewMessage]:
+    entry = object_in_bytes(line, LONGEST_LINE)
+    if "host_agent_id" not in run or entry.get("agentId") != run["host_agent_id"]:
+        return []
+    try:
+        return list(_messages_in(entry))
+    except ValueError:  # no time
+        return []
+
+
+def _begins_turn(message: NewMessage) -> bool:
+    return message["role"] == _USER and not message["content"].startswith(_WITHIN_TURN)
 
 
 def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,0 +1,283 @@
+"""What a context is made of: the turns of a session, from the files of its hosts and from its own transcript.
+
+A host's file is read from its end, and where there is none, what the record keeps stands for it. Takes no lock.
+"""
+
+from __future__ import annotations
+
+from itertools import islice, takewhile
+
+from gaia_sessions import hosts
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.hosts.marker import without_additions
+from gaia_sessions.hosts.payload import clean
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.rounds import is_answer
+from gaia_sessions.session.runs import has_ended, has_started, is_of_command
+from gaia_sessions.session.transcript import committed_bytes, readable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_sessions.session.context import Said, TurnOf
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.store.port import Reader
+
+    _Found = tuple[bool, NewMessage] | None
+    """A message, and whether a turn begins with it; None if there is no other."""
+
+_END_OF_FILE = 1 << 20
+"""Bytes at the end of a host's file that are looked through: it may have many MB, and a hook has little time."""
+
+_LATEST = 5
+"""So many agents of the latest runs are looked for beforehand, to say whose files are gone."""
+
+_NEVER = ""
+_FEW = 200
+"""So many messages of the first turn are read: a longer one is told of by its beginning alone."""
+
+
+class Turns:
+    """The turns of ``record``, as the rule of a context reads them.
+
+    sessions: whose transcript it is; is_late: whether the time is over, then no more is read. notices: what must be
+    known of what can be read.
+    """
+
+    def __init__(self, sessions: Reader, record: Record, is_late: Callable[[], bool] | None = None) -> None:
+        self._sessions = sessions
+        self._record = record
+        self._is_late = is_late or (lambda: False)
+        self._agents = _agents_of(record)
+        for agent in self._agents[:_LATEST]:
+            agent.look()
+        self.is_cut = False
+        self.summary = record["compaction"]["summary"] if "compaction" in record else None
+        self.system_prompt = self._read_system_prompt()
+        self.notices = list(_notices(self._agents[:_LATEST]))
+
+    def newest_first(self) -> Iterator[Said]:
+        """All messages, the newest first, whole turns of hosts and of the session's own by their time."""
+        streams = [_Stream(self._of_hosts()), _Stream(self._own())]
+        while not self._is_late():
+            stream = max(streams, key=lambda one: one.time())
+            if stream.head is None:
+                return
+            yield from stream.turn()
+        self.is_cut = True
+
+    def beginning(self, turn: TurnOf) -> NewMessage | None:
+        """What the agent of a run was started with."""
+        agent = next((one for one in self._agents if one.runs[0]["run"] == turn.get("run")), None)
+        return agent.first_message() if agent else None
+
+    def first(self) -> tuple[TurnOf, list[NewMessage]] | None:
+        """The turn that is older, of the first agent's and of the first in the session's own transcript."""
+        found = [*self._first_of_hosts(), *self._first_own()]
+        return min(found, key=lambda one: one[1][0]["timestamp"], default=None)
+
+    def _read_system_prompt(self) -> str | None:
+        first = next(self._own_messages(), None)
+        return first["content"] if first and first["turn"] == 0 else None
+
+    def _own_messages(self) -> Iterator[Message]:
+        """The messages of the session's own transcript, the first first; none if that cannot be read."""
+        if not committed_bytes(self._record):
+            return
+        try:
+            yield from readable(self._sessions.messages(self._record["agent_id"]))
+        except SessionsError:
+            return
+
+    def _of_hosts(self) -> Iterator[Said]:
+        """The messages of the agents of hosts, the newest first."""
+        for agent in self._agents:
+            if self._is_late():
+                self.is_cut = True
+                return
+            agent.look()
+            yield from agent.newest_first(self._is_late)
+            self.is_cut = self.is_cut or agent.is_cut
+
+    def _own(self) -> Iterator[Said]:
+        """The messages of the session's own transcript that are told, the newest first."""
+        record = self._record
+        if not committed_bytes(record):
+            return
+        has_file = bool(self._agents) and self._agents[0].run is record["runs"][-1] and self._agents[0].is_readable
+        through, complete = _replaced_through(record), record.get("turns", 0)
+        try:
+            newest_first = readable(self._sessions.messages_backwards(record["agent_id"]))
+            wanted = takewhile(lambda one: one["seq"] > through and one["turn"] > 0, newest_first)
+            yield from _turns_of(one for one in wanted if one["turn"] <= complete or not has_file)
+        except SessionsError:
+            self.is_cut = True
+
+    def _first_of_hosts(self) -> Iterator[tuple[TurnOf, list[NewMessage]]]:
+        for agent in self._agents[-1:]:
+            run = agent.runs[0]
+            messages = [*filter(None, [agent.first_message()]), *_last_message(run)]
+            if messages:
+                yield _of(run), messages
+
+    def _first_own(self) -> Iterator[tuple[TurnOf, list[NewMessage]]]:
+        if _replaced_through(self._record):
+            return
+        messages = [one for one in islice(self._own_messages(), _FEW) if one["turn"] > 0]
+        of_first = [one for one in messages if one["turn"] == messages[0]["turn"]]
+        if of_first:
+            yield (
+                {"turn": of_first[0]["turn"]},
+                list(map(_without_place, of_first if len(of_first) < _FEW else of_first[:1])),
+            )
+
+
+class _Stream:
+    """Messages, the newest first, of which the next one is known."""
+
+    def __init__(self, said: Iterator[Said]) -> None:
+        self._said = said
+        self.head = next(said, None)
+
+    def time(self) -> str:
+        return self.head[1]["timestamp"] if self.head else ""
+
+    def turn(self) -> Iterator[Said]:
+        """The messages of one turn."""
+        of = self.head[0] if self.head else None
+        begins = False
+        while self.head and self.head[0] == of and not begins:
+            begins = self.head[2]
+            yield self.head
+            self.head = next(self._said, None)
+
+
+class _Agent:
+    """An agent of a host with its runs, and what its file says."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        self.runs = runs
+        self.run = runs[-1]
+        self.is_cut = False
+        self._messages: Iterator[tuple[bool, NewMessage]] | None = None
+        self._newest: _Found = None
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its file has something to tell, as far as that was looked at."""
+        return self._newest is not None
+
+    def look(self) -> None:
+        """Opens its file, and reads the newest message."""
+        if self._messages is None:
+            self._messages = hosts.messages_newest_first(self.run, _END_OF_FILE)
+            self._newest = self._next()
+
+    def newest_first(self, is_late: Callable[[], bool]) -> Iterator[Said]:
+        """What it said and was told, the newest first; without a file, the last message of each run."""
+        found = self._newest
+        if found is None:
+            yield from (said for run in reversed(self.runs) for said in _last_said(run, begins=True))
+            return
+        if self.lacks_last_message():
+            yield from _last_said(self.run, begins=False)
+        of, begins = _of(self.run), True
+        while found and not is_late():
+            if begins:
+                of = _of(self._run_at(found[1]["timestamp"]))
+            begins, message = found
+            yield of, _as_sent(message), begins
+            found = self._next()
+        self.is_cut = not begins
+
+    def lacks_last_message(self) -> bool:
+        """Whether the run has ended with a message that its file does not end with."""
+        kept = self.run.get("last_message", "").strip()
+        if not kept or self._newest is None:
+            return False
+        message = self._newest[1]
+        said = clean(message["content"]).strip() if is_answer(message) else ""
+        return not (said and (kept.endswith(said[-MAX_MESSAGE_LENGTH:].strip()) or said.endswith(kept)))
+
+    def first_message(self) -> NewMessage | None:
+        """What it was started with, if its file says so."""
+        found = hosts.first_message(self.run)
+        return _as_sent(found) if found else None
+
+    def _next(self) -> _Found:
+        try:
+            return next(self._messages, None) if self._messages else None
+        except OSError:
+            return None
+
+    def _run_at(self, time: str) -> Run:
+        """The run that had begun at ``time``."""
+        return next((run for run in reversed(self.runs) if run.get("started_at", "") <= time), self.runs[0])
+
+
+def _replaced_through(record: Record) -> int:
+    if "compaction" not in record:
+        return 0
+    from gaia_sessions.session.compaction import replaced_through  # few sessions have a summary
+
+    return replaced_through(record)
+
+
+def _agents_of(record: Record) -> list[_Agent]:
+    """The agents of hosts that were at work, the latest first; those with one file are one."""
+    runs_by_file: dict[str, list[Run]] = {}
+    for run in record.get("runs", ()):
+        if (has_started(run) or "last_message" in run) and (not is_of_command(run) or not committed_bytes(record)):
+            file = run.get("transcript_path") or str(run["run"])
+            runs_by_file[file] = [*runs_by_file.pop(file, []), run]
+    return [_Agent(runs) for runs in reversed(runs_by_file.values())]
+
+
+def _notices(agents: list[_Agent]) -> Iterator[str]:
+    for agent in agents:
+        if not agent.is_readable and not is_of_command(agent.run):
+            file = "the client's file is gone" if "transcript_path" in agent.run else "there is no file of its client"
+            known = (
+                "only the last message is known" if "last_message" in agent.run else "nothing is known that was said"
+            )
+            yield f"of run {agent.run['run']} {known}: {file}"
+    for agent in agents[:1]:
+        if agent.lacks_last_message():
+            yield f"recovered: the client's file of run {agent.run['run']} does not end with the last message"
+        elif agent.is_readable and has_ended(agent.run) and "last_message" not in agent.run:
+            yield f"recovered from the client's file: run {agent.run['run']} ended without a last message"
+
+
+def _of(run: Run) -> TurnOf:
+    return {"run": run["run"]}
+
+
+def _last_said(run: Run, *, begins: bool) -> list[Said]:
+    return [(_of(run), message, begins) for message in _last_message(run)]
+
+
+def _last_message(run: Run) -> list[NewMessage]:
+    if "last_message" not in run:
+        return []
+    made = run.get("ended_at", run.get("started_at", _NEVER))
+    return [{"role": "assistant", "content": run["last_message"], "timestamp": made}]
+
+
+def _as_sent(message: NewMessage) -> NewMessage:
+    """``message`` without what our hooks added to it."""
+    return {**message, "content": without_additions(message["content"])} if message["role"] == "user" else message
+
+
+def _turns_of(newest_first: Iterator[Message]) -> Iterator[Said]:
+    message = next(newest_first, None)
+    while message is not None:
+        before = next(newest_first, None)
+        begins = before is None or before["turn"] != message["turn"]
+        yield {"turn": message["turn"]}, _without_place(message), begins
+        message = before
+
+
+def _without_place(message: Message) -> NewMessage:
+    return {key: value for key, value in message.items() if key not in ("seq", "turn")}  # type: ignore[return-value]
