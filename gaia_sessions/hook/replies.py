@@ -93,7 +93,8 @@ def _delegation_reply(context: ReplyContext) -> Reply | None:
     from gaia_sessions.usecases.briefing import briefing
 
     note = [NOTE] if _includes_note(context) else []
-    parts = [briefing(resumed, context.result.reason), *note, *_report_instructions(context)]
+    told = briefing(resumed, context.result.reason, context.store, context.is_late)
+    parts = [told, *note, *_report_instructions(context)]
     return context.host.rewrite_prompt(tool_input, "\n\n".join(parts))
 
 

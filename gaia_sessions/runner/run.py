@@ -14,7 +14,6 @@ from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, S
 from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases.briefing import briefing
 
 from . import contain, tree
 from .signals import Signals
@@ -98,7 +97,7 @@ def run(
 
 
 def _supervised(supervisor: Supervisor, sessions: Sessions, begun: Begun, command: Command, stdin: int) -> CommandEnd:
-    words, told = command.told(briefing(begun.earlier, begun.reason) if begun.earlier else None)
+    words, told = command.told(sessions.briefing(begun) or None)
     return supervisor.run(
         [word.encode("utf-8", "surrogateescape") for word in words],
         _environment(sessions, begun.record["agent_id"], command),

@@ -8,20 +8,30 @@ from __future__ import annotations
 
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, read_why
 from gaia_sessions.jsonio.strict import dump_line
+from gaia_sessions.session.context import context_lines, context_of
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.record import answer_of, answer_words
 from gaia_sessions.session.schema import MARKER_DETAIL
-from gaia_sessions.session.visible import visible, visible_line
+from gaia_sessions.session.visible import visible_line
+
+from .context import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.context import Context
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Reader
 
 LONGEST_BRIEFING = 6000
 
 ENDED = "ended"
 """The reason of a session that continues one that has ended, because a person asked for that."""
+
+TURNS = 5
+"""So many of the last turns are told whole, where they fit."""
 
 _LONGEST_METADATA = 1500
 _LONGEST_ANSWER = 2000
@@ -42,17 +52,56 @@ _NOTICES = {
 _APPROVED_BY_GOING_ON = " It asked for an approval, see below; that it goes on means that it is approved: carry it out."
 
 
-def briefing(record: Record, reason: str | None) -> str:
-    """What an agent or a command must know of earlier work, in at most ``LONGEST_BRIEFING`` characters.
+def briefing(record: Record, reason: str | None, sessions: Reader, is_late: Callable[[], bool] | None = None) -> str:
+    """What an agent or a command must know of earlier work: the facts and, as far as they fit, what was said.
 
-    record: that of the work as it was before it went on. reason: why the work could not be resumed and is continued in
-    a new session, as the policy says it, or ``ENDED``; None for work that goes on.
+    At most ``LONGEST_BRIEFING`` characters beside a system prompt of the session. record: that of the work as it was
+    before it went on, of ``sessions``. reason: why the work could not be resumed and is continued in a new session, as
+    the policy says it, or ``ENDED``; None for work that goes on. is_late: whether the time to read files is over.
     """
-    heading = f"{MARKER_OPENING} {BRIEFING} {record['agent_id']}]\n{_heading(record, reason)}"
-    facts = [*_facts(record), *_history(record)]
-    fixed = "\n".join([heading, _data_heading(), *facts, END_OF_DATA])
-    last_message = _last_message_lines(record, LONGEST_BRIEFING - len(fixed) - 1)
-    return "\n".join([heading, _data_heading(), *facts, *last_message, END_OF_DATA])
+    told = context_lines(context(record, reason, sessions, is_late=is_late))
+    return "\n".join([*_beginning(record, reason), *map(_as_data, told), END_OF_DATA])
+
+
+def context(
+    record: Record,
+    reason: str | None,
+    sessions: Reader,
+    turns: int = TURNS,
+    max_tokens: int | None = None,
+    is_late: Callable[[], bool] | None = None,
+) -> Context:
+    """What was said in ``record`` of ``sessions``: at most so many ``turns`` whole, and in so many tokens.
+
+    Without a number of tokens it is what a briefing has; ``reason`` and ``is_late`` are as there.
+    """
+    source = Turns(sessions, record, is_late)
+    room, measure = (_room(record, reason), _size_as_data) if max_tokens is None else (4 * max_tokens, _size)
+    return context_of(source, turns=turns, room=room, measure=measure, notices=source.notices)
+
+
+def _room(record: Record, reason: str | None) -> int:
+    """How many characters a briefing has left for what was said."""
+    return max(0, LONGEST_BRIEFING - len("\n".join([*_beginning(record, reason), END_OF_DATA])))
+
+
+def _size_as_data(line: str) -> int:
+    return len(_as_data(line)) + 1
+
+
+def _size(line: str) -> int:
+    """Bytes, of which a token has about four."""
+    return len(line.encode("utf-8", "surrogatepass")) + 1
+
+
+def _as_data(line: str) -> str:
+    return f"| {line}".rstrip()
+
+
+def _beginning(record: Record, reason: str | None) -> list[str]:
+    heading = f"{MARKER_OPENING} {BRIEFING} {record['agent_id']}]"
+    facts = map(_as_data, [*_facts(record), *_history(record)])
+    return [heading, _heading(record, reason), _data_heading(), *facts]
 
 
 def _heading(record: Record, reason: str | None) -> str:
@@ -87,7 +136,7 @@ def _facts(record: Record) -> list[str]:
         facts.append(f"errors: {record['error_count']}, the last: {visible_line(record['last_error']['message'])}")
     if record["metadata"]:
         facts.append(f"metadata: {visible_line(dump_line(record['metadata']).decode(), _LONGEST_METADATA)}")
-    return [f"| {fact}" for fact in facts]
+    return facts
 
 
 def _why_it_stopped(record: Record) -> str | None:
@@ -109,24 +158,7 @@ def _was_begun(record: Record) -> bool:
 
 def _history(record: Record) -> list[str]:
     transitions = record["history"][-_SHOWN_TRANSITIONS:]
-    return [f"| {move['timestamp']} {move['from_phase']} -> {move['to_phase']}" for move in transitions]
-
-
-def _last_message_lines(record: Record, room: int) -> list[str]:
-    """As much of the end of the last message as fits in ``room`` characters: a message has its point at its end."""
-    message = visible(_latest_run(record).get("last_message", "")).strip()
-    if not message:
-        return []
-    heading = "| its last message:"
-    lines = [f"| > {line}" for line in message.split("\n")]
-    kept: list[str] = []
-    left = room - len(heading) - 1
-    for line in reversed(lines):
-        if left <= len(line):
-            break
-        kept.insert(0, line)
-        left -= len(line) + 1
-    return [heading, *(kept or [lines[-1][: max(0, left)]])]
+    return [f"{move['timestamp']} {move['from_phase']} -> {move['to_phase']}" for move in transitions]
 
 
 def _latest_run(record: Record) -> Run:

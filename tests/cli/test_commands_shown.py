@@ -231,7 +231,7 @@ def test_each_line_that_is_shown_is_one_to_type(program: Gaia, root: str) -> Non
 
     program("run", "--id", "job-2", "--", "echo", ASKS)
     told = typed(program, shown("pending", "--root", root), **elsewhere)
-    assert (told.code, "| > Two ports are open." in told.out.decode().splitlines()) == (0, True)
+    assert (told.code, "|   assistant: Two ports are open." in told.out.decode().splitlines()) == (0, True)
 
     told = typed(program, shown("should-resume", "job-2"))
     assert told.code == 0

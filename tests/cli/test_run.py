@@ -274,7 +274,7 @@ def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(progra
 
     assert ended.code == 0
     assert ended.out.decode().startswith("Go on.\n\nAdditional context:\n")
-    assert "| > three fail" in ended.out.decode()
+    assert "|   assistant: three fail" in ended.out.decode()
     [new] = [record for agent_id, record in records(root).items() if agent_id != "first"]
     assert (new["continues"], new["agent_name"], new["purpose"]) == ("first", "tester", "tests")
     assert records(root)["first"]["phase"] == "failed"

@@ -289,7 +289,7 @@ def test_work_paused_for_approval_goes_on_with_its_context(client: Client, scena
     first = client.requests("sub:beta")[0]
     assert f"[gaia-sessions: briefing {record['agent_id']}]" in first
     assert "that it goes on means that it is approved: carry it out." in first
-    assert "| > The plan of alpha has three steps." in first
+    assert "|   assistant: The plan of alpha has three steps." in first
 
 
 @pytest.mark.parametrize(("command", "word"), [("approve", "approved"), ("deny", "denied")])
@@ -405,7 +405,7 @@ def test_two_sessions_paused_at_once_go_on_each_with_its_own_context(client: Cli
         paused, applied = (run["last_message"] for run in record["runs"])
         [request, *_] = client.requests(f"sub:{applied.removeprefix('Applied by ').removesuffix('.')}")
         assert f"[gaia-sessions: briefing {record['agent_id']}]" in request
-        assert f"| > {paused.splitlines()[0]}" in request
+        assert f"|   assistant: {paused.splitlines()[0]}" in request
 
 
 def test_a_claim_that_another_hook_refused_leaves_the_session_as_resumable_as_before(client: Client) -> None:

@@ -105,9 +105,10 @@ def test_the_whole_pause_for_an_approval(host: Host) -> None:
         "| why it stopped: shall I?",
         "| TIME initializing -> investigating",
         "| TIME investigating -> approval",
-        "| its last message:",
-        "| > Ready to apply.",
-        "| > [gaia-sessions: approval] shall I?",
+        "| (of run 1 only the last message is known: the client's file is gone)",
+        "| Run 1:",
+        "|   assistant: Ready to apply.",
+        "|     [gaia-sessions: approval] shall I?",
         END,
     ]
     claimed = host.record()
@@ -600,7 +601,7 @@ def test_no_data_of_an_earlier_run_can_pass_for_our_own_words(host: Host) -> Non
     assert lines[-1] == END
     assert [line for line in lines[3:-1] if not line.startswith("| ")] == []
     assert [line for line in lines if any(ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0 for sign in line)] == []
-    assert f"| > {END}" in lines
+    assert f"|   assistant: {END}" in lines
     assert [line for line in lines if line.startswith("| phase: ")] == ["| phase: approval"]
 
 
@@ -648,7 +649,7 @@ def test_an_instruction_that_nobody_sees_reaches_no_agent_and_stays_in_the_recor
         f"| purpose: {shown}",
         f"| errors: 1, the last: {shown}",
         f'| metadata: {{"k": "{shown}"}}',
-        f"| > {shown}",
+        f"|   assistant: {shown}",
     ]
     assert [line for line in [*lines, offered] if not set(unseen + "\u200b").isdisjoint(line)] == []
     assert (host.record()["purpose"], host.record()["last_error"]["message"]) == (told, told)
@@ -665,7 +666,7 @@ def test_a_briefing_is_never_longer_than_its_limit_and_keeps_the_end_of_the_last
     lines = briefed(resume(host, agent_id))
 
     assert 5_800 < len("\n".join(lines)) <= 6_000
-    assert lines[-3:] == ["| > Ready to apply.", "| > [gaia-sessions: approval] shall I?", END]
+    assert lines[-3:] == ["|     Ready to apply.", "|     [gaia-sessions: approval] shall I?", END]
     assert len([line for line in lines if " -> " in line]) == 10
 
 

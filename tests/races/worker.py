@@ -252,7 +252,7 @@ def claims(root: str, agent_id: str) -> str:
     }
     store = FileStore.from_config(root, config)
     result = apply_event(store, event, HandlerContext(datetime.now(UTC), config, 120.0))
-    return briefing(result.resumed, result.reason) if result.resumed else ""
+    return briefing(result.resumed, result.reason, store) if result.resumed else ""
 
 
 def appends(root: str, agent_id: str, me: str, times: str) -> int:
