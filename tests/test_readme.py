@@ -463,7 +463,8 @@ def test_the_table_of_tasks_has_those_that_are_tried() -> None:
 def test_what_is_typed_for_a_task_does_it(lab: Lab, task: str) -> None:
     row = ROWS[task]
     words = {"ID": lab.ids[row.session], "WAITING": lab.ids["waiting"]}
-    lab.age(25, "done")
+    if row.then:  # "yesterday" ends at midnight, and not 24 hours ago
+        lab.age(25, "done")
 
     done = lab.run(typed(task), **words)
 
