@@ -23,6 +23,7 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── NothingToAnswer
     │   ├── RunGone
     │   ├── RunNotAllowed
+    │   ├── NotTheNextTurn
     │   ├── NoSuchTodo
     │   ├── NotRemovable
     │   ├── RevisionChanged
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from .conflicts import NoSuchTodo as NoSuchTodo
     from .conflicts import NothingToAnswer as NothingToAnswer
     from .conflicts import NotRemovable as NotRemovable
+    from .conflicts import NotTheNextTurn as NotTheNextTurn
     from .conflicts import ResumeNotAllowed as ResumeNotAllowed
     from .conflicts import RevisionChanged as RevisionChanged
     from .conflicts import RunGone as RunGone

@@ -103,6 +103,23 @@ class RunGone(Conflict):
         )
 
 
+class NotTheNextTurn(Conflict):
+    """A turn with this ``number`` is not the one that comes next, which is ``following``."""
+
+    code = "not_the_next_turn"
+
+    def __init__(self, agent_id: str, number: int | None, following: int) -> None:
+        self.agent_id = agent_id
+        self.number = number
+        self.following = following
+        is_there = number is not None and 0 < number < following
+        problem = "is complete, with other messages" if is_there else "is not the next one"
+        super().__init__(
+            f"turn {number} of session {agent_id!r} {problem}",
+            f"the next is {following}: `gaia-sessions turn {agent_id} - --number {following}`",
+        )
+
+
 class NoSuchTodo(Conflict):
     """The session has no todo with this ``number``; it has ``count`` of them, numbered from 1."""
 

@@ -171,7 +171,7 @@ class Session(SessionModel, frozen=True):
     token_correction: int | None = Field(default=None, description="What is added to charges, skills and consumption so that the sum is the total that was stated.")
     skills: dict[str, Count] | None = Field(default=None, description="The skills that were loaded, each with its tokens, in their order.")
     todos: list[Todo] | None = Field(default=None, description="What its agent means to do; a status is `pending`, `in_progress`, `completed` or `cancelled`.")
-    turns: Count | None = Field(default=None, description="How many turns of its transcript are complete; nothing counts them yet.")
+    turns: Count | None = Field(default=None, description="How many turns of its transcript are complete.")
     transcript_bytes: Count | None = Field(default=None, description="How many bytes of the transcript are committed.")
     last_seq: Count | None = Field(default=None, description="The number of the last message; no other is given it, whatever is lost.")
     compaction: Compaction | None = Field(default=None, description="The summary that stands in place of the older messages in the memory of an agent.")

@@ -16,6 +16,7 @@ from .phases import is_failure, is_final, is_success
 from .runs import crash_text, has_agent, has_ended, is_of_command
 from .schema import LOST, OUT_OF_TOKENS, RUN_FAILED, RUN_RETURNED, STOPPED, TIMED_OUT
 from .state import run_of
+from .transcript import generation_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from .budget import DefaultBudgets
     from .cancellation import Cancellation
+    from .context import TurnOf
     from .schema import Record, Run, Todo
 
     Status = Literal["success", "error", "timeout", "cancelled", "running"]
@@ -128,7 +130,7 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
         "schema": SCHEMA,
         "status": status,
         "agent_id": record["agent_id"],
-        "task_id": next((task_id_of(record, run) for run in record.get("runs", [])[-1:]), None),
+        "task_id": next((task_id_of(record, run["run"]) for run in record.get("runs", [])[-1:]), None),
         "phase": record["phase"],
         "result": record.get("summary") or said if status == SUCCESS else None,
         "partial": said if status != SUCCESS else None,
@@ -183,12 +185,17 @@ def _limit_text(run: Run, max_tokens: int) -> str | None:
     return f"Sub-agent timed out after {run.get('timeout_secs', 0):.10g} seconds, and ended within the grace"
 
 
-def task_id_of(record: Record, run: Run) -> str:
+def turn_id_of(record: Record, turn: TurnOf) -> str:
+    """The ID of a turn: that of the task of its run, else the generation of the transcript and its number there."""
+    return task_id_of(record, turn["run"]) if "run" in turn else f"{generation_of(record)}.{turn['turn']}"
+
+
+def task_id_of(record: Record, run: int) -> str:
     """The id of one task of the session: ``sub-`` and a UUID that is always the same for the same run.
 
     It is computed rather than kept, so that the runs of old records have one too.
     """
-    name = "\n".join((record["agent_id"], record["created_at"], str(run["run"])))
+    name = "\n".join((record["agent_id"], record["created_at"], str(run)))
     return f"sub-{UUID(bytes=sha256(name.encode()).digest()[:16], version=4)}"
 
 

@@ -241,7 +241,7 @@ class Record(_EveryRecord, total=False):
         list[Todo],
         "What its agent means to do; a status is `pending`, `in_progress`, `completed` or `cancelled`.",
     ]
-    turns: Annotated[Count, "How many turns of its [transcript](#transcripts) are complete; nothing counts them yet."]
+    turns: Annotated[Count, "How many [turns](#transcripts) of its transcript are complete."]
     transcript_bytes: Annotated[Count, "How many bytes of the transcript are committed."]
     last_seq: Annotated[Count, "The number of the last message; no other is given it, whatever is lost."]
     compaction: Annotated[
@@ -263,9 +263,10 @@ class NewMessage(TypedDict):
     role: Annotated[Role, "`system`, `user`, `assistant` or `tool`."]
     content: Annotated[str, "Its text."]
     timestamp: Annotated[Time, "When it was made."]
-    tool_name: NotRequired[Annotated[str, "The tool whose call it answers."]]
-    tool_call_id: NotRequired[Annotated[str, "That call."]]
+    tool_name: NotRequired[Annotated[str, "The tool that it calls, or of role `tool` the one whose result it is."]]
+    tool_call_id: NotRequired[Annotated[str, "That call: a result has the ID of its call."]]
     tokens: NotRequired[Annotated[Count, "How many tokens its content has."]]
+    run: NotRequired[Annotated[Number, "The run that said it, if that was one of a command."]]
     charged: NotRequired[
         Annotated[
             bool,
@@ -283,7 +284,7 @@ class _Place(TypedDict):
         "Its number, from 1. No other message of the session ever gets it, whatever is lost or emptied; "
         "a number may be missing.",
     ]
-    turn: Annotated[Number, "The turn it belongs to: one more than `turns` of the record was."]
+    turn: Annotated[Count, "The turn it belongs to: one more than `turns` of the record was; 0 of the system prompt."]
 
 
 class Message(_Place, NewMessage):

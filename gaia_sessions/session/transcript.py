@@ -38,12 +38,25 @@ LINE_LIMIT = strict.DOCUMENT_LIMIT
 COMMIT_LIMIT = 64 << 20
 """How many bytes of lines may be added at once."""
 
+SYSTEM_PROMPT_LIMIT = 16 << 10
+"""How many bytes a system prompt may have."""
+
+_TURN_OF_SYSTEM_PROMPT = 0
+_MESSAGE_KEYS = ("role", "content", "tool_name", "tool_call_id", "tokens")
+"""What is given of a message that is added."""
+
 _check_role = one_of(ROLES)
 
 # Made by scripts/render_models of shapes.py: never change it by hand.
 check_message = object_with(
-    {"seq": check_number, "turn": check_number, "role": _check_role, "content": check_string, "timestamp": check_time},
-    {"tool_name": check_string, "tool_call_id": check_string, "tokens": check_count, "charged": check_flag},
+    {"seq": check_number, "turn": check_count, "role": _check_role, "content": check_string, "timestamp": check_time},
+    {
+        "tool_name": check_string,
+        "tool_call_id": check_string,
+        "tokens": check_count,
+        "run": check_number,
+        "charged": check_flag,
+    },
 )
 # The end of what scripts/render_models makes.
 
@@ -68,6 +81,49 @@ def new_message(
     message: NewMessage = {"role": role, "content": content, "timestamp": format_time(now), **given}  # type: ignore[typeddict-item]  # checked below
     check_message({"seq": 1, "turn": 1, **message}, "")
     return message
+
+
+def message_of(given: object, place: int, now: datetime) -> NewMessage:
+    """What was ``given`` as a message, the one at ``place`` of a list, made at ``now``.
+
+    Raises ``InvalidInput`` unless it is an object with ``role`` and ``content``, and no key that a message has not.
+    """
+    where = f"message {place}"
+    if not isinstance(given, dict):
+        raise errors.InvalidInput(f"must be an object, not {strict.json_type_of(given)}", where)
+    unknown = sorted({*given} - {*_MESSAGE_KEYS})
+    if unknown:
+        known = ", ".join(_MESSAGE_KEYS)
+        raise errors.InvalidInput(f"{unknown[0]!r} is no key of a message", where, f"a message has {known}")
+    for key in ("role", "content"):
+        if key not in given:
+            raise errors.InvalidInput(f"{key!r} is missing", where)
+    message: NewMessage = {"timestamp": format_time(now), **given}  # type: ignore[typeddict-item]  # checked below
+    check_message({"seq": 1, "turn": 1, **message}, where)
+    return message
+
+
+def system_prompt_message(text: str, now: datetime) -> NewMessage:
+    """The message that each generation of a transcript begins with. Raises ``InvalidInput``, ``TooLarge``."""
+    message = new_message("system", text, now)
+    size = len(text.encode())
+    if size > SYSTEM_PROMPT_LIMIT:
+        raise errors.TooLarge("the system prompt", size, SYSTEM_PROMPT_LIMIT)
+    if not text.strip():
+        raise errors.InvalidInput("the system prompt is blank", hint="say what the agent is to be, or leave it out")
+    return message
+
+
+def is_system_prompt(message: Message) -> bool:
+    """Whether it is the system prompt, which belongs to no turn."""
+    return message["turn"] == _TURN_OF_SYSTEM_PROMPT
+
+
+def beginning_with(prompt: NewMessage, seq: int) -> tuple[Record, bytes]:
+    """What a record says of a transcript that has the system prompt alone, as number ``seq``, and the line of that."""
+    given: NewMessage = {key: value for key, value in prompt.items() if key not in ("seq", "turn")}  # type: ignore[assignment]
+    _, line = number_messages([given], seq, _TURN_OF_SYSTEM_PROMPT)
+    return with_transcript({}, len(line), seq), line  # type: ignore[typeddict-item]  # a part of a record
 
 
 def number_messages(messages: Sequence[NewMessage], first_seq: int, turn: int) -> tuple[list[Message], bytes]:
@@ -134,6 +190,41 @@ def generation_of(record: Record) -> int:
 def with_next_transcript(record: Record, generation: int, seq: int) -> Record:
     """With an empty transcript of a new ``generation``."""
     return {**with_transcript(record, 0, seq), "transcripts_archived": generation}
+
+
+def turn_rule(number: int | None, now: datetime) -> Callable[[Record], Record]:
+    """What a turn changes beside the transcript: it is complete, and activity of the work.
+
+    Raises ``NotTheNextTurn`` if a ``number`` is given that is not the next one, and ``SessionFinal``.
+    """
+
+    def rule(record: Record) -> Record:
+        following = current_turn(record)
+        if number not in (None, following):
+            raise errors.NotTheNextTurn(record["agent_id"], number, following)
+        check_open(record)
+        return with_activity({**record, "turns": following}, now)
+
+    return rule
+
+
+def is_same_turn(stored: Sequence[Message], given: Sequence[NewMessage]) -> bool:
+    """Whether a turn that was stored ends with the messages that are ``given``, whoever added others before them."""
+    last = stored[len(stored) - len(given) :] if len(given) <= len(stored) else []
+    pairs = zip(last, given, strict=len(last) == len(given))
+    return bool(last) and all(_is_same(found, message) for found, message in pairs)
+
+
+def _is_same(stored: Message, given: NewMessage) -> bool:
+    names = ("role", "content", "tool_name", "tool_call_id", *(["tokens"] if "tokens" in given else []))
+    return all(stored.get(name) == given.get(name) for name in names)
+
+
+def without_turns(record: Record, now: datetime) -> Record:
+    """Without what a record says of its messages: no turns, and no summary. Raises ``SessionFinal``."""
+    check_open(record)
+    rest: Record = {key: value for key, value in record.items() if key != "compaction"}  # type: ignore[assignment]
+    return with_activity({**rest, "turns": 0}, now)
 
 
 def message_rule(now: datetime) -> Callable[[Record], Record]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import NewMessage
 
     from .port import Entry, Reader, ReaderAbove, RecordOrError, Store
 
@@ -28,11 +29,12 @@ def create_under_new_id(
     entry: Entry | None = None,
     *,
     reserved: int = 0,
+    system_prompt: NewMessage | None = None,
 ) -> Record:
     """Stores ``record`` and returns it; in the rare case that its generated id is taken, under another one."""
     while True:
         try:
-            store.create(record, entry, reserved=reserved)
+            store.create(record, entry, reserved=reserved, system_prompt=system_prompt)
         except errors.SessionExists:
             from gaia_sessions.session.ids import new_agent_id
 

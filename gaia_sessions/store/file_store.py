@@ -81,13 +81,20 @@ class FileStore(FileReader):
             self.root, durable=self.durable, lock_timeout=self.lock_timeout, wait=self.wait, keeps_root=True
         )
 
-    def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
-        def write_journal(directory: Directory) -> None:
-            if line:
-                atomic.write_new(directory, reading.EVENTS, line, durable=self.durable)
+    def create(
+        self, record: Record, entry: Entry | None = None, *, reserved: int = 0, system_prompt: NewMessage | None = None
+    ) -> None:
+        def write_files(directory: Directory) -> None:
+            for name, data in files.items():
+                atomic.write_new(directory, name, data, durable=self.durable)
 
-        line = journals.entry_lines([entry] if entry else ())
-        self._create(record, write_journal, reserved)
+        files = {reading.EVENTS: journals.entry_lines([entry])} if entry else {}
+        if system_prompt is not None:
+            from gaia_sessions.session.transcript import beginning_with
+
+            committed, files[reading.transcript_name(0)] = beginning_with(system_prompt, 1)
+            record = {**record, **committed}
+        self._create(record, write_files, reserved)
 
     def take_in(self, record: Record, source: Source, entries: Iterable[Json], *, reserved: int = 0) -> None:
         """Creates a session as ``create`` does, with copies of the files that ``source`` has of it.

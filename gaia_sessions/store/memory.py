@@ -15,10 +15,12 @@ from gaia_sessions.session.record import decode, is_child, is_open
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import newest_session_with, open_conversations
 from gaia_sessions.session.transcript import (
+    beginning_with,
     committed_bytes,
     current_turn,
     decode_message,
     generation_of,
+    is_system_prompt,
     last_seq,
     number_messages,
     with_next_transcript,
@@ -93,13 +95,19 @@ class MemoryStore:
         records = map(self.read, list(self._records))
         return [record for record in records if is_child(record, wanted, open_only=open_only)]
 
-    def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
-        agent_id = check_agent_id(record["agent_id"])
+    def create(
+        self, record: Record, entry: Entry | None = None, *, reserved: int = 0, system_prompt: NewMessage | None = None
+    ) -> None:
+        agent_id, line = check_agent_id(record["agent_id"]), b""
+        if system_prompt is not None:
+            committed, line = beginning_with(system_prompt, 1)
+            record = {**record, **committed}
         kept, data = fit_record(record, reserved)
         if self.has(agent_id):
             raise errors.SessionExists(agent_id)
         Above(self).proved_cancellation(kept)  # refused while that cannot be read
         self._save(kept, data, entry_lines([entry] if entry else ()))
+        self._transcripts[agent_id] = line
 
     def open(self, agent_id: str, *, timeout: float | None = None) -> MemorySession:  # noqa: ARG002  # one process holds no lock
         return MemorySession(self, agent_id)
@@ -144,14 +152,24 @@ class MemoryStore:
         return record, stored
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
+        kept = b""
+
         def adapt(record: Record, changed: Record) -> Record:
+            nonlocal kept
             if not committed_bytes(record):
                 return changed
-            return with_next_transcript(changed, generation_of(record) + 1, last_seq(record))
+            first = next(self.messages(agent_id), None)
+            emptied = with_next_transcript(changed, generation_of(record) + 1, last_seq(record))
+            if not isinstance(first, dict) or not is_system_prompt(first):
+                return emptied
+            committed, kept = beginning_with(first, last_seq(record) + 1)
+            return {**emptied, **committed} if first["seq"] < last_seq(record) else changed
 
         with self.open(agent_id, timeout=timeout) as session:
-            record = session.commit(rule(session.record), transcript=adapt)
-        self._transcripts[agent_id] = b""
+            before = session.record
+            record = session.commit(rule(before), transcript=adapt)
+        if generation_of(record) != generation_of(before):
+            self._transcripts[agent_id] = kept
         return record
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:

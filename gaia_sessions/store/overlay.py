@@ -12,6 +12,7 @@ from itertools import groupby
 from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session.record import is_child
 from gaia_sessions.session.runs import aliases_of, newest_session_with
+from gaia_sessions.session.transcript import generation_of
 
 from .memory import MemoryStore, is_active
 
@@ -147,8 +148,10 @@ class Overlay(MemoryStore):
         return (entry for part in (below, self.own_entries(agent_id, journal)) for entry in part)
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
+        before = self.read(agent_id)
         record = super().empty_transcript(agent_id, rule, timeout=timeout)
-        self._emptied.add(agent_id)
+        if generation_of(record) != generation_of(before):
+            self._emptied.add(agent_id)
         return record
 
     def output_path(self, agent_id: str, number: int) -> str:

@@ -203,10 +203,13 @@ class Store(StoreReader, Protocol):
     When the system refuses a write, nothing has changed.
     """
 
-    def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
+    def create(
+        self, record: Record, entry: Entry | None = None, *, reserved: int = 0, system_prompt: NewMessage | None = None
+    ) -> None:
         """Stores a new record durably; ``find`` finds it by its aliases. Of concurrent calls for one id one succeeds.
 
-        ``entry``, if given, becomes the first line of ``events.jsonl``. ``reserved`` is as in ``commit``.
+        ``entry``, if given, becomes the first line of ``events.jsonl``, and ``system_prompt`` the first message of the
+        transcript, of turn 0. ``reserved`` is as in ``commit``.
 
         Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``; and ``StoreFailure`` if the
         ``marks`` of the sessions above it cannot be read.
@@ -253,8 +256,9 @@ class Store(StoreReader, Protocol):
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
         """Begins a new transcript and applies ``rule``, in one commit: both hold, or neither.
 
-        The old one is archived: it is kept, and ``transcripts_archived`` of the record grows; if it has no message,
-        nothing is archived. Numbers go on. All else is as in ``add_messages``.
+        The old one is archived: it is kept, and ``transcripts_archived`` of the record grows; if it has no message but
+        the system prompt, nothing is archived. The new one begins with a copy of the system prompt. Numbers go on. All
+        else is as in ``add_messages``.
         """
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:

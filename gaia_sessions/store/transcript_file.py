@@ -1,9 +1,9 @@
 """How messages come into the file of a transcript, and how a new file begins, each in one commit with the record.
 
 Appending: the lines are written behind those that are committed and synced, then the record says so. Emptying: the
-record says that the messages are in a file of a later generation, which the next message makes. What a killed writer
-left behind the committed lines is cut by the next one, whole lines only when they are in a file of their own. All of it
-happens under the lock of the session, which the caller holds.
+record says that the messages are in a file of a later generation, which begins with the system prompt if there is one.
+What a killed writer left behind the committed lines is cut by the next one, whole lines only when they are in a file
+of their own. All of it happens under the lock of the session, which the caller holds.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from functools import partial
 
 from gaia_sessions.errors import DurabilityUnknown, StoreFailure
 from gaia_sessions.session.transcript import (
+    beginning_with,
     committed_bytes,
     current_turn,
     generation_of,
+    is_system_prompt,
     last_seq,
     number_messages,
     with_next_transcript,
@@ -112,14 +114,41 @@ class Appending(_Commit):
 
 
 class Emptying(_Commit):
-    """The beginning of a new transcript in one commit; without a message, there is nothing to begin anew."""
+    """The beginning of a new transcript in one commit; with no message of a turn, there is nothing to begin anew.
+
+    Its file is only made here if it begins with the system prompt.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._new_name = ""
+        self._first_line = b""
 
     def prepare(self, session: Directory, record: Record, changed: Record) -> Record:
         """``changed``, which a rule made of ``record``, with an empty transcript of a generation that no file has."""
         if not committed_bytes(record):
             return changed
         self._look(session, record)
-        return with_next_transcript(changed, self._last_generation + 1, self._last_seq)
+        first = self._first_message(session)
+        generation = self._last_generation + 1
+        emptied = with_next_transcript(changed, generation, self._last_seq)
+        if first is None or not is_system_prompt(first):
+            return emptied
+        if first["seq"] == last_seq(record):
+            return changed
+        self._new_name = transcript_name(generation)
+        committed, self._first_line = beginning_with(first, self._last_seq + 1)
+        return {**emptied, **committed}
+
+    def _first_message(self, session: Directory) -> Message | None:
+        with open_lines(session, self._name, self._end) as lines, translate_errors("read", lines.path):
+            first = next(lines.in_order(None), None)
+        return first if isinstance(first, dict) else None
+
+    def write(self, session: Directory, *, durable: bool) -> None:
+        super().write(session, durable=durable)
+        if self._first_line:
+            atomic.write_new(session, self._new_name, self._first_line, durable=durable)
 
 
 def _last_number_in(session: Directory, name: str) -> int:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.port import Entry, IsWanted, Messages, RecordOrError, Store
 
     New = Callable[..., Record]
@@ -40,11 +41,13 @@ class OverlayOverNewSessions(Overlay):
 
     _base: Store
 
-    def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0) -> None:
+    def create(
+        self, record: Record, entry: Entry | None = None, *, reserved: int = 0, system_prompt: NewMessage | None = None
+    ) -> None:
         if self.has(record["agent_id"]) or self._base.has(record["agent_id"]):
-            super().create(record, entry, reserved=reserved)
+            super().create(record, entry, reserved=reserved, system_prompt=system_prompt)
         else:
-            self._base.create(record, entry, reserved=reserved)
+            self._base.create(record, entry, reserved=reserved, system_prompt=system_prompt)
 
 
 class FilesReadThroughPreview(FileStore):

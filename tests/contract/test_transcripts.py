@@ -277,6 +277,42 @@ def test_an_empty_transcript_is_not_archived(store: Store, new: New) -> None:
     assert store.empty_transcript("agent-1", untouched) == before == store.read("agent-1")
 
 
+PROMPT = new_message("system", "Be brief.", NOW)
+
+
+def test_a_system_prompt_is_the_first_message_and_belongs_to_no_turn(store: Store, new: New) -> None:
+    store.create(new(), system_prompt=PROMPT)
+    _, [said_first] = store.add_messages("agent-1", said("one"), turned)
+
+    prompt = {"seq": 1, "turn": 0, **PROMPT}
+    assert list(store.messages("agent-1")) == [prompt, said_first]
+    assert (said_first["seq"], said_first["turn"]) == (2, 1)
+    size = size_of([PROMPT], turn=0) + size_of(said("one"), 2)
+    assert store.read("agent-1") == new(transcript_bytes=size, last_seq=2, turns=1, revision=2)
+
+
+def test_each_generation_begins_with_the_system_prompt(store: Store, new: New) -> None:
+    store.create(new(), system_prompt=PROMPT)
+    for number in (1, 2):
+        store.add_messages("agent-1", said("one"), turned)
+        record = store.empty_transcript("agent-1", lambda record: {**record, "turns": 0})
+
+        assert list(store.messages("agent-1")) == [{"seq": 1 + 2 * number, "turn": 0, **PROMPT}]
+        assert (record["transcripts_archived"], record["last_seq"]) == (number, 1 + 2 * number)
+        assert store.empty_transcript("agent-1", untouched) == record == store.read("agent-1")
+    _, [first] = store.add_messages("agent-1", said("two"), untouched)
+    assert (contents(store), first["seq"]) == (["Be brief.", "two"], 6)
+
+
+def test_where_only_the_system_prompt_is_nothing_begins_anew(store: Store, new: New) -> None:
+    store.create(new(), system_prompt=PROMPT)
+    before = store.read("agent-1")
+
+    assert store.empty_transcript("agent-1", untouched) == before == store.read("agent-1")
+    assert "transcripts_archived" not in store.empty_transcript("agent-1", turned)
+    assert contents(store) == ["Be brief."]
+
+
 def test_what_a_rule_raises_empties_nothing(store: Store, new: New) -> None:
     store.create(new())
     store.add_messages("agent-1", said("one"), untouched)
