@@ -26,6 +26,7 @@ def create_session(  # noqa: PLR0913  # those of the method
     parent_id: str | None = None,
     max_depth: int | None = None,
     max_tokens: int | None = None,
+    system_prompt: str | None = None,
     root: str | None = None,
 ) -> str:
     """Creates a session and returns its id: see ``Sessions.create``."""
@@ -37,6 +38,7 @@ def create_session(  # noqa: PLR0913  # those of the method
         parent_id=parent_id,
         max_depth=max_depth,
         max_tokens=max_tokens,
+        system_prompt=system_prompt,
     )
 
 

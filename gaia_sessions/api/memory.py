@@ -55,8 +55,9 @@ class Memory:
     def get_messages(self, last: int | None = None) -> list[Message]:
         """The messages, the oldest first, or the ``last`` ones, which cost no more if there are many others.
 
-        After ``compact`` the first is its summary, a message of the system. One that cannot be read is left out;
-        ``Sessions.messages`` reports it.
+        The first is the system prompt, if there is one; after ``compact`` its summary is next, a message of the system
+        too. Of the ``last`` ones a result is left out whose call is not among them. One that cannot be read is left
+        out as well; ``Sessions.messages`` reports it.
         """
         return [*self._sessions.remembered(self._agent_id, last)]
 
@@ -94,11 +95,11 @@ class Memory:
         return self._sessions.set_token_total(self._agent_id, total)
 
     def clear(self) -> None:
-        """Forgets all messages and todos, and counts from 0 tokens again; skills stay loaded.
+        """Forgets all messages but the system prompt, and all todos, and counts from 0 tokens again.
 
-        The messages are kept on disk, as an archived transcript.
+        Skills stay loaded. The messages are kept on disk, as an archived transcript: it is ``Sessions.reset``.
         """
-        self._sessions.clear(self._agent_id)
+        self._sessions.reset(self._agent_id, forget=True)
 
     @property
     def todos(self) -> list[NumberedTodo]:

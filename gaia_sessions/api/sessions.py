@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
     from gaia_sessions.usecases.sums import UsageByAgent
+    from gaia_sessions.usecases.transcript import Turn
     from gaia_sessions.usecases.tree import TreeLine
 
     from .command import Token
@@ -98,7 +99,7 @@ class Sessions:
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.root,)  # wherever it is unpickled, the settings are those of that place
 
-    def create(
+    def create(  # noqa: PLR0913  # what can be said of a session
         self,
         agent_name: str = "unknown",
         purpose: str = "general",
@@ -108,23 +109,31 @@ class Sessions:
         parent_id: str | None = None,
         max_depth: int | None = None,
         max_tokens: int | None = None,
+        system_prompt: str | None = None,
     ) -> str:
         """Creates a session in phase ``initializing`` and returns its id.
 
         ``agent_id`` is an id of your own choice; without it, one is generated. ``parent_id`` is the session that this
         one is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from
         the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
-        its budget.
+        its budget. ``system_prompt``, at most 16 KiB, begins [its transcript](store.md#transcripts).
 
-        Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name or a purpose that is
-        blank, ``SessionNotFound`` and ``CorruptSession`` for the parent, ``TooDeep``, ``TooManyChildren`` if 5 children
-        of the parent are at work.
+        Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name, a purpose or a system
+        prompt that is blank, ``SessionNotFound`` and ``CorruptSession`` for the parent, ``TooDeep``,
+        ``TooManyChildren`` if 5 children of the parent are at work.
         """
         from gaia_sessions.session.requests import NewSession
         from gaia_sessions.usecases import sessions
 
         new = NewSession(
-            agent_name, purpose, metadata, agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens
+            agent_name,
+            purpose,
+            metadata,
+            agent_id,
+            parent_id=parent_id,
+            max_depth=max_depth,
+            max_tokens=max_tokens,
+            system_prompt=system_prompt,
         )
         return self._write(sessions.create, os.urandom, new)["agent_id"]
 
@@ -323,10 +332,31 @@ class Sessions:
         _, added = self._write(lambda store, _: store.add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES))
         return added[0]
 
+    def add_turn(self, agent_id: str, messages: Iterable[object], *, number: int | None = None) -> Turn:
+        """Adds a [turn](store.md#transcripts) whole: what was sent, and what was answered, in one commit.
+
+        Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. What was added before by other ways
+        since the last turn belongs to it as well. With its ``number`` it can be asked for again: a turn that is
+        complete and ends with the same messages stays as it is. Raises ``NotTheNextTurn`` for another number than the
+        next, ``SessionFinal``, ``BadArgument``, ``InvalidInput`` for what is no list of messages, ``TooLarge`` for a
+        message of more than 1 MiB and for 64 MiB in all.
+        """
+        from gaia_sessions.session.transcript import message_of
+        from gaia_sessions.usecases import transcript
+
+        given = [*messages]
+
+        def add(store: Store, now: datetime) -> Turn:
+            checked = [message_of(message, place, now) for place, message in enumerate(given, 1)]
+            return transcript.add_turn(store, now, agent_id, checked, number)
+
+        return self._write(add)
+
     def remembered(self, agent_id: str, last: int | None = None) -> Sequence[Message]:
         """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
 
-        They are those of the transcript, with one summary in place of those that ``compact`` replaced.
+        They are those of the transcript, with one summary in place of those that ``compact`` replaced. Of the ``last``
+        ones a result is left out whose call is not among them.
         """
         from gaia_sessions.usecases import transcript
 
@@ -342,14 +372,17 @@ class Sessions:
 
         return self._write(transcript.compact, agent_id)
 
-    def clear(self, agent_id: str) -> None:
-        """Begins an empty transcript, with no tokens used and without todos; skills stay loaded.
+    def reset(self, agent_id: str, *, forget: bool = False) -> Record:
+        """Begins a transcript anew, with the system prompt alone and no turns, and returns the record.
 
-        The messages are kept on disk, as an [archived transcript](store.md#transcripts). Raises ``SessionFinal``.
+        What was used and the todos stay; with ``forget`` no tokens are used any more, and there are no todos. The
+        messages are kept on disk, as an [archived transcript](store.md#transcripts). Raises ``SessionFinal``.
         """
         from gaia_sessions.session.compaction import without_memory
+        from gaia_sessions.session.transcript import without_turns
 
-        self._write(lambda store, now: store.empty_transcript(agent_id, lambda record: without_memory(record, now)))
+        rule = without_memory if forget else without_turns
+        return self._write(lambda store, now: store.empty_transcript(agent_id, lambda record: rule(record, now)))
 
     def usage(self, agent_id: str) -> TokenUsage:
         """How much of [its budget](shell.md#budgets-skills-and-todos) a session has used.

@@ -17,6 +17,7 @@ from .policy import claimed_runs, is_running
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import has_agent, has_ended, with_new_run
 from .schema import KILLED, LOST, RUN_FAILED, STOPPED, STOPPED_BY_USER
+from .transcript import current_turn
 from .updates import with_activity, with_event, without_pause
 
 TYPE_CHECKING = False
@@ -149,15 +150,16 @@ def is_ended_by_wrapper(run: Run) -> bool:
 def with_command_end(record: Record, run: Run, ended: CommandEnd, marker_phase: str | None, now: datetime) -> Record:
     """With the end of ``run``, which ``record`` has, and of its work.
 
-    ``marker_phase`` is the phase in the marker that ends what the command wrote. A session that is final keeps its
-    outcome. Returns ``record`` itself if the wrapper has ended the run before.
+    ``marker_phase`` is the phase in the marker that ends what the command wrote, which is a turn. A session that is
+    final keeps its outcome. Returns ``record`` itself if the wrapper has ended the run before.
     """
     end, fields = _end_of(ended, marker_phase)
     if ended.exit_code is not None:
         fields["exit_code"] = ended.exit_code
     if ended.message:
         fields["last_message"] = ended.message[-MAX_MESSAGE_LENGTH:]
-    return with_end_by_wrapper(record, run, end, fields, now)
+    closed = with_end_by_wrapper(record, run, end, fields, now)
+    return {**closed, "turns": current_turn(record)} if ended.message and closed is not record else closed
 
 
 def _end_of(ended: CommandEnd, marker_phase: str | None) -> tuple[str, Run]:

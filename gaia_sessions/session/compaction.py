@@ -9,6 +9,7 @@ from __future__ import annotations
 from .budget import estimated_tokens, tokens_of, with_total
 from .rounds import rounds_of
 from .todos import with_todos
+from .transcript import without_turns
 from .updates import check_open
 
 TYPE_CHECKING = False
@@ -101,12 +102,11 @@ def with_compaction(record: Record, compaction: Compaction, tokens: int, now: da
 
 
 def without_memory(record: Record, now: datetime) -> Record:
-    """With no tokens used, and without todos and a compaction, for an empty transcript; it is activity at ``now``.
+    """With no tokens used, and without turns, todos and a compaction, for an empty transcript.
 
-    Skills stay loaded. Raises ``SessionFinal``.
+    It is activity at ``now``. Skills stay loaded. Raises ``SessionFinal``.
     """
-    rest: Record = {key: value for key, value in record.items() if key != "compaction"}  # type: ignore[assignment]
-    return with_total(with_todos(rest, [], now), 0, now)
+    return with_total(with_todos(without_turns(record, now), [], now), 0, now)
 
 
 def replaced_through(record: Record) -> int:

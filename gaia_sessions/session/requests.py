@@ -40,9 +40,12 @@ if TYPE_CHECKING:
 class NewSession:
     """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``."""
 
-    __slots__ = ("agent_id", "agent_name", "max_depth", "max_tokens", "metadata", "parent_id", "purpose")
+    __slots__ = (
+        *("agent_id", "agent_name", "max_depth", "max_tokens", "metadata", "parent_id", "purpose"),
+        "system_prompt",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what can be said of a session
         self,
         agent_name: str,
         purpose: str,
@@ -52,6 +55,7 @@ class NewSession:
         parent_id: str | None = None,
         max_depth: int | None = None,
         max_tokens: int | None = None,
+        system_prompt: str | None = None,
     ) -> None:
         check_string(agent_name, "agent_name")
         check_string(purpose, "purpose")
@@ -66,6 +70,7 @@ class NewSession:
         self.parent_id = None if parent_id is None else check_agent_id(parent_id)
         self.max_depth = _checked_number(max_depth, "max_depth", least=0)
         self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
+        self.system_prompt = _checked_text(system_prompt, "system_prompt")
 
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
         """The record of the session; a generated id is made from ``now`` and ``random_bytes``."""

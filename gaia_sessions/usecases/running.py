@@ -173,7 +173,7 @@ def _pid_of(run: Run) -> Entry:
 
 
 def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd) -> Record:
-    """Ends ``run``, as it was begun, with the end of what its command wrote as a message, in one commit.
+    """Ends ``run``, as it was begun, with the end of what its command wrote as a turn, in one commit.
 
     Asked again, after it was not known whether that is durable, it adds nothing, and makes durable what is there.
     Raises ``RunGone`` if the session has another run in its place, or none; ``SessionNotFound``, ``CorruptSession``,
@@ -190,7 +190,7 @@ def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd)
 
     if not ended.message or is_ended_by_wrapper(_own_run(store.read(agent_id), run)):  # which nobody else ends
         return store.change(agent_id, rule)
-    return store.add_messages(agent_id, [_message(ended, now)], rule)[0]
+    return store.add_messages(agent_id, [_message(run, ended, now)], rule)[0]
 
 
 def _own_run(record: Record, begun: Run) -> Run:
@@ -204,8 +204,8 @@ def _own_run(record: Record, begun: Run) -> Run:
     return run
 
 
-def _message(ended: CommandEnd, now: datetime) -> NewMessage:
-    return {"role": "assistant", "content": ended.message, "timestamp": format_time(now)}
+def _message(run: Run, ended: CommandEnd, now: datetime) -> NewMessage:
+    return {"role": "assistant", "content": ended.message, "timestamp": format_time(now), "run": run["run"]}
 
 
 def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: CommandEnd, config: Config) -> Report:
@@ -222,7 +222,7 @@ def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: Comman
     if not is_ended_by_wrapper(run):
         record = with_command_end(record, run, ended, read_marker(ended.message)[0], now)
         if ended.message:
-            said = _message(ended, now)
+            said = _message(run, ended, now)
             messages.append({"role": said["role"], "content": said["content"], "tool_name": None, "tool_call_id": None})
     find_cancellation = Above(sessions).cancellation
     found = standing(find_cancellation, record, now, config.limits)

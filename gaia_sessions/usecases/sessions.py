@@ -41,9 +41,14 @@ def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSessi
 
 
 def _store_new(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession, record: Record) -> Record:
+    prompt = None
+    if new.system_prompt is not None:
+        from gaia_sessions.session.transcript import system_prompt_message  # few sessions have one
+
+        prompt = system_prompt_message(new.system_prompt, now)
     if new.agent_id is None:
-        return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES)
-    store.create(record, reserved=RESERVED_BYTES)
+        return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES, system_prompt=prompt)
+    store.create(record, reserved=RESERVED_BYTES, system_prompt=prompt)
     return record
 
 

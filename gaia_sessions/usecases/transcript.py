@@ -9,21 +9,76 @@ import sys
 from itertools import chain, islice, takewhile
 
 from gaia_sessions import hosts
-from gaia_sessions.errors import BadArgument, SessionsError, StoreFailure
+from gaia_sessions.errors import BadArgument, InvalidInput, NotTheNextTurn, SessionsError, StoreFailure
 from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.compaction import compaction_of, replaced_through, summary_message, with_compaction
+from gaia_sessions.session.report import turn_id_of
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.transcript import after, readable
+from gaia_sessions.session.rounds import without_lone_results
+from gaia_sessions.session.transcript import after, is_same_turn, is_system_prompt, readable, turn_rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
+    from typing import TypedDict
 
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Messages, Reader, Store
+
+    class TurnName(TypedDict):
+        """A turn of the present transcript: its number, and an ID that no other turn of the session has."""
+
+        turn: int
+        turn_id: str
+
+    class Turn(TurnName):
+        """A turn that is complete. added: whether by this call; messages: those that were given, as they are stored."""
+
+        agent_id: str
+        added: bool
+        messages: list[Message]
+
+
+def add_turn(
+    store: Store, now: datetime, agent_id: str, messages: Sequence[NewMessage], number: int | None = None
+) -> Turn:
+    """Adds ``messages`` as the rest of a turn, which is complete then, in one commit.
+
+    With a ``number``, a turn that is complete with the same messages stays as it is. Raises ``NotTheNextTurn`` for any
+    other that is not the next, ``InvalidInput`` without messages, and what ``Store.add_messages`` and its rule raise.
+    """
+    if not messages:
+        raise InvalidInput("a turn has no messages", hint="give what was sent, and what was answered")
+    try:
+        record, added = store.add_messages(agent_id, messages, turn_rule(number, now), reserved=RESERVED_BYTES)
+    except NotTheNextTurn:
+        if number is None:
+            raise
+        record = store.read(agent_id)
+        added = _messages_of_turn(store, agent_id, number)  # which nobody changes any more
+        if not is_same_turn(added, messages):
+            raise
+        return {"agent_id": agent_id, **_named(record, number), "added": False, "messages": added[-len(messages) :]}
+    return {"agent_id": agent_id, **_named(record, record["turns"]), "added": True, "messages": added}
+
+
+def _named(record: Record, number: int) -> TurnName:
+    return {"turn": number, "turn_id": turn_id_of(record, {"turn": number})}
+
+
+def _messages_of_turn(sessions: Reader, agent_id: str, number: int) -> list[Message]:
+    """The messages of a turn that can be read; the cost follows those that came after it."""
+    found = sessions.messages(agent_id, is_wanted=lambda one: isinstance(one, SessionsError) or one["turn"] >= number)
+    return [message for message in readable(found) if message["turn"] == number]
+
+
+def system_prompt(sessions: Reader, agent_id: str) -> Message | None:
+    """The system prompt, with which the transcript begins if there is one."""
+    first = next(sessions.messages(agent_id), None)
+    return first if isinstance(first, dict) and is_system_prompt(first) else None
 
 
 def compact(store: Store, now: datetime, agent_id: str) -> bool:
@@ -33,7 +88,8 @@ def compact(store: Store, now: datetime, agent_id: str) -> bool:
     ``TooLarge``.
     """
     seen = store.read(agent_id)
-    not_replaced = [*readable(store.messages(agent_id, is_wanted=after(replaced_through(seen))))]
+    readable_messages = readable(store.messages(agent_id, is_wanted=after(replaced_through(seen))))
+    not_replaced = [message for message in readable_messages if not is_system_prompt(message)]
     found = compaction_of(not_replaced, seen.get("compaction"))
     if found is None:
         return False
@@ -49,16 +105,20 @@ def compact(store: Store, now: datetime, agent_id: str) -> bool:
 def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list[Message]:
     """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
 
-    The first is the summary, where messages were replaced by one. The cost follows what is taken.
+    The first are the system prompt and the summary, where there are some. Of the last ones a result is left out whose
+    call is not among them. The cost follows what is taken.
     """
     most = _checked_number(last)
     record = sessions.read(agent_id)
     through = replaced_through(record)
-    if last is None:
-        return [*summary_message(record), *readable(sessions.messages(agent_id, is_wanted=after(through)))]
     newest_first = takewhile(lambda message: message["seq"] > through, readable(sessions.messages_backwards(agent_id)))
     found = list(islice(newest_first, most))[::-1]
-    return [*summary_message(record), *found] if len(found) < last else found
+    prompt = system_prompt(sessions, agent_id) if through else None  # which is among the others without a summary
+    beginning = [*filter(None, [prompt]), *summary_message(record)]
+    if last is None:
+        return beginning + found
+    room = max(0, last - len(found))
+    return [*beginning[max(0, len(beginning) - room) :], *without_lone_results(found)]
 
 
 def messages(

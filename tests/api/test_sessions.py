@@ -66,7 +66,7 @@ def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
     sessions.finalize("agent-ended", "completed")
     Path(root, "agent-corrupt", "state.json").write_text("{", encoding="utf-8")
     calls: list[Callable[[str], object]] = [
-        *(sessions.update, sessions.cancel, sessions.clear, sessions.compact, sessions.cancel_conversation),
+        *(sessions.update, sessions.cancel, sessions.reset, sessions.compact, sessions.cancel_conversation),
         lambda agent_id: sessions.finalize(agent_id, "failed"),
         lambda agent_id: sessions.add_message(agent_id, "user", "lost"),
         lambda agent_id: sessions.create(agent_id=agent_id, parent_id="agent-missing"),

@@ -128,7 +128,7 @@ def test_a_session_that_is_final_keeps_its_outcome(outcome: str, cause: str) -> 
 
     after, gained = ended(record, CommandEnd(cause, 3, "x"))
 
-    assert {**after, "runs": record["runs"]} == record
+    assert {**after, "runs": record["runs"]} == {**record, "turns": 1}
     assert gained["ended_at"] == format_time(LATER)
 
 
