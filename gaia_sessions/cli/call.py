@@ -7,6 +7,7 @@ by the text typed as ID, and whether the result is for a person or a program.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from functools import wraps
 
 import click
@@ -19,7 +20,7 @@ from .group import COMMANDS, Command, Group, show_help_without_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypeVar
 
     from gaia_sessions.api.sessions import Sessions
@@ -121,6 +122,20 @@ class Call:
         record = self.sessions().read(agent_id)
         if is_abandoned(record["phase"]) and self.sessions().cancellation(agent_id) is not None:
             output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=self.as_json)
+
+    @contextmanager
+    def noticing_kept_messages(self) -> Iterator[None]:
+        """Prints a notice if what is written in the block found messages that no record had, and kept them aside."""
+        import warnings
+
+        from gaia_sessions.errors import MessagesKeptAside
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", MessagesKeptAside)
+            yield
+        for kept in (each.message for each in caught):
+            if isinstance(kept, MessagesKeptAside):
+                output.print_notice(kept.code, str(kept), kept.hint, as_json=self.as_json)
 
     def explain_missing(self, missing: SessionNotFound) -> None:
         """Adds to ``missing`` where the session was searched for, and what may have been meant."""

@@ -42,6 +42,8 @@ GROUPS = {
         "run": "Run a command as a sub-agent, within limits, with one report.",
         "create": "Create a session and print its ID.",
         "update": "Update a session: phase, metadata, errors.",
+        "turn": "Add a turn to the transcript: what was sent and answered.",
+        "reset": "Begin the transcript of a session anew.",
         "todo": "Keep the todos of a session: add, done, list.",
         "skill": "Record which skills an agent loaded.",
         "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",

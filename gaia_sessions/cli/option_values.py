@@ -31,7 +31,9 @@ PAIRS = click.option(
 )
 
 
-_STDIN = "-"
+STDIN = "-"
+"""What stands for standard input in place of a text."""
+
 _EXAMPLE = """--metadata '{"key": "value"}'"""
 
 
@@ -39,7 +41,7 @@ def collect_metadata(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict
     """All documents, and then all pairs, merged into one object; None if there are none. Raises ``InvalidInput``."""
     if not documents and not pairs:
         return None
-    if documents.count(_STDIN) > 1:
+    if documents.count(STDIN) > 1:
         raise UsageError("--metadata - was given twice", "standard input can be read only once: use it once")
     merged: dict[str, Json] = {}
     for document in documents:
@@ -50,7 +52,7 @@ def collect_metadata(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict
 def _load(metadata: str) -> dict[str, Json]:
     """The object in ``metadata``; an error names this option as its origin."""
     _reject_other_forms(metadata)
-    source = f"--metadata {_STDIN}" if metadata == _STDIN else "--metadata"
+    source = f"--metadata {STDIN}" if metadata == STDIN else "--metadata"
     data = _read_bytes(metadata)
     try:
         return strict.load_object(data)
@@ -71,7 +73,7 @@ def _reject_other_forms(metadata: str) -> None:
     if metadata[0] not in "{[" and "\0" not in path and os.path.isfile(path):
         import shlex
 
-        hint = f"type --metadata {_STDIN} < {shlex.quote(path)} instead"
+        hint = f"type --metadata {STDIN} < {shlex.quote(path)} instead"
         raise InvalidInput(f"{metadata!r} is a file, not JSON", "--metadata", hint)
     key, equals, _ = metadata.partition("=")
     if equals and key.replace("_", "").replace("-", "").isalnum():
@@ -88,12 +90,30 @@ def _hint(error: InvalidInput) -> str:
 
 
 def _read_bytes(metadata: str) -> bytes:
-    if metadata != _STDIN:
+    if metadata != STDIN:
         return metadata.encode("utf-8", "surrogateescape")
-    data = sys.stdin.buffer.read(strict.DOCUMENT_LIMIT + 1) if sys.stdin else b""
-    if not data.strip():
-        raise InvalidInput("standard input is empty", f"--metadata {_STDIN}")
+    return read_stdin(f"--metadata {STDIN}", strict.DOCUMENT_LIMIT, "the document")
+
+
+def read_stdin(where: str, limit: int, what: str) -> bytes:
+    """Standard input as a whole. Raises ``InvalidInput`` if it is empty, ``TooLarge`` for more than ``limit`` bytes."""
+    data = sys.stdin.buffer.read(limit + 1) if sys.stdin else b""
+    if not data:
+        raise InvalidInput("standard input is empty", where)
+    if len(data) > limit:
+        raise TooLarge(what, len(data), limit)
     return data
+
+
+def text_or_stdin(typed: str, where: str, limit: int, what: str) -> str:
+    """What was ``typed``, or what stands on standard input, without its last newline, if that was ``-``."""
+    if typed != STDIN:
+        return typed
+    data = read_stdin(f"{where} {STDIN}", limit, what)
+    try:
+        return data.decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"not UTF-8 at byte {error.start}", f"{where} {STDIN}") from None
 
 
 def _split_pair(pair: str) -> tuple[str, str]:

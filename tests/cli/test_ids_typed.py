@@ -40,15 +40,21 @@ READING = {
     **dict.fromkeys(("get", "show", "events", "transcript"), ()),
     **dict.fromkeys(("should-resume", "cancelled", "report", "usage"), ()),
 }
-WRITING = {"update": ("--phase", "planning"), "finalize": ("failed",), "approve": (), "deny": ()}
+WRITING = {
+    **dict.fromkeys(("approve", "deny", "reset"), ()),
+    "update": ("--phase", "planning"),
+    "finalize": ("failed",),
+    "turn": ("-",),
+}
 ALL = {**READING, **WRITING}
+A_TURN = b'[{"role": "user", "content": "Go on"}]'
 
 each_command = pytest.mark.parametrize("command", ALL)
 each_writing = pytest.mark.parametrize("command", WRITING)
 
 
 def run(gaia: Gaia, command: str, typed: str, *options: str) -> Any:
-    return gaia(command, typed, *ALL[command], *options)
+    return gaia(command, typed, *ALL[command], *options, stdin=A_TURN)
 
 
 def note(typed: str, whole: str = WHOLE) -> str:
@@ -487,6 +493,7 @@ def watched(log: Path, *words: str) -> tuple[str, str]:
     through = ("strace", "-f", "-qq", "-e", "trace=openat,stat,lstat,newfstatat,statx", "-o", str(log))
     ended = subprocess.run(
         [*through, sys.executable, "-X", "importtime", "-m", "gaia_sessions", *words],
+        input=A_TURN.decode(),
         capture_output=True,
         text=True,
         check=False,

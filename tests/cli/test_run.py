@@ -105,7 +105,7 @@ def test_without_task_and_context_a_command_reads_our_stdin_and_no_terminal(
     program: Program, terminal: Gaia, root: str
 ) -> None:
     assert program("run", "--", "cat", stdin=b"ours\n").out == b"ours\n"
-    assert program("run", "--task", "-", "--", "cat", stdin=b"a task\n").out == b"a task\n\n"
+    assert program("run", "--task", "-", "--", "cat", stdin=b"a task\n").out == b"a task\n"
     assert terminal("run", "--quiet", "--", "cat").code == 0  # a terminal would never end
     assert len(records(root)) == 3
 

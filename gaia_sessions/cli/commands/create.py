@@ -9,10 +9,11 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
+from gaia_sessions.cli.option_values import METADATA, PAIRS, STDIN, collect_metadata, text_or_stdin
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
+from gaia_sessions.session.transcript import SYSTEM_PROMPT_LIMIT
 from gaia_sessions.system.mounts import network_kind
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
     "create --agent terraform-architect --purpose approval_workflow",
     "create --agent scribe -m task_id=T001",
     "create --max-depth 2 --max-tokens 200000",
+    "create --system-prompt 'You review Terraform.'",
     'create --id agent-123 --metadata \'{"tags": ["infra"]}\'',
 )
 @AGENT
@@ -36,6 +38,9 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
     "--max-depth", metavar="N", type=click.IntRange(min=0), help="How deep sessions below may be.  [default: 8]"
 )
 @click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="How many tokens the work may use.")
+@click.option(
+    "--system-prompt", metavar="TEXT|-", help="What the agent is told first, at most 16 KiB; - reads standard input."
+)
 @METADATA
 @PAIRS
 def command(
@@ -47,6 +52,7 @@ def command(
     parent: str | None,
     max_depth: int | None,
     max_tokens: int | None,
+    system_prompt: str | None,
     metadata: tuple[str, ...],
     pairs: tuple[str, ...],
 ) -> None:
@@ -56,12 +62,23 @@ def command(
     children of one parent can be at work at once.
     """
     refuse_reserved_id(agent_id)
+    if system_prompt == STDIN in metadata:
+        raise UsageError("--system-prompt - and --metadata - were given", "standard input can be read only once")
     values = collect_metadata(metadata, pairs)
+    if system_prompt is not None:
+        system_prompt = text_or_stdin(system_prompt, "--system-prompt", SYSTEM_PROMPT_LIMIT, "the system prompt")
     sessions = call.sessions()
     parent_id = None if parent is None else call.session_id(parent, writes=True)
     is_new_root = not os.path.lexists(sessions.root)
     new_id = sessions.create(
-        agent, purpose, values, agent_id=agent_id, parent_id=parent_id, max_depth=max_depth, max_tokens=max_tokens
+        agent,
+        purpose,
+        values,
+        agent_id=agent_id,
+        parent_id=parent_id,
+        max_depth=max_depth,
+        max_tokens=max_tokens,
+        system_prompt=system_prompt,
     )
     warn_if_network(sessions.root)
     _warn_if_cancelled(call, parent_id, new_id)

@@ -14,16 +14,17 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network
 from gaia_sessions.cli.group import CommandBehindDashes
-from gaia_sessions.cli.option_values import SECONDS
+from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin
 from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import Copyable, safe
-from gaia_sessions.errors import InvalidInput, UsageError
+from gaia_sessions.errors import UsageError
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
 from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.report import SUCCESS
 from gaia_sessions.session.requests import Start
+from gaia_sessions.session.transcript import COMMIT_LIMIT
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
@@ -132,14 +133,11 @@ def command(
 
 
 def _task(typed: str | None) -> str | None:
-    if typed != "-":
+    if typed != STDIN:
         return typed
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("--task - reads the task from stdin, which is a terminal", "type --task 'what is to be done'")
-    try:
-        return sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError:
-        raise InvalidInput("stdin is not UTF-8", "--task -") from None
+    return text_or_stdin(STDIN, "--task", COMMIT_LIMIT, "the task")
 
 
 def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -11,10 +9,10 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.cli.option_values import TIME
+from gaia_sessions.cli.option_values import TIME, text_or_stdin
 from gaia_sessions.cli.render import messages
 from gaia_sessions.cli.render.words import safe
-from gaia_sessions.errors import InvalidInput, MessagesKeptAside, SessionsError, TooLarge, UsageError
+from gaia_sessions.errors import SessionsError, UsageError
 from gaia_sessions.session.transcript import LINE_LIMIT
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.transcript import NewMessage
 
-_STDIN = "-"
 _LONGEST_PROBLEM = 2000
 
 
@@ -58,14 +55,10 @@ def command(
     if recent is not None or since is not None:
         raise UsageError("--append cannot be combined with --recent or --since", "add the message first, then read")
     role, text = new
-    content = _read_stdin() if text == _STDIN else text
+    content = text_or_stdin(text, "--append", LINE_LIMIT, "a message of the transcript")
     session_id = call.session_id(agent_id, writes=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", MessagesKeptAside)
+    with call.noticing_kept_messages():
         message = call.sessions().add_message(session_id, role, content)
-    for kept in (each.message for each in caught):
-        if isinstance(kept, MessagesKeptAside):
-            output.print_notice(kept.code, str(kept), kept.hint, as_json=call.as_json)
     call.notice_if_abandoned(session_id)
     call.print_result(message, lambda: [messages.added_line(session_id, message)])
 
@@ -91,16 +84,3 @@ def _readable(found: Iterator[NewMessage | SessionsError]) -> Iterator[NewMessag
             output.print_to_stderr(f"skipped: {safe(message, _LONGEST_PROBLEM)}")
         else:
             yield message
-
-
-def _read_stdin() -> str:
-    where = f"--append {_STDIN}"
-    data = sys.stdin.buffer.read(LINE_LIMIT + 1) if sys.stdin else b""
-    if not data:
-        raise InvalidInput("standard input is empty", where)
-    if len(data) > LINE_LIMIT:  # it may end within a character
-        raise TooLarge("a message of the transcript", len(data), LINE_LIMIT)
-    try:
-        return data.decode("utf-8").removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"not UTF-8 at byte {error.start}", where) from None

@@ -15,7 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.usecases.transcript import Turn
 
 
 def message_lines(message: NewMessage) -> Iterator[str]:
@@ -37,6 +39,17 @@ def of_agent_notice(agent_id: str, paths: Sequence[str]) -> tuple[str, str]:
         f"{agent_id} has no messages of its own; these are what its client keeps in {places}",
         f"`gaia-sessions report {agent_id}` prints the result alone",
     )
+
+
+def turn_line(turn: Turn) -> str:
+    """That a turn is complete, and whether it was before."""
+    said = f"is complete with {plural(len(turn['messages']), 'message')}"
+    return f"{turn['agent_id']}: turn {turn['turn']} {said}{'' if turn['added'] else ', as it was before'}"
+
+
+def reset_line(record: Record) -> str:
+    """That the transcript was begun anew."""
+    return f"{record['agent_id']}: the transcript begins anew, with no turns"
 
 
 def added_line(agent_id: str, message: Message) -> str:

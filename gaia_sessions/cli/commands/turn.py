@@ -1,0 +1,51 @@
+"""``turn``: add a turn to the transcript of a session, whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.option_values import STDIN, read_stdin
+from gaia_sessions.cli.render import messages
+from gaia_sessions.errors import InvalidInput, UsageError
+from gaia_sessions.jsonio.strict import json_type_of, loads
+from gaia_sessions.session.transcript import COMMIT_LIMIT
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.jsonio.strict import Json
+
+_EXAMPLE = """[{"role": "user", "content": "Go on"}, {"role": "assistant", "content": "Done"}]"""
+
+
+@declare("turn agent-123 - < messages.json", "turn agent-123 - --number 1 < messages.json")
+@ID
+@click.argument("source", metavar="-")
+@click.option("--number", metavar="N", type=click.IntRange(min=1), help="Which turn it is, so that it can be repeated.")
+def command(call: Call, agent_id: str, *, source: str, number: int | None) -> None:
+    """Add a turn to the transcript: what was sent and answered.
+
+    Standard input has a JSON array of messages, each with role and content,
+    and with tool_name, tool_call_id and tokens where they are known. It is
+    one write. With its number it may be repeated: a turn that is complete
+    with the same messages stays as it is.
+
+    Exit codes: 0 it is complete, 4 N is complete with other messages or not the next turn, 7 not such an array.
+    """
+    if source != STDIN:
+        raise UsageError(f"{source!r} is not {STDIN}", f"give the messages on standard input: turn ID {STDIN} < FILE")
+    given = _messages()
+    session_id = call.session_id(agent_id, writes=True)
+    with call.noticing_kept_messages():
+        turn = call.sessions().add_turn(session_id, given, number=number)
+    call.notice_if_abandoned(session_id)
+    call.print_result(turn, lambda: [messages.turn_line(turn)])
+
+
+def _messages() -> list[Json]:
+    given = loads(read_stdin(f"turn {STDIN}", COMMIT_LIMIT, "the turn"), COMMIT_LIMIT)
+    if not isinstance(given, list):
+        raise InvalidInput(f"must be an array of messages, not {json_type_of(given)}", hint=f"for example {_EXAMPLE}")
+    return given

@@ -1,0 +1,75 @@
+"""``turn``, ``reset`` and ``create --system-prompt``: what is typed, what is said, and which exit code."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+HINT = "Hint: the next is 2: `gaia-sessions turn a - --number 2`"
+SAID = [{"role": "user", "content": "How many?"}, {"role": "assistant", "content": "42"}]
+
+
+def as_json(messages: object) -> bytes:
+    return json.dumps(messages).encode()
+
+
+def test_a_turn_is_added_and_may_be_repeated(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    assert gaia("turn", "a", "-", stdin=as_json(SAID)).all == (0, "a: turn 1 is complete with 2 messages\n", "")
+    again = gaia("turn", "a", "-", "--number", "1", stdin=as_json(SAID))
+    assert again.all == (0, "a: turn 1 is complete with 2 messages, as it was before\n", "")
+    assert gaia("turn", "a", "-", "--number", "1", stdin=as_json(SAID[:1])).all == (
+        4,
+        "",
+        f"Error: turn 1 of session 'a' is complete, with other messages\n{HINT}\n",
+    )
+    told = gaia("turn", "a", "-", "--number", "2", "--json", stdin=as_json(SAID)).json
+    assert (told["turn"], told["turn_id"], told["added"], len(told["messages"])) == (2, "0.2", True, 2)
+    assert [one["turn"] for one in gaia("transcript", "a", "--json").json] == [1, 1, 2, 2]
+
+
+def test_what_is_no_turn_is_refused(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    bad = {
+        b"": (7, "standard input is empty"),
+        b"{}": (7, "must be an array of messages"),
+        b"[": (7, "not JSON"),
+        b"[]": (7, "a turn has no messages"),
+        as_json([*SAID, {"role": "user"}]): (7, "message 3: 'content' is missing"),
+        b'[{"role": "user", "content": "\xff"}]': (7, "UTF-8"),
+        b'[{"role": "user", "content": "a", "content": "b"}]': (7, "content"),
+        b" " * ((64 << 20) + 1): (7, "over the limit"),
+    }
+    for data, (code, said) in bad.items():
+        ended = gaia("turn", "a", "-", stdin=data)
+        assert (ended.code, ended.out, said in ended.err.decode()) == (code, b"", True), ended.err
+    assert gaia("turn", "a", "messages.json").code == 2
+    assert gaia("turn", "a", "-", "--number", "0", stdin=as_json(SAID)).code == 2
+    assert gaia("transcript", "a", "--json").json == []
+
+
+def test_a_transcript_begins_anew_with_the_system_prompt(gaia: Gaia) -> None:
+    assert gaia("create", "--id", "a", "--system-prompt", "-", stdin=b"Be brief.\n").code == 0
+    gaia("turn", "a", "-", stdin=as_json(SAID))
+    assert [one["turn"] for one in gaia("transcript", "a", "--json").json] == [0, 1, 1]
+
+    assert gaia("reset", "a").all == (0, "a: the transcript begins anew, with no turns\n", "")
+    assert gaia("reset", "a", "--json").json["turns"] == 0
+
+    [prompt] = gaia("transcript", "a", "--json").json
+    assert (prompt["content"], prompt["role"], prompt["turn"]) == ("Be brief.", "system", 0)
+    gaia("finalize", "a", "completed")
+    assert [gaia(*words, stdin=as_json(SAID)).code for words in (("reset", "a"), ("turn", "a", "-"))] == [4, 4]
+    assert gaia("reset", "b").code == 3
+
+
+def test_a_system_prompt_that_cannot_be_is_refused(gaia: Gaia) -> None:
+    for prompt, stdin in ((" ", b""), ("-", b""), ("-", b"x" * 16385), ("-", b"\xff"), ("x" * 16385, b"")):
+        assert gaia("create", "--id", "a", "--system-prompt", prompt, stdin=stdin).code == 7
+    assert gaia("create", "--system-prompt", "-", "--metadata", "-").code == 2
+    assert gaia("get", "a").code == 3
