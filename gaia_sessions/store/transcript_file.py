@@ -148,7 +148,7 @@ class Emptying(_Commit):
     def write(self, session: Directory, *, durable: bool) -> None:
         super().write(session, durable=durable)
         if self._first_line:
-            atomic.write_new(session, self._new_name, self._first_line, durable=durable)
+            _uncommitted(partial(atomic.append, session, self._new_name, self._first_line, durable=durable, end=0))
 
 
 def _last_number_in(session: Directory, name: str) -> int:

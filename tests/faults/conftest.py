@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions import Sessions
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session import command_runs, requests, runs
 from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import cancellation, sessions
+from tests.faults.worker import PROMPT, TURN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,8 +123,9 @@ class Operation:
     """One operation of a case.
 
     own: the documents it is about, each with what holds once it has taken effect ("+": any that was not there).
-    aside: documents it may change besides. noted: the kind of news that the journal of its session tells of
-    then; the line comes with a new session, and after the change of an old one, where a fault may lose it.
+    aside: documents it may change besides. spare: those that it may make besides; which of them follows from what a
+    killed one left. noted: the kind of news that the journal of its session tells of then; the line comes with a new
+    session, and after the change of an old one, where a fault may lose it.
     words: its command, given the project folder.
     """
 
@@ -131,6 +134,7 @@ class Operation:
     words: Callable[[str], list[str]]
     own: Mapping[str, Holds]
     aside: Mapping[str, Holds] = field(default_factory=dict)
+    spare: Mapping[str, Holds] = field(default_factory=dict)
     noted: str = ""
     stdin: str = ""
     again: frozenset[int] = frozenset([0])
@@ -145,10 +149,11 @@ class Operation:
         if any(not _is_noted(data, self.noted) for data in lines.values()):
             return f"noted wrongly: {lines}"
         for name in sorted(changed):
-            holds = self.own.get(name) or self.aside.get(name) or (self.own.get("+") if name not in before else None)
+            known = {**self.own, **self.aside, **self.spare}
+            holds = known.get(name) or (self.own.get("+") if name not in before else None)
             if holds is None or not holds(name.split("/")[0], after.get(name)):
                 return f"{name} is neither old nor new: {after.get(name)!r}"
-        added = {name for name in changed if name not in before} - self.own.keys()
+        added = {name for name in changed if name not in before} - self.own.keys() - self.spare.keys()
         if len(added) > 1:
             return f"done twice: {sorted(added)}"
         done = {name for name in self.own if name in changed or (name == "+" and added)}
@@ -231,6 +236,16 @@ def _populate_and_archive(root: str) -> None:
     """agent-1 has an archived transcript and no message since."""
     _populate_and_talk(root)
     FileStore(root).empty_transcript("agent-1", lambda record: record)
+
+
+def _populate_and_converse(root: str) -> None:
+    """The session told has a system prompt and a turn, and behind it what a killed writer left."""
+    _populate(root)
+    talk = Sessions(root)
+    talk.create("worker", agent_id="told", system_prompt=PROMPT)
+    talk.add_turn("told", TURN)
+    with open(f"{root}/told/transcript.jsonl", "ab") as file:
+        file.write(b'{"seq": 6, "turn": 2, "role": "user", "content": "nev')
 
 
 def _populate_and_take_snapshot(root: str) -> None:
@@ -329,6 +344,22 @@ _EMPTIED: dict[str, Holds] = {
 """And nothing else: the committed lines stay where they are."""
 
 
+def _has_turns(*numbers: int) -> Holds:
+    """The system prompt and these turns, each whole and once, however often they were asked for."""
+    spoken = [(0, PROMPT), *((number, message["content"]) for number in numbers for message in TURN)]
+
+    def holds(_agent_id: str, data: bytes | None) -> bool:
+        messages = [json.loads(line) for line in (data or b"").splitlines()]
+        seqs = [message["seq"] for message in messages]
+        return [(one["turn"], one["content"]) for one in messages] == spoken and seqs == sorted(set(seqs))
+
+    return holds
+
+
+def _counts(record: Mapping[str, object]) -> tuple[object, ...]:
+    return (record.get("turns"), record.get("transcripts_archived", 0), record["revision"])
+
+
 def _is_noted(data: bytes | None, kind: str) -> bool:
     """Once, or once more when nothing told whoever was killed or refused that it had been done."""
     told = [json.loads(line)["kind"] for line in (data or b"").splitlines()]
@@ -361,7 +392,8 @@ def _has_ended_well(record: Mapping[str, object]) -> bool:
     """Once, or once more: a killed wrapper cannot know that it had succeeded."""
     had = record["runs"]
     ends = [(run["end"], run["last_message"]) for run in had] if isinstance(had, list) else []
-    return (record["phase"], ends) == ("completed", [("stopped", SPOKEN)]) and record["revision"] in {2, 3}
+    is_once = (record["turns"], ends) == (1, [("stopped", SPOKEN)])
+    return record["phase"] == "completed" and is_once and record["revision"] in {2, 3}
 
 
 def _says_once(_agent_id: str, data: bytes | None) -> bool:
@@ -483,6 +515,35 @@ OPERATIONS = {
             _has_messages(0, {5, 6}, "transcript-1.jsonl"),
         ),
         Operation("empty a transcript", _populate_and_talk, _by_worker("empty-transcript", "agent-1"), _EMPTIED),
+        Operation(
+            "create with a system prompt",
+            _populate,
+            _by_worker("create-told", "agent-new"),
+            {**_CREATED, "agent-new/transcript.jsonl": _has_turns()},
+            again=frozenset([0, 4]),
+        ),
+        Operation(
+            "add a turn",
+            _populate_and_converse,
+            _by_worker("add-turn", "told", "2"),
+            {
+                "told/state.json": _record(lambda record: _counts(record) == (2, 0, 3)),
+                "told/transcript.jsonl": _has_turns(1, 2),
+            },
+        ),
+        Operation(
+            "reset",
+            _populate_and_converse,
+            _by_worker("reset", "told"),
+            {
+                "told/state.json": _record(
+                    lambda record: (
+                        _counts(record) in {(0, 1, 3), (0, 1, 4), (0, 2, 3)} and bool(record["transcript_bytes"])
+                    )
+                ),
+            },
+            spare={"told/transcript-1.jsonl": _has_turns(), "told/transcript-2.jsonl": _has_turns()},
+        ),
         Operation(
             "append beside a snapshot",
             _populate_and_take_snapshot,
@@ -746,6 +807,8 @@ def operation_named() -> Callable[[str], Operation]:
 
 SAMPLE = ("update", "subagent_stop, direct")
 """A command and a hook; the others take minutes."""
+AT_EACH_CALL = (*SAMPLE, "add a turn", "reset")
+"""Those that are killed at each call, also where that only looks."""
 EACH = {name: pytest.param(name, marks=[] if name in SAMPLE else pytest.mark.slow) for name in OPERATIONS}
 
 

@@ -25,9 +25,9 @@ from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import (
+    AT_EACH_CALL,
     EACH,
     OPERATIONS,
-    SAMPLE,
     STRACE,
     Operation,
     command,
@@ -35,6 +35,7 @@ from tests.faults.conftest import (
     root_of,
     run,
 )
+from tests.faults.worker import TURN
 from tests.records import id_found
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def kill_at(case_of: CaseOf) -> Callable[[Operation, str], list[Kill]]:
 
 KILLED = [
     *(pytest.param((name, EACH_CHANGE), id=name, marks=param.marks) for name, param in EACH.items()),
-    *(pytest.param((name, EACH_CALL), id=f"{name}, {EACH_CALL}", marks=pytest.mark.slow) for name in SAMPLE),
+    *(pytest.param((name, EACH_CALL), id=f"{name}, {EACH_CALL}", marks=pytest.mark.slow) for name in AT_EACH_CALL),
 ]
 
 
@@ -166,6 +167,28 @@ def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_
         assert case.documents(project)["agent-1/transcript.jsonl"].startswith(before), call
         names = {path.name for path in Path(case.root(project), "agent-1").glob("transcript*")}
         assert names == ({"transcript.jsonl"} | ({"transcript-1.jsonl"} if stood[-1] == "new" else set())), call
+    assert set(stood) == {"old", "new"}
+
+
+def test_a_kill_anywhere_in_a_reset_leaves_the_conversation_or_a_new_one_and_its_next_turn_is_taken(
+    case_of: CaseOf, operation_named: Callable[[str], Operation]
+) -> None:
+    case = case_of(operation_named("reset"))
+    before, stood = case.before["told/transcript.jsonl"], []
+    for call in [call for call in case.calls if call.changes]:
+        project = case.copy()
+        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+        stood.append(case.outcome_of(project))
+        sessions = gaia_sessions.Sessions(case.root(project))
+        turns = sessions.read("told")["turns"]
+        turn = sessions.add_turn("told", TURN, number=turns + 1)
+        messages = [message for message in sessions.messages("told") if isinstance(message, dict)]
+
+        assert ended.returncode == -9
+        assert turns == (1 if stood[-1] == "old" else 0), call
+        assert [message["turn"] for message in messages] == [0] + [1] * 4 + [2] * (4 * turns), call
+        assert messages[-len(TURN) :] == turn["messages"], call
+        assert case.documents(project)["told/transcript.jsonl"].startswith(before), call
     assert set(stood) == {"old", "new"}
 
 

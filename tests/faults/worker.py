@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     Operation = Callable[..., Any]
 
 JOURNAL = "events.jsonl"
+PROMPT = "Be brief."
+TURN: list[dict[str, Any]] = [
+    {"role": "user", "content": "How many?"},
+    {"role": "assistant", "content": "{}", "tool_name": "Bash", "tool_call_id": "call_1"},
+    {"role": "tool", "content": "x" * 9_000, "tool_call_id": "call_1"},
+    {"role": "assistant", "content": "42", "tokens": 1},
+]
 
 
 def create(root: str, agent_id: str) -> object:
@@ -81,6 +88,18 @@ def add_message(root: str, agent_id: str) -> object:
 
 def empty_transcript(root: str, agent_id: str) -> object:
     return FileStore(root).empty_transcript(agent_id, lambda record: record).get("transcripts_archived", 0)
+
+
+def create_told(root: str, agent_id: str) -> object:
+    return gaia_sessions.create_session("worker", agent_id=agent_id, system_prompt=PROMPT, root=root)
+
+
+def add_turn(root: str, agent_id: str, number: str) -> object:
+    return gaia_sessions.Sessions(root).add_turn(agent_id, TURN, number=int(number))["turn_id"]
+
+
+def reset(root: str, agent_id: str) -> object:
+    return gaia_sessions.Sessions(root).reset(agent_id)["turns"]
 
 
 def begin_run(root: str, agent_id: str, is_new: str = "") -> object:
@@ -144,6 +163,9 @@ OPERATIONS: dict[str, Operation] = {
     "append": append,
     "add-message": add_message,
     "empty-transcript": empty_transcript,
+    "create-told": create_told,
+    "add-turn": add_turn,
+    "reset": reset,
     "begin-run": begin_run,
     "end-run": end_run,
     "run-command": run_command,
