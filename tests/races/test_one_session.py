@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +157,56 @@ def test_every_appended_entry_of_eight_processes_is_whole_present_and_in_its_ord
         mine = [entry for entry in entries if entry["by"] == me]
         assert [entry["number"] for entry in mine] == list(range(100))
         assert all(set(entry["fill"]) <= {me} for entry in mine)
+
+
+def turns_of(root: str, agent_id: str) -> list[list[list[str]]]:
+    """The messages of each turn, in the order in which they stand, as words; the long last one is left out."""
+    messages: list[Any] = [*gaia_sessions.Sessions(root).messages(agent_id)]
+    assert [message["seq"] for message in messages] == list(range(1, len(messages) + 1))
+    found = groupby(messages, lambda message: message["turn"])
+    turns = [(number, [message["content"].split(" ")[:-1] for message in said]) for number, said in found]
+    assert [number for number, _ in turns] == list(range(1, len(turns) + 1))
+    return [said for _, said in turns]
+
+
+def test_the_turns_of_two_processes_are_whole_and_in_sequence_and_no_reader_sees_a_part_of_one(
+    root: str, tmp_path: Path, race: Start
+) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+    stop = tmp_path / "stop"
+
+    running = race([*[("takes_turns", root, agent_id, me, 40) for me in "01"], ("sees_turns", root, agent_id, stop)])
+    told = running.results(2)
+    stop.touch()
+    reader = running.results()[2]
+
+    turns = turns_of(root, agent_id)
+    for said in turns:
+        me, number, _, size = said[0]
+        assert said == [[me, number, str(place), size] for place in range(int(size))]
+    for me, numbers in zip("01", told, strict=True):
+        assert [(turns[number - 1][0][0], turns[number - 1][0][1]) for number in numbers] == [
+            (me, str(each)) for each in range(40)
+        ]
+    assert sorted(told[0] + told[1]) == list(range(1, 81))
+    assert (record_of(root, agent_id)["turns"], record_of(root, agent_id)["revision"]) == (80, 81)
+    assert (reader["wrong"], reader["count"] > 0) == ([], True)
+
+
+@pytest.mark.parametrize("them", ["0123", "0000"])
+def test_each_numbered_turn_is_taken_by_one_of_four_processes_and_once_where_all_say_the_same(
+    root: str, race: Start, them: str
+) -> None:
+    agent_id = gaia_sessions.create_session("racer", root=root)
+
+    told = race([("takes_numbered_turns", root, agent_id, me, 40) for me in them]).results()
+
+    takers = {number: me for me, numbers in zip(them, told, strict=True) for number in numbers}
+    assert sorted(number for numbers in told for number in numbers) == list(range(1, 41))
+    assert turns_of(root, agent_id) == [
+        [[takers[number], str(place), "3"] for place in range(3)] for number in range(1, 41)
+    ]
+    assert (record_of(root, agent_id)["turns"], record_of(root, agent_id)["revision"]) == (40, 41)
 
 
 def test_every_message_of_six_processes_is_in_one_transcript_however_often_a_new_one_begins(

@@ -21,6 +21,7 @@ from gaia_sessions.errors import (
     LockTimeout,
     NothingToAnswer,
     NotRemovable,
+    NotTheNextTurn,
     RevisionChanged,
     RunNotAllowed,
     SessionExists,
@@ -279,6 +280,50 @@ def speaks(root: str, agent_id: str, me: str, times: str) -> int:
     return int(times)
 
 
+def takes_turns(root: str, agent_id: str, me: str, times: str) -> list[int]:
+    """Turns of several messages; their numbers, in the order in which they were acknowledged."""
+    chance = random.Random(me)
+    sessions = gaia_sessions.Sessions(root)
+    return [
+        sessions.add_turn(agent_id, _turn(f"{me} {number}", chance.choice([1, 2, 5, 40])))["turn"]
+        for number in range(int(times))
+    ]
+
+
+def takes_numbered_turns(root: str, agent_id: str, me: str, times: str) -> list[int]:
+    """Asks for each turn up to ``times`` by its number, as others do; the numbers of those that it got."""
+    sessions, won = gaia_sessions.Sessions(root), []
+    for number in range(1, int(times) + 1):
+        try:
+            if sessions.add_turn(agent_id, _turn(me, 3), number=number)["added"]:
+                won.append(number)
+        except NotTheNextTurn:
+            continue
+    return won
+
+
+def _turn(words: str, size: int) -> list[dict[str, str]]:
+    """So many messages that each say which of them it is, some of them long."""
+    ends = [f" {place} {size} " + "x" * (9_000 * (place % 3)) for place in range(size)]
+    return [{"role": "user", "content": words + end} for end in ends]
+
+
+def sees_turns(root: str, agent_id: str, stop: str) -> dict[str, Any]:
+    """Reads the transcript until the file ``stop`` is there; the turns that were not whole, and how often it read."""
+    wrong, count = [], 0
+    while not os.path.exists(stop):
+        found: dict[int, list[list[str]]] = {}
+        for message in gaia_sessions.Sessions(root).messages(agent_id):
+            assert isinstance(message, dict)
+            found.setdefault(message["turn"], []).append(message["content"].split(" "))
+        for number, said in found.items():
+            *who, _, size, _ = said[0]
+            if [words[:-1] for words in said] != [[*who, str(place), size] for place in range(int(size))]:
+                wrong.append(number)
+        count += 1
+    return {"wrong": wrong, "count": count}
+
+
 def empties(root: str, agent_id: str, times: str) -> int:
     """Begins the transcript anew again and again; how many were archived by the last record seen."""
     store, archived = FileStore(root), 0
@@ -448,6 +493,9 @@ ROLES: dict[str, Role] = {
         claims,
         appends,
         speaks,
+        takes_turns,
+        takes_numbered_turns,
+        sees_turns,
         empties,
         listens,
         logs,
