@@ -187,6 +187,20 @@ def test_of_the_last_messages_none_is_a_result_without_its_call(root: str, sessi
     assert [one["role"] for one in memory.get_messages(last=3)] == ["assistant", "tool", "assistant"]
 
 
+def test_a_conversation_that_is_imported_goes_on_where_it_was(root: str, sessions: Sessions) -> None:
+    sessions.add_turn("a", [ASKED], number=1)
+    sessions.reset("a")
+    sessions.add_turn("a", [ASKED, ANSWERED], number=1)
+    there = Sessions(f"{root}-there")
+
+    assert there.import_from(root)["imported"] == ["a"]
+
+    assert list(there.messages("a")) == list(sessions.messages("a"))
+    assert not there.add_turn("a", [ASKED, ANSWERED], number=1)["added"]
+    assert there.add_turn("a", [ASKED, ANSWERED], number=2)["turn_id"] == "1.2"
+    assert told(there) == [(0, "Be brief."), *[(1, "How many?"), (1, "42")], *[(2, "How many?"), (2, "42")]]
+
+
 def test_the_system_prompt_is_no_part_of_the_record(root: str, sessions: Sessions) -> None:
     assert b"Be brief" not in Path(root, "a", "state.json").read_bytes()
     for prompt, error in ((" ", InvalidInput), ("x" * (16 * 1024 + 1), TooLarge)):

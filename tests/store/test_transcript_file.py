@@ -13,7 +13,7 @@ import pytest
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, MessagesKeptAside, SessionNotFound, StoreFailure
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.transcript import after, committed_bytes, new_message
+from gaia_sessions.session.transcript import after, committed_bytes, new_message, turn_rule
 from gaia_sessions.store import transcript_reader
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import generation_in, is_file_name, transcript_name
@@ -448,6 +448,19 @@ def test_a_message_costs_no_more_bytes_behind_many(store: FileStore, path: Path)
     assert path.stat().st_size > 1_000_000
     assert written_many - written_few < 100
     assert read_many - read_few < 40_000
+
+
+def test_a_turn_costs_no_more_bytes_behind_a_thousand(store: FileStore, path: Path) -> None:
+    written = {}
+    for number in range(1, 1001):
+        before = io_counts()
+        turn = [new_message(role, f"message of turn {number:04}", NOW) for role in ("user", "assistant")]
+        store.add_messages("one", turn, turn_rule(number, NOW))
+        written[number] = io_counts()[1] - before[1]
+
+    assert path.stat().st_size > 200_000
+    assert written[1000] - written[2] < 50
+    assert max(written.values()) - written[2] < 50
 
 
 def io_counts() -> tuple[int, int]:
