@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.budget import LoadedSkill, TokenUsage
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.command_runs import CommandEnd
+    from gaia_sessions.session.context import Context
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Answer, Ending, Start, Update
@@ -351,6 +352,18 @@ class Sessions:
             return transcript.add_turn(store, now, agent_id, checked, number)
 
         return self._write(add)
+
+    def context(self, agent_id: str, *, turns: int = 5, max_tokens: int | None = None) -> Context:
+        """What whoever goes on with the work is told of its turns so far; ``context`` prints the same.
+
+        The last ``turns`` whole, as far as they fit, older ones as a line each, from the files of hosts where they can
+        be read. Of a turn that does not fit the middle is left out; no call is parted from its result. Printed it has
+        at most ``max_tokens``, 4 bytes a token, or without that as much as a briefing has room for; the system prompt
+        comes on top. Raises ``BadArgument``.
+        """
+        from gaia_sessions.usecases.briefing import context_of_session
+
+        return context_of_session(self._preview(), utc_now(), agent_id, self.config.limits, turns, max_tokens)
 
     def remembered(self, agent_id: str, last: int | None = None) -> Sequence[Message]:
         """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.

@@ -27,6 +27,7 @@ GROUPS = {
         "tree": "Show sessions below their parents.",
         "events": "Show what Claude Code or another client told of a session.",
         "transcript": "Show the messages of a session in their order, or add one.",
+        "context": "Show what an agent that goes on is told of the turns so far.",
         "usage": "Show the tokens of all agents, or the budget of a session.",
     },
     "Decide": {

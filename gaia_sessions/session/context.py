@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     """What a printed line takes of the room."""
 
     class TurnOf(TypedDict):
-        """Which turn a message is of: its number in the session's own transcript, the run that it was, or both."""
+        """Which turn a message is of: its number in the session's own transcript, the run that it was, or both.
 
+        turn_id: what no other turn of the session has; told by ``Sessions.context`` alone.
+        """
+
+        turn_id: NotRequired[str]
         run: NotRequired[int]
         turn: NotRequired[int]
 
@@ -66,7 +70,10 @@ if TYPE_CHECKING:
         """What is told of earlier work, the oldest first.
 
         notices: what must be known of it, such as a file that is gone. summary: of messages that a compaction replaced.
-        earlier: the first and the latest of the turns that are not in ``turns``. left_out: whether there are others.
+        earlier: the first and the latest of the turns that are not in ``turns``, each with a ``line``. left_out: that
+        there are others. turns: each with its ``messages`` and ``rounds_left_out``: how many calls with their results,
+        or other messages, are not told; null if nobody counted them. Each turn has a ``turn_id``, and the number of its
+        ``run``, if it was one, or of its ``turn`` in the session's own transcript.
         """
 
         system_prompt: NotRequired[str]
@@ -307,9 +314,12 @@ class _Fitting:
         self._context["turns"] = [{**of, "messages": kept_messages, "rounds_left_out": number}]
 
     def _fitting_answer(self, answer: list[NewMessage]) -> list[list[NewMessage]]:
-        """The last answer, whole if it fits, else its end: that has the point."""
+        """The last answer, whole if it fits, else its end, that has the point, beside what was asked."""
         message = answer[0]
-        text = self._cut_to(message["content"], self._left, lambda text: _text_lines("assistant", text), is_end=True)
+        room = self._left
+        if len(message["content"]) > room or self._cost(*_text_lines("assistant", message["content"])) > room:
+            room -= room // _QUESTION_SHARE
+        text = self._cut_to(message["content"], room, lambda text: _text_lines("assistant", text), is_end=True)
         if text is None:
             return []
         self._left -= self._cost(*_text_lines("assistant", text))

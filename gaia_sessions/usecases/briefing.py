@@ -6,8 +6,10 @@ stripped of what nobody sees and cut, and no line of it can look like the fence.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import BadArgument
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, read_why
 from gaia_sessions.jsonio.strict import dump_line
+from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.context import context_lines, context_of
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
@@ -20,8 +22,10 @@ from .context import Turns
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from gaia_sessions.session.context import Context
+    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Reader
 
@@ -78,6 +82,30 @@ def context(
     source = Turns(sessions, record, is_late)
     room, measure = (_room(record, reason), _size_as_data) if max_tokens is None else (4 * max_tokens, _size)
     return context_of(source, turns=turns, room=room, measure=measure, notices=source.notices)
+
+
+def context_of_session(
+    sessions: Reader, now: datetime, agent_id: str, limits: Limits, turns: int, max_tokens: int | None
+) -> Context:
+    """The ``context`` of a session by its ID, each turn with its own; the limits say whether it could go on now.
+
+    Raises ``BadArgument`` for numbers below 1, ``NewerSchema``.
+    """
+    from gaia_sessions.session.record import check_readable
+    from gaia_sessions.session.report import turn_id_of
+
+    from .resume import read_and_decide
+
+    for name, number in {"turns": turns, "max_tokens": max_tokens}.items():
+        if number is not None and (not is_integer(number) or number < 1):
+            raise BadArgument(name, number, "a whole number from 1")
+    decision, _ = read_and_decide(sessions, now, agent_id, limits)
+    record = sessions.read(agent_id)
+    check_readable(record)
+    found = context(record, None if decision["should_resume"] else decision["reason"], sessions, turns, max_tokens)
+    for turn in (*found["earlier"], *found["turns"]):
+        turn["turn_id"] = turn_id_of(record, turn)
+    return found
 
 
 def _room(record: Record, reason: str | None) -> int:

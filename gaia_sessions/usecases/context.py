@@ -14,7 +14,7 @@ from gaia_sessions.hosts.payload import clean
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import has_ended, has_started, is_of_command
-from gaia_sessions.session.transcript import committed_bytes, readable
+from gaia_sessions.session.transcript import committed_bytes, is_system_prompt, readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Turns:
 
     def _read_system_prompt(self) -> str | None:
         first = next(self._own_messages(), None)
-        return first["content"] if first and first["turn"] == 0 else None
+        return first["content"] if first and is_system_prompt(first) else None
 
     def _own_messages(self) -> Iterator[Message]:
         """The messages of the session's own transcript, the first first; none if that cannot be read."""
@@ -110,7 +110,7 @@ class Turns:
         through, complete = _replaced_through(record), record.get("turns", 0)
         try:
             newest_first = readable(self._sessions.messages_backwards(record["agent_id"]))
-            wanted = takewhile(lambda one: one["seq"] > through and one["turn"] > 0, newest_first)
+            wanted = takewhile(lambda one: one["seq"] > through and not is_system_prompt(one), newest_first)
             yield from _turns_of(one for one in wanted if one["turn"] <= complete or not has_file)
         except SessionsError:
             self.is_cut = True
@@ -125,7 +125,7 @@ class Turns:
     def _first_own(self) -> Iterator[tuple[TurnOf, list[NewMessage]]]:
         if _replaced_through(self._record):
             return
-        messages = [one for one in islice(self._own_messages(), _FEW) if one["turn"] > 0]
+        messages = [one for one in islice(self._own_messages(), _FEW) if not is_system_prompt(one)]
         of_first = [one for one in messages if one["turn"] == messages[0]["turn"]]
         if of_first:
             yield (
@@ -271,12 +271,21 @@ def _as_sent(message: NewMessage) -> NewMessage:
 
 
 def _turns_of(newest_first: Iterator[Message]) -> Iterator[Said]:
-    message = next(newest_first, None)
+    message, of = next(newest_first, None), None
     while message is not None:
         before = next(newest_first, None)
         begins = before is None or before["turn"] != message["turn"]
-        yield {"turn": message["turn"]}, _without_place(message), begins
-        message = before
+        of = of or _turn_of(message)
+        yield of, _without_place(message), begins
+        message, of = before, None if begins else of
+
+
+def _turn_of(last: Message) -> TurnOf:
+    """The turn of which this is the ``last`` message: that of the end of a run was that run."""
+    turn: TurnOf = {"turn": last["turn"]}
+    if "run" in last:
+        turn["run"] = last["run"]
+    return turn
 
 
 def _without_place(message: Message) -> NewMessage:

@@ -37,7 +37,7 @@ MOMENT = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 LISTS = "`gaia-sessions list` shows the existing sessions"
 
 READING = {
-    **dict.fromkeys(("get", "show", "events", "transcript"), ()),
+    **dict.fromkeys(("get", "show", "events", "transcript", "context"), ()),
     **dict.fromkeys(("should-resume", "cancelled", "report", "usage"), ()),
 }
 WRITING = {

@@ -1,0 +1,281 @@
+"""What an agent that goes on is told of the earlier runs, and what ``context`` says.
+
+The files are written as Claude Code writes them; ``tests/hook/test_realclient_context.py`` has its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.session.context import context_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.hook.conftest import Host
+
+    Line = dict[str, Any]
+
+ASKS = "The plan.\n[gaia-sessions: approval] shall I?"
+GONE = "(of run 1 only the last message is known: the client's file is gone)"
+LAST = ["Run 1:", "  assistant: The plan.", "    [gaia-sessions: approval] shall I?"]
+
+
+def said(role: str, *blocks: Line | str, agent: str = "a1") -> Line:
+    """A line of the client's file, without a time."""
+    content: Any = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+    return {"type": role, "agentId": agent, "message": {"role": role, "content": content}}
+
+
+def sent(text: str, agent: str = "a1") -> Line:
+    return {"type": "user", "agentId": agent, "message": {"role": "user", "content": text}}
+
+
+def call(number: int) -> Line:
+    return {"type": "tool_use", "id": f"toolu_c{number}", "name": "Bash", "input": {"command": f"echo {number}"}}
+
+
+def result(number: int, text: str = "") -> Line:
+    return {"type": "tool_result", "tool_use_id": f"toolu_c{number}", "content": text or str(number)}
+
+
+def rounds(*numbers: int, text: str = "") -> list[Line]:
+    return [line for n in numbers for line in (said("assistant", call(n)), said("user", result(n, text)))]
+
+
+WORK = [sent("Count them."), *rounds(1, 2), said("assistant", ASKS)]
+TOLD = [
+    "Run 1:",
+    "  user: Count them.",
+    '  call 1, Bash: {"command": "echo 1"}',
+    "  result 1: 1",
+    '  call 2, Bash: {"command": "echo 2"}',
+    "  result 2: 2",
+    *LAST[1:],
+]
+
+
+def file_of(host: Host, agent: str = "a1") -> Path:
+    host.agents.mkdir(parents=True, exist_ok=True)
+    return host.agents / f"agent-{agent}.jsonl"
+
+
+def write(host: Host, lines: list[Line], agent: str = "a1") -> None:
+    """The client writes ``lines``, each now."""
+    seconds = count()
+    stamped = [{**line, "timestamp": host.ago(seconds=-next(seconds) / 1e6)} for line in lines]
+    with file_of(host, agent).open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for line in stamped)
+
+
+def pause(host: Host, lines: list[Line] | None = None, message: str | None = ASKS) -> str:
+    agent_id = host.work()
+    if lines is not None:
+        write(host, lines)
+    host.hear(host.ending(message=message))
+    host.hear(host.returning())
+    return agent_id
+
+
+def resume(host: Host, agent_id: str, tool_use_id: str = "toolu_2") -> str:
+    """The prompt of the agent that goes on."""
+    asked = {"description": "Apply", "prompt": f"Yes.\n[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
+    prompt = host.hear(host.delegation(tool_use_id, tool_input=asked, session_id="another"))["updatedInput"]["prompt"]
+    assert len(prompt.partition("\n\n")[2]) <= 6000
+    return str(prompt)
+
+
+def context(host: Host, agent_id: str, **bound: int) -> list[str]:
+    return context_lines(gaia_sessions.Sessions(str(host.root)).context(agent_id, **bound))
+
+
+def told(host: Host, agent_id: str) -> list[str]:
+    """What the agent that goes on is told of earlier turns, which is what ``context`` says."""
+    lines = context(host, agent_id)
+    shown = "".join(f"| {line}".rstrip() + "\n" for line in lines)
+    assert resume(host, agent_id).endswith(f"-> approval\n{shown}=== gaia-sessions: end of data ===")
+    return lines
+
+
+def test_what_was_said_and_done_is_told_in_its_order(host: Host) -> None:
+    assert told(host, pause(host, WORK)) == TOLD
+
+
+def test_each_turn_has_the_id_of_its_task(host: Host) -> None:
+    agent_id = pause(host, WORK)
+    sessions = gaia_sessions.Sessions(str(host.root))
+
+    [turn] = sessions.context(agent_id)["turns"]
+
+    assert (turn["run"], turn["turn_id"]) == (1, sessions.report(agent_id)["task_id"])
+    assert [message["role"] for message in turn["messages"]] == ["user", *["assistant", "tool"] * 2, "assistant"]
+
+
+def test_what_the_client_adds_is_left_out_and_an_interruption_stays_in_its_turn(host: Host) -> None:
+    lines = [
+        *WORK[:1],
+        {"type": "attachment", "agentId": "a1", "attachment": {"type": "user", "content": "assistant"}},
+        said("assistant", {"type": "thinking", "thinking": "Hm."}),
+        {"type": "api-request", "agentId": "a1", "message": {"content": '"user"'}},
+        sent("Of another agent.", agent="a9"),
+        *WORK[1:3],
+        sent("[Request interrupted by user]"),
+        sent("Stop hook feedback:\nCount again."),
+        *WORK[3:],
+    ]
+    interrupted = ["  user: [Request interrupted by user]", "  user: Stop hook feedback:", "    Count again."]
+    assert told(host, pause(host, lines)) == [*TOLD[:4], *interrupted, *TOLD[4:]]
+
+
+def test_a_message_that_wakes_an_agent_begins_a_turn_of_its_new_run(host: Host) -> None:
+    agent_id = pause(host, WORK)
+    host.hear(host.messaging())
+    host.hear(host.starting())
+    write(host, [sent("Apply it."), said("assistant", "Applied.")])
+    host.hear(host.ending(message="Applied."))
+
+    assert context(host, agent_id) == [*TOLD, "Run 2:", "  user: Apply it.", "  assistant: Applied."]
+
+
+def test_briefings_do_not_nest(host: Host) -> None:
+    agent_id = pause(host, WORK)
+    prompt = resume(host, agent_id)
+    host.hear(host.starting("a2", session_id="another"))
+    host.knows("a2", "toolu_2")
+    host.hear(host.starting("a2", session_id="another"))
+    write(host, [sent(prompt, agent="a2"), said("assistant", ASKS, agent="a2")], "a2")
+    host.hear(host.ending("a2", ASKS, session_id="another"))
+
+    assert context(host, agent_id) == [*TOLD, "Run 2:", "  user: Yes.", *LAST[1:]]
+    assert resume(host, agent_id, "toolu_3").count("[gaia-sessions: briefing") == 1
+
+
+def fifo(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def link(file: Path) -> None:
+    target = file.with_suffix(".target")
+    target.write_text("".join(json.dumps(line) + "\n" for line in WORK), encoding="utf-8")
+    file.symlink_to(target)
+
+
+HOSTILE: dict[str, Callable[[Path], object]] = {
+    "none": lambda _: None,
+    "empty": lambda file: file.write_bytes(b""),
+    "a pipe": fifo,
+    "a link": link,
+    "a folder": lambda file: file.mkdir(),
+    "bytes": lambda file: file.write_bytes(bytes(range(256)) * 4096),
+    "a line of 8 MiB": lambda file: file.write_bytes(b'{"type": "user", "agentId": "a1", "x": "' + b"x" * (8 << 20)),
+    "a whole line of 8 MiB": lambda file: file.write_bytes(b'{"type": "user", "x": "' + b"x" * (8 << 20) + b'"}\n'),
+    "nested without end": lambda file: file.write_bytes(b'{"user":' * 100_000 + b"\n"),
+    "newlines": lambda file: file.write_bytes(b"\n" * (8 << 20)),
+    "lines of another": lambda file: file.write_text((json.dumps(sent("x", agent="a9")) + "\n") * 40_000),
+    "lines without a time": lambda file: file.write_text((json.dumps(sent("x")) + "\n") * 40_000),
+    "no content": lambda file: file.write_text('{"type": "user", "agentId": "a1", "message": 7}\n' * 20_000),
+}
+
+
+@pytest.mark.parametrize("damage", HOSTILE.values(), ids=HOSTILE)
+def test_a_file_that_says_nothing_costs_no_more_than_its_part(host: Host, damage: Callable[[Path], object]) -> None:
+    agent_id = host.work()
+    damage(file_of(host))
+    host.hear(host.ending(message=ASKS))
+
+    assert told(host, agent_id) == [GONE, *LAST]
+    assert host.log("hook")[-1]["ms"] < 2600
+
+
+def test_a_line_that_is_not_whole_yet_is_no_message(host: Host) -> None:
+    agent_id = pause(host, WORK)
+    with file_of(host).open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**sent("More."), "timestamp": host.ago()})[:-5])
+
+    assert told(host, agent_id) == TOLD
+
+
+def test_a_file_that_ends_before_the_last_message_is_told_with_it(host: Host) -> None:
+    recovered = "(recovered: the client's file of run 1 does not end with the last message)"
+    assert told(host, pause(host, WORK[:-1])) == [recovered, *TOLD]
+
+
+def test_work_that_ended_without_a_message_is_told_from_the_file(host: Host) -> None:
+    agent_id = host.work()
+    write(host, WORK[:-1])
+    host.hear(host.failing(error="Interrupted", is_interrupt=True))
+
+    recovered = "(recovered from the client's file: run 1 ended without a last message)"
+    assert context(host, agent_id) == [recovered, *TOLD[:-2]]
+
+
+def test_of_a_long_run_the_beginning_the_last_rounds_and_the_answer_are_told(host: Host) -> None:
+    lines = told(host, pause(host, [sent("Count them."), *rounds(*range(10_000)), said("assistant", ASKS)]))
+
+    assert lines[:3] == ["Run 1:", "  user: Count them.", "  (rounds are left out)"]
+    assert lines[-2:] == LAST[1:]
+    assert lines[-3].startswith("  result ")
+    assert lines[-3].endswith(": 9999")
+    calls = [line.partition(",")[0].split()[1] for line in lines if line.startswith("  call ")]
+    results = [line.partition(":")[0].split()[1] for line in lines if line.startswith("  result ")]
+    assert calls == results != []
+
+
+def test_what_an_agent_noted_of_its_own_is_told_where_its_file_is_not(host: Host) -> None:
+    agent_id = host.work()
+    sessions = gaia_sessions.Sessions(str(host.root))
+    sessions.add_turn(agent_id, [{"role": "user", "content": "First."}, {"role": "assistant", "content": "Zero."}])
+    sessions.add_message(agent_id, "assistant", "So far 41.")
+    write(host, WORK)
+    host.hear(host.ending(message=ASKS))
+    first = ["Turn 1:", "  user: First.", "  assistant: Zero."]
+
+    assert told(host, agent_id) == [*first, *TOLD]
+    file_of(host).unlink()
+    assert context(host, agent_id) == [GONE, *first, "Turn 2:", "  assistant: So far 41.", *LAST]
+
+
+def test_the_system_prompt_is_told_first_and_beside_the_bound(host: Host) -> None:
+    sessions = gaia_sessions.Sessions(str(host.root))
+    agent_id = sessions.create("Explore", system_prompt="You count.\n\n" + "Twice. " * 2000)
+    sessions.add_turn(agent_id, [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "x" * 9000}])
+
+    for lines in (context(host, agent_id), context(host, agent_id, max_tokens=200)):
+        assert lines[:3] == ["System prompt:", "  You count.", ""]
+        rest = lines[lines.index("Turn 1:") :]
+        assert rest[:2] == ["Turn 1:", "  user: Go"]
+        assert sum(len(line) + 1 for line in rest) <= 6000
+    assert sum(len(line) + 1 for line in rest) <= 800
+
+
+@pytest.mark.parametrize("bound", [{"turns": 0}, {"max_tokens": 0}, {"turns": True}, {"max_tokens": 2.5}])
+def test_no_other_bound_is_taken(host: Host, bound: dict[str, Any]) -> None:
+    agent_id = gaia_sessions.Sessions(str(host.root)).create("Explore")
+
+    with pytest.raises(gaia_sessions.errors.BadArgument):
+        gaia_sessions.Sessions(str(host.root)).context(agent_id, **bound)
+
+
+def test_of_many_runs_the_last_are_told_whole_and_the_others_in_a_line(host: Host) -> None:
+    agent_id = pause(host, [sent("Job 1"), said("assistant", ASKS)])
+    for number in range(2, 9):
+        agent, delegation = f"a{number}", f"toolu_{number}"
+        resume(host, agent_id, delegation)
+        host.knows(agent, delegation)
+        host.hear(host.starting(agent, session_id="another"))
+        write(host, [sent(f"Job {number}", agent=agent), said("assistant", ASKS, agent=agent)], agent)
+        host.hear(host.ending(agent, ASKS, session_id="another"))
+
+    lines = context(host, agent_id)
+
+    line = "  run {0}: Job {0} -> The plan. [gaia-sessions: approval] shall I?"
+    assert lines[:4] == ["Earlier turns:", *(line.format(number) for number in (1, 2, 3))]
+    assert [one for one in lines if one.startswith("Run ")] == [f"Run {number}:" for number in range(4, 9)]
+    assert context(host, agent_id, turns=1)[-4:] == ["Run 8:", "  user: Job 8", *LAST[1:]]
