@@ -290,7 +290,7 @@ class _Fitting:
         self._left -= least
         end: list[list[NewMessage]] = []
         if rounds and is_answer(rounds[-1][-1]) and len(rounds[-1]) == 1:
-            end = self._fitting_answer(rounds.pop())
+            end = self._fitting_answer(rounds.pop(), is_alone=is_begun and not rounds)
         began = rounds.pop(0) if is_begun and rounds and _is_plain(rounds[0]) else None
         self._begins_with = self._beginning_of(together[0])
         if self._begins_with and not is_begun and _is_plain([self._begins_with]):
@@ -313,11 +313,12 @@ class _Fitting:
             number = number if number is None else number + 1
         self._context["turns"] = [{**of, "messages": kept_messages, "rounds_left_out": number}]
 
-    def _fitting_answer(self, answer: list[NewMessage]) -> list[list[NewMessage]]:
+    def _fitting_answer(self, answer: list[NewMessage], *, is_alone: bool) -> list[list[NewMessage]]:
         """The last answer, whole if it fits, else its end, that has the point, beside what was asked."""
         message = answer[0]
         room = self._left
-        if len(message["content"]) > room or self._cost(*_text_lines("assistant", message["content"])) > room:
+        is_too_long = len(message["content"]) > room or self._cost(*_text_lines("assistant", message["content"])) > room
+        if is_too_long and not is_alone:
             room -= room // _QUESTION_SHARE
         text = self._cut_to(message["content"], room, lambda text: _text_lines("assistant", text), is_end=True)
         if text is None:
