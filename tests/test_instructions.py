@@ -94,6 +94,29 @@ class Project:
             "last_assistant_message": "There are 42 of them.\nAll is counted.",
         }
 
+    def resuming(self, number: int, messages: int, words: int) -> Mapping[str, object]:
+        """How the host tells of a delegation that goes on with the work of an agent of so many messages.
+
+        words: how often each of them says that there is more.
+        """
+        stop = self.agent(number)
+        asks = "All is counted.\n[gaia-sessions: approval] shall I go on?"
+        texts = [f"So far {found}." + " And one more." * words for found in range(messages - 2)]
+        said = [("user", "Count them all"), *(("assistant", text) for text in [*texts, asks])]
+        keys = {"agentId": f"a{number}", "timestamp": "2026-01-08T18:05:30.123Z"}
+        lines = (json.dumps({**keys, "type": role, "message": {"content": text}}) for role, text in said)
+        file = self.folder / "host" / SESSION / "subagents" / f"agent-a{number}.jsonl"
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        before = self.waiting()
+        end = {"last_assistant_message": asks, "agent_transcript_path": str(file)}
+        self.run(SCRIPTS / "subagent_stop.py", told={**stop, **end})
+        [agent_id] = self.waiting() - before
+        asked = {**DELEGATION["tool_input"], "prompt": f"Go on.\n[gaia-sessions: resume {agent_id}]"}  # type: ignore[dict-item]
+        return {**DELEGATION, "tool_use_id": f"toolu_r{number}", "tool_input": asked}
+
+    def waiting(self) -> set[str]:
+        return {line["agent_id"] for line in gaia_sessions.list_sessions(root=self.root, phases=["approval"])}
+
     def phases(self) -> list[str]:
         return sorted(summary["phase"] for summary in gaia_sessions.list_sessions(root=self.root) if "phase" in summary)
 
@@ -147,3 +170,14 @@ def test_a_hosts_stop_that_finalizes(project: Project) -> None:
 
     assert project.cost("subagent_stop", warm, told) <= MOST
     assert project.phases() == ["completed", "completed"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("few", "words"), [(10, 35), (400, 0)], ids=["messages that are long", "hundreds that are told"]
+)
+def test_a_delegation_that_goes_on_costs_the_same_however_much_was_said(project: Project, few: int, words: int) -> None:
+    warm, *told = (project.resuming(number, messages, words) for number, messages in enumerate((10, few, 10_000)))
+    costs = [project.cost("pre_delegate", warm, asked) for asked in told]
+
+    assert costs[1] <= 1.1 * costs[0]

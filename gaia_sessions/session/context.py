@@ -88,8 +88,8 @@ _READ_SHARE = 4
 _LEAST_READ = 1 << 14
 """So many times the room, or so many characters, are read at most: of what is longer, little can be told."""
 
-_MESSAGE_COST = 16
-"""What a message is taken to cost that is read, whatever its length."""
+_MESSAGE_COST = 40
+"""What a message is taken to cost that is read, whatever its length: as many times the least that it takes printed."""
 
 _LONGEST_TEXT, _SHORTEST_TEXT = 400, 60
 """Characters of a message in a turn that does not fit; the latter where even its last round would not."""
