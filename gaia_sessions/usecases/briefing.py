@@ -6,7 +6,6 @@ stripped of what nobody sees and cut, and no line of it can look like the fence.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import BadArgument
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, read_why
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.checks import is_integer
@@ -91,6 +90,7 @@ def context_of_session(
 
     Raises ``BadArgument`` for numbers below 1, ``NewerSchema``.
     """
+    from gaia_sessions.errors import BadArgument
     from gaia_sessions.session.record import check_readable
     from gaia_sessions.session.report import turn_id_of
 
