@@ -623,14 +623,15 @@ class Sessions:
         """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
 
         First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](store.md#runs) may go
-        on, are kept, and for 7 days what asked for an approval and was not denied it; that a program of your own is at
-        work shows only in what it writes. With ``corrupt``, sessions that cannot be read are removed as well. Raises
-        ``BadArgument`` for hours below 0.
+        on, are kept, and for `keep_days` of the [settings](operations.md#settings) open work that has turns, or asked
+        for an approval and was not denied it; that a program of your own is at work shows only in what it writes.
+        With ``corrupt``, sessions that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
         """
         from gaia_sessions.usecases import cleanup
 
         now = utc_now()
-        rule = cleanup.CleanupPolicy(now, hours, self.config.limits, corrupt=corrupt)
+        settings = self.config
+        rule = cleanup.CleanupPolicy(now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt)
         report = cleanup.cleanup(self._store_for(dry_run=dry_run), rule, self.root)
         return {**report, "dry_run": dry_run}
 

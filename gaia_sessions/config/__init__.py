@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.budget import DefaultBudgets
     from gaia_sessions.session.policy import Limits
 
+    Days = float
     Minutes = float
     Seconds = float
     Count = int
@@ -59,6 +60,8 @@ class Config(HookConfig):
     """[the budget](shell.md#budgets-skills-and-todos) of a session that has none of its own"""
     sub_agent_max_tokens: Count = 64_000
     """the same for the session of a sub-agent"""
+    keep_days: Days = 7.0
+    """days for which [`cleanup`](#clean-up-old-sessions) keeps work with turns, or in `approval`"""
     lock_timeout: Seconds = 10.0
     """seconds that a command waits for a locked session"""
     durability: Literal["full", "fast"] = "full"

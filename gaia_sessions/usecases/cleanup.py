@@ -1,7 +1,7 @@
 """Removes sessions that nobody has used for a long time, whatever their phase, once runs are closed that have an end.
 
 Must never remove one that may be resumed, waits for a limit, has a live run, is above an open one, or has an uncertain
-age; one that waits for a person only after a week. Each is judged twice, the second time under its lock.
+age; one that a person may still turn to only after a week. Each is judged twice, the second time under its lock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from gaia_sessions.session.policy import Decision, Limits
+    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import RecordOrError, Store
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         """What was done, or with ``dry_run`` would be; sessions are named by their ids.
 
         hours: how long a session must have been unused to be removed.
+        keep_days: for how many days one is kept whatever the hours, because a person may still turn to it.
         corrupt_too: whether sessions that cannot be read were removed as well.
         closed: the verdicts on the runs that were closed first.
         recent: how many were kept because they were used since.
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
         dry_run: bool
         hours: float
+        keep_days: float
         corrupt_too: bool
         closed: list[Verdict]
         removed: list[str]
@@ -63,9 +65,6 @@ if TYPE_CHECKING:
 
 
 _MAX_HOURS = 1_000_000
-_ASKED_AGE = timedelta(days=7)
-"""How long a question is kept that nobody answered, or whose approval nobody has used: over a weekend and more."""
-
 _YOUNG = "young"
 """Why most sessions stay; those are only counted."""
 
@@ -75,15 +74,19 @@ def _is_valid_hours(hours: object) -> bool:
 
 
 class CleanupPolicy:
-    """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read."""
+    """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read.
 
-    __slots__ = ("age", "corrupt", "limits", "named", "now")
+    keep_days: for how long at least a person may turn to open work that had turns, or asks for an approval.
+    """
 
-    def __init__(self, now: datetime, hours: float, limits: Limits, *, corrupt: bool = False) -> None:
+    __slots__ = ("age", "corrupt", "keep_days", "limits", "named", "now")
+
+    def __init__(self, now: datetime, hours: float, limits: Limits, *, keep_days: float, corrupt: bool = False) -> None:
         if not _is_valid_hours(hours):
             raise errors.BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}, which is 114 years")
         self.now = now
         self.age = timedelta(hours=hours)
+        self.keep_days = keep_days
         self.limits = limits
         self.corrupt = corrupt
         self.named: Collection[str] = ()
@@ -96,21 +99,22 @@ class CleanupPolicy:
         return None if rested >= self.age else _YOUNG
 
     def by_work(self, record: Record, above: Above) -> str | None:
-        """Why the session is not over for its agent: it may run, may be resumed, or a person may still say yes."""
+        """Why the session is not over: it may run, may be resumed, or a person may still turn to it."""
         if may_run(record, self.now, self.age):
             return "running"
-        if not is_resumable(record["phase"]):  # the policy would find the same, at a higher cost
+        is_wanted = is_open(record) and _may_be_turned_to(record)
+        if not (is_wanted or is_resumable(record["phase"])):  # the policy would find the same, at a higher cost
             return None
         decision = decide(above.proved_cancellation, record["agent_id"], record, self.now, self.limits)
         if decision["should_resume"]:
             return "resumable"
-        return "asked" if _may_be_answered(record, decision) else None
+        is_recent = timedelta(seconds=decision["idle_seconds"] or 0) < timedelta(days=self.keep_days)
+        return "keep_days" if is_wanted and is_recent and "cancellation" not in decision else None
 
 
-def _may_be_answered(record: Record, decision: Decision) -> bool:
-    """Whether the work asked a person, who has not said no, not too long ago."""
-    is_wanted = waits_for_approval(record["phase"]) and not {"denial", "cancellation"} & {*record, *decision}
-    return is_wanted and timedelta(seconds=decision["idle_seconds"] or 0) < _ASKED_AGE
+def _may_be_turned_to(record: Record) -> bool:
+    """Whether a person has talked with the agent, or was asked and has not said no."""
+    return record.get("turns", 0) > 0 or (waits_for_approval(record["phase"]) and "denial" not in record)
 
 
 def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None) -> CleanupReport:
@@ -154,6 +158,7 @@ def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled) -> Cleanu
     return {
         "dry_run": reconciled["dry_run"],
         "hours": cleanup_policy.age.total_seconds() / 3600,
+        "keep_days": cleanup_policy.keep_days,
         "corrupt_too": cleanup_policy.corrupt,
         "closed": [verdict for verdict in reconciled["verdicts"] if verdict["verdict"] in CLOSING_VERDICTS],
         "removed": [],

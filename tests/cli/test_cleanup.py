@@ -39,6 +39,7 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
     put("young", idle=23 * HOUR, **QUIET)
     put("old", idle=25 * HOUR, **QUIET)
     put("asked", idle=25 * HOUR)
+    put("talked", idle=25 * HOUR, turns=1, **QUIET)
     put("asked-long-ago", idle=8 * 24 * HOUR)
     put("older-final", idle=99 * HOUR, phase="completed", resume_ready=False)
     put("future", idle=-HOUR, **QUIET)
@@ -48,14 +49,16 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
     return {
         "dry_run": False,
         "hours": 24.0,
+        "keep_days": 7.0,
         "corrupt_too": False,
         "closed": [],
         "removed": ["asked-long-ago", "old", "older-final"],
         "recent": 2,
         "kept": [
-            {"agent_id": "asked", "reason": "asked"},
+            {"agent_id": "asked", "reason": "keep_days"},
             {"agent_id": "future", "reason": "clock_skew"},
             {"agent_id": "newer", "reason": "newer_schema"},
+            {"agent_id": "talked", "reason": "keep_days"},
         ],
         "busy": [],
         "corrupt": [{"agent_id": "torn", "reason": f"{path}: line 1 column 1: not JSON: this brace is not closed"}],
@@ -72,7 +75,7 @@ def in_order(report: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_whole_report_in_json(gaia: Gaia, mixed: dict[str, Any], root: str) -> None:
     assert in_order(gaia("cleanup", "--json").json) == mixed
-    assert sessions(root) == ["asked", "future", "newer", "running", "torn", "young"]
+    assert sessions(root) == ["asked", "future", "newer", "running", "talked", "torn", "young"]
 
 
 def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
@@ -102,11 +105,12 @@ def test_for_people_what_went_and_what_stayed_and_why_each_in_a_line_with_its_nu
         "2 sessions updated since",
         "1 session that a later version wrote",
         "1 session whose last activity lies in the future",
-        "1 session that asked for an approval in the last 7 days",
+        "2 sessions with turns or in approval, for 7 days (setting keep_days)",
         "1 session that cannot be read",
     ]
     would = "".join(f"would {verb} {line}\n" for verb, line in zip(["remove", *["keep"] * 5], numbers, strict=True))
     assert gaia("cleanup", "-n").all == (0, f"{would}add --verbose to see which\n", "")
+    talked_or_asked = [f"  {name}" for name in os.listdir(root) if name in ("asked", "talked")]
     assert gaia("cleanup", "-n", "--verbose").all[1].splitlines() == [
         "would remove 3 sessions not updated for 1 day",
         "  asked-long-ago",
@@ -117,8 +121,8 @@ def test_for_people_what_went_and_what_stayed_and_why_each_in_a_line_with_its_nu
         "  newer",
         "would keep 1 session whose last activity lies in the future",
         "  future",
-        "would keep 1 session that asked for an approval in the last 7 days",
-        "  asked",
+        "would keep 2 sessions with turns or in approval, for 7 days (setting keep_days)",
+        *talked_or_asked,
         "would keep 1 session that cannot be read",
         f"  torn: {root}/torn/state.json: line 1 column 1: not JSON: this brace is not closed",
     ]
@@ -152,14 +156,14 @@ def test_a_dry_run_names_what_goes_because_the_real_run_first_closes_runs(gaia: 
 @pytest.mark.usefixtures("mixed")
 def test_quiet_says_nothing_and_does_the_same(gaia: Gaia, root: str) -> None:
     assert gaia("cleanup", "--quiet").all == (0, "", "")
-    assert sessions(root) == ["asked", "future", "newer", "running", "torn", "young"]
+    assert sessions(root) == ["asked", "future", "newer", "running", "talked", "torn", "young"]
 
 
 @pytest.mark.usefixtures("mixed")
 def test_corrupt_ones_go_only_when_that_is_asked_for(gaia: Gaia, root: str) -> None:
     report = gaia("cleanup", "--corrupt", "--json").json
     assert (sorted(report["removed"]), report["corrupt"]) == (["asked-long-ago", "old", "older-final", "torn"], [])
-    assert sessions(root) == ["asked", "future", "newer", "running", "young"]
+    assert sessions(root) == ["asked", "future", "newer", "running", "talked", "young"]
 
 
 def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -184,6 +188,7 @@ def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> Non
 
 
 ASKED_ON_FRIDAY = {"idle": 64 * HOUR}
+TALKED_ON_FRIDAY: dict[str, Any] = {"turns": 1, **QUIET}
 SAID = {"message": "", "timestamp": "2026-01-08T18:05:30Z"}
 
 
@@ -197,19 +202,63 @@ SAID = {"message": "", "timestamp": "2026-01-08T18:05:30Z"}
         pytest.param("24", {"phase": "planning"}, False, id="paused"),
         pytest.param("24", {"idle": 7 * 24 * HOUR}, False, id="asked a week ago"),
         pytest.param("240", {"idle": 9 * 24 * HOUR}, True, id="asked a week ago, but the hours are more"),
+        pytest.param("24", TALKED_ON_FRIDAY, True, id="talked"),
+        pytest.param("0", TALKED_ON_FRIDAY, True, id="talked, whatever the hours"),
+        pytest.param("24", TALKED_ON_FRIDAY | {"phase": "planning"}, True, id="talked, and paused"),
+        pytest.param("24", {"denial": SAID, "turns": 1}, True, id="denied, in a talk"),
+        pytest.param("24", TALKED_ON_FRIDAY | {"turns": 0}, False, id="never talked"),
+        pytest.param("24", TALKED_ON_FRIDAY | {"idle": 7 * 24 * HOUR}, False, id="talked a week ago"),
+        pytest.param("24", TALKED_ON_FRIDAY | {"phase": "completed"}, False, id="talked, and completed"),
+        pytest.param("24", TALKED_ON_FRIDAY | {"phase": "failed"}, False, id="talked, and failed"),
     ],
 )
-def test_a_question_is_there_after_a_weekend_of_cleanups(
+def test_a_question_and_a_talk_are_there_after_a_weekend_of_cleanups(
     gaia: Gaia, put: Gaia, root: str, hours: str, keys: dict[str, Any], *, stays: bool
 ) -> None:
     put("a", **ASKED_ON_FRIDAY | keys)
+    dry = gaia("cleanup", "--hours", hours, "--dry-run", "--json").json
+    assert (dry["removed"], dry["recent"] + len(dry["kept"])) == (["a"] * (not stays), int(stays))
     assert gaia("cleanup", "--hours", hours, "-q").all == (0, "", "")
     assert sessions(root) == ["a"] * stays
 
 
-def test_a_question_of_work_that_is_cancelled_waits_for_nobody(gaia: Gaia, put: Gaia, root: str) -> None:
-    put("above", **ASKED_ON_FRIDAY)
-    put("a", parent_id="above", **ASKED_ON_FRIDAY)
+@pytest.mark.parametrize(
+    ("days", "stays", "said"),
+    [
+        ("0", [], None),
+        ("2d", [], None),
+        ("3", ["asked", "talked"], "3 days"),
+        ("36h", [], None),
+        ("2.75", ["asked", "talked"], "2 days 18 hours"),
+    ],
+)
+def test_a_setting_says_for_how_many_days_they_are(
+    gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, days: str, stays: list[str], said: str | None
+) -> None:
+    put("asked", **ASKED_ON_FRIDAY)
+    put("talked", **ASKED_ON_FRIDAY | TALKED_ON_FRIDAY)
+    monkeypatch.setenv("GAIA_SESSIONS_KEEP_DAYS", days)
+    removed = f"removed {2 - len(stays)} sessions not updated for 0 seconds\n"
+    kept = f"kept 2 sessions with turns or in approval, for {said} (setting keep_days)\n" if said else ""
+    assert gaia("cleanup", "--hours", "0").all == (0, removed + kept, "")
+    assert sessions(root) == stays
+
+
+def test_a_talk_keeps_what_is_above_it_and_not_what_has_ended_below_it(gaia: Gaia, put: Gaia, root: str) -> None:
+    ended: dict[str, Any] = {"idle": 64 * HOUR, "phase": "completed", "resume_ready": False}
+    put("above", **ended)
+    put("talk", parent_id="above", **ASKED_ON_FRIDAY | TALKED_ON_FRIDAY)
+    put("below", parent_id="talk", **ended)
+    report = gaia("cleanup", "--hours", "0", "--json").json
+    kept = [("above", "above_open"), ("talk", "keep_days")]
+    assert (report["removed"], sorted((one["agent_id"], one["reason"]) for one in report["kept"])) == (["below"], kept)
+    assert sessions(root) == ["above", "talk"]
+
+
+@pytest.mark.parametrize("keys", [{}, TALKED_ON_FRIDAY])
+def test_nobody_turns_to_work_that_is_cancelled(gaia: Gaia, put: Gaia, root: str, keys: dict[str, Any]) -> None:
+    put("above", **ASKED_ON_FRIDAY | keys)
+    put("a", parent_id="above", **ASKED_ON_FRIDAY | keys)
     assert gaia("cancel", "above").code == 0
     assert gaia("cleanup", "--hours", "0").code == 0
     assert sessions(root) == []
@@ -253,7 +302,7 @@ def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
         return StoreFailure("read", "state.json", "I/O error") if agent_id == "below" else read(store, folder, agent_id)
 
     monkeypatch.setattr(FileStore, "_read_or_error", refused)
-    store, policy = FileStore(root, durable=False), CleanupPolicy(utc_now(), 24, LIMITS)
+    store, policy = FileStore(root, durable=False), CleanupPolicy(utc_now(), 24, LIMITS, keep_days=7)
 
     report = cleanup(store, policy)
 

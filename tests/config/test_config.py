@@ -21,6 +21,7 @@ DEFAULTS: dict[str, object] = {
     "hooks": True,
     "idle_minutes": 30.0,
     "ignore_agents": (),
+    "keep_days": 7.0,
     "keep_last_message": True,
     "lock_timeout": 10.0,
     "max_errors": 3,
@@ -112,6 +113,8 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("lock_timeout", "lock_timeout = 0.25", "LOCK_TIMEOUT", "0.25", 0.25),
     ("lock_timeout", 'lock_timeout = "500ms"', "LOCK_TIMEOUT", "500ms", 0.5),
     ("idle_minutes", 'idle_minutes = "1.5 hours"', "IDLE_MINUTES", "90m", 90.0),
+    ("keep_days", "keep_days = 0", "KEEP_DAYS", "0", 0.0),
+    ("keep_days", 'keep_days = "36h"', "KEEP_DAYS", "1.5", 1.5),
     ("lock_timeout", "lock_timeout = 0", "LOCK_TIMEOUT", "0", 0.0),
     ("lock_timeout", "lock_timeout = 0.0", "LOCK_TIMEOUT", "0.0", 0.0),
     ("hooks", "[hooks]\nenabled = false", "HOOKS", "off", False),
@@ -154,6 +157,7 @@ def test_there_is_a_value_above_for_every_option() -> None:
 
 
 MINUTES = "must be a length of time above 0: 90s, 15m, 1h30m or 2d, or a number of minutes"
+DAYS = "must be a length of time: 90s, 15m, 1h30m or 2d, or a number of days"
 SECONDS = "must be a length of time: 90s, 15m, 1h30m or 2d, or a number of seconds"
 COUNT = "must be a whole number above 0"
 SWITCH = "must be true or false"
@@ -161,11 +165,11 @@ NOTE = 'must be "all", "resume" or "off"'
 TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are durability, hooks.enabled, hooks.ignore_agents, hooks.keep_last_message, "
-    "hooks.note, hooks.store_description, hooks.track, idle_minutes, lock_timeout, max_errors, "
+    "hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, lock_timeout, max_errors, "
     "max_tokens, quiet_minutes, sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
-    "what may follow GAIA_SESSIONS_ is DURABILITY, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, KEEP_LAST_MESSAGE, "
+    "what may follow GAIA_SESSIONS_ is DURABILITY, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, KEEP_DAYS, KEEP_LAST_MESSAGE, "
     "LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, ROOT, STORE_DESCRIPTION, "
     "SUB_AGENT_MAX_TOKENS, TRACK"
 )
@@ -181,6 +185,7 @@ BAD_LINES: list[tuple[str, str, str]] = [
     ('idle_minutes = "long"', "idle_minutes = 'long'", MINUTES),
     ("max_errors = 0", "max_errors = 0", COUNT),
     ("max_errors = 2.5", "max_errors = 2.5", COUNT),
+    ("keep_days = -1", "keep_days = -1", DAYS),
     ("lock_timeout = -1", "lock_timeout = -1", SECONDS),
     ("lock_timeout = -0.5", "lock_timeout = -0.5", SECONDS),
     ("lock_timeout = nan", "lock_timeout = nan", SECONDS),

@@ -218,7 +218,7 @@ class Twins(RuleBasedStateMachine):
 
         def act(store: Store) -> object:
             changed = Overlay(store, []) if dry_run else store
-            report = cleanup.cleanup(changed, cleanup.CleanupPolicy(now, hours, LIMITS))
+            report = cleanup.cleanup(changed, cleanup.CleanupPolicy(now, hours, LIMITS, keep_days=7))
             return {**report, "removed": sorted(report["removed"]), "kept": sorted(report["kept"], key=str)}
 
         self.each(act)

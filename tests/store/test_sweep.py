@@ -96,10 +96,10 @@ def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: Fil
 def test_cleanup_says_what_it_swept(root: str, store: FileStore, now: datetime) -> None:
     old = leftovers(root, now, 2 * HOUR, "old")
 
-    report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS))
+    report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS, keep_days=7))
 
     assert sorted(report["swept"]) == sorted(map(str, old))
-    assert cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS))["swept"] == []
+    assert cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS, keep_days=7))["swept"] == []
 
 
 def test_a_dry_run_sweeps_nothing(root: str, now: datetime) -> None:
@@ -195,7 +195,7 @@ def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store
     old = planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp")
     store.change("one", lambda record: {**record, "phase": "completed"})
 
-    cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS))
+    cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS, keep_days=7))
 
     assert not old.exists()
 

@@ -166,7 +166,7 @@ PASSES: dict[str, Callable[[Store], object]] = {
     "list": lambda store: list(listing.list_sessions(store, listing.Filter(), LATER, LIMITS)),
     "tree": lambda store: tree.session_tree(store, listing.Filter(), LATER, LIMITS),
     "reconcile": lambda store: reconcile(Overlay(store, []), LATER),
-    "cleanup": lambda store: cleanup.cleanup(Overlay(store, []), cleanup.CleanupPolicy(LATER, 1, LIMITS)),
+    "cleanup": lambda store: cleanup.cleanup(Overlay(store, []), cleanup.CleanupPolicy(LATER, 1, LIMITS, keep_days=7)),
 }
 
 

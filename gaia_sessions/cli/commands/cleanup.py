@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, verbose: bool, quiet: bool) -> int:
     """Remove sessions that have not been used for a while (24 hours by default).
 
-    Sessions that can be resumed, or may still be running, are kept. So is work that asked for an approval in the last 7
-    days, unless that was denied.
+    Sessions that can be resumed, or may still be running, are kept. So is, for 7 days (the setting keep_days), open
+    work that has turns, or that asked for an approval and was not denied it.
     """
     call.says_there_is_no_root()
     report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt)

@@ -24,11 +24,14 @@ _KEPT = {
     "clock_skew": "whose last activity lies in the future",
     "mark_unread": "whose cancellation mark cannot be read",
     "above_open": "above one that is open, or may be",
-    "asked": "that asked for an approval in the last 7 days",
+    "keep_days": "with turns or in approval, for {keep_days} (setting keep_days)",
     "running": "on which an agent may still be at work",
     "resumable": "that may be resumed",
 }
-"""Each reason for which ``cleanup`` and ``reconcile`` leave sessions as they are, after their number."""
+"""Each reason for which ``cleanup`` and ``reconcile`` leave sessions as they are, after their number.
+
+``{keep_days}`` stands for the length of that time.
+"""
 
 
 def reconcile_lines(report: Reconciled) -> Iterator[str]:
@@ -58,13 +61,14 @@ def _sort_key(verdict: Verdict) -> tuple[bool, str, int]:
     return verdict["verdict"] not in CLOSING_VERDICTS, verdict["agent_id"], verdict["run"]
 
 
-def _unchanged(report: Reconciled | CleanupReport) -> Iterator[tuple[str, list[str]]]:
+def _unchanged(report: Reconciled | CleanupReport, keep_days: float = 0) -> Iterator[tuple[str, list[str]]]:
     """A line for each reason to leave sessions unchanged, with their number, and the lines that name them."""
     keep = "would keep" if report["dry_run"] else "kept"
+    kept_for = duration(round(keep_days * 86400), 2)
     for reason, why in _KEPT.items():
         ids = [left["agent_id"] for left in report["kept"] if left["reason"] == reason]
         if ids:
-            yield f"{keep} {plural(len(ids), 'session')} {why}", _indented(ids)
+            yield f"{keep} {plural(len(ids), 'session')} {why.format(keep_days=kept_for)}", _indented(ids)
     if report["corrupt"]:
         yield (
             f"{keep} {plural(len(report['corrupt']), 'session')} that cannot be read",
@@ -108,7 +112,7 @@ def _cleaned(report: CleanupReport) -> Iterator[tuple[str, list[str]]]:
         yield f"{close} {runs} that ended without a report", _indented(map(verdict_line, report["closed"]))
     if report["recent"]:
         yield f"{keep} {plural(report['recent'], 'session')} updated since", []
-    yield from _unchanged(report)
+    yield from _unchanged(report, report["keep_days"])
     if report["swept"]:
         left = plural(len(report["swept"]), "file")
         yield f"swept {left} that killed processes had left", _indented(map(safe, report["swept"]))

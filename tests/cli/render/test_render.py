@@ -430,6 +430,7 @@ def test_a_cleanup_names_everything_it_met() -> None:
         "corrupt_too": False,
         "dry_run": False,
         "hours": 24.0,
+        "keep_days": 7.0,
         "closed": [
             {"agent_id": "f", "run": 2, "verdict": "lost", "evidence": "no\nhost", "phase": "abandoned", "closed": True}
         ],
