@@ -76,13 +76,12 @@ class Host:
     with_tools: of the events that were read of a payload, those if the tools that a sub-agent uses count too.
     end_in_files: how a run without an end ended. consumption: what a run used in all from one time to another, and its
     model, None if it is late: the last argument says that, again and again. messages: those of the agent of a run in
-    their order, or those in so many bytes at the end of its file; an error in place of what cannot be read.
-    newest_first: those in so many bytes at the end, the last first, each with whether a turn begins with it, and
-    first_message: the first of all; they alone raise, ``OSError`` for a file that cannot be read. revival:
-    how a person lets it go on with a run that was stopped. label_in_files: what the work of an agent is called.
-    noted_since: an event that waits without a key, with what the files say by now. wake_advice: how a conversation that
-    continues wakes an agent of its own, whom it names by ID, as the end of "To go on with one, ...". What a host has
-    not is None.
+    their order, an error in place of what cannot be read. first_message: the first of all. newest_first: those in so
+    many bytes at the end, the last first, each with whether a turn begins with it; it alone raises, ``OSError`` for a
+    file that cannot be read. revival: how a person lets it go on with a run that was stopped. label_in_files: what the
+    work of an agent is called. noted_since: an event that waits without a key, with what the files say by now.
+    wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as the end of "To go
+    on with one, ...". What a host has not is None.
     """
 
     def __init__(  # noqa: PLR0913  # a host says by name what it has
@@ -98,7 +97,7 @@ class Host:
         with_tools: Callable[[HookPayload, list[Event]], list[Event]] | None = None,
         end_in_files: Callable[[Run], ReportedEnd | None] | None = None,
         consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None = None,
-        messages: Callable[[Run, int | None], Iterator[NewMessage | SessionsError]] | None = None,
+        messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None = None,
         newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None = None,
         first_message: Callable[[Run], NewMessage | None] | None = None,
         revival: Callable[[Run, Work], HostRevival | None] | None = None,
@@ -167,15 +166,15 @@ def consumption(run: Run, since: str | None, until: str | None, is_late: Callabl
     return read(run, since, until, is_late) if read else None
 
 
-def messages(run: Run, last_bytes: int | None = None) -> Iterator[NewMessage | SessionsError]:
+def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
     """The messages of the agent of ``run`` in their order, from the file of its host, if it is known.
 
-    An error stands in place of what cannot be read. last_bytes: only those in the end of the file.
+    An error stands in place of what cannot be read.
     """
     path = run.get("transcript_path")
     read = host_named(run["host"]).messages if _is_known(run) else None
     if path and read:
-        yield from read(run, last_bytes)
+        yield from read(run)
     elif path:
         yield InvalidInput(f"transcripts of {run.get('host', 'an unknown host')} cannot be read", path)
 

@@ -75,17 +75,14 @@ def last_transcript_line(agent_transcript_path: Json) -> bytes:
     return _part_of(agent_transcript_path, -_LONGEST_LAST_LINE).rstrip(b"\n").rpartition(b"\n")[2]
 
 
-def lines(path: str, last_bytes: int | None = None) -> Iterator[bytes]:
+def lines(path: str) -> Iterator[bytes]:
     """The lines of a regular file, as far as it is written now; raises ``OSError`` for anything else.
 
-    A line that is longer than ``LONGEST_LINE`` comes in parts. last_bytes: only the whole lines in the end of the file.
+    A line that is longer than ``LONGEST_LINE`` comes in parts.
     """
     fd, size = _opened(path)
     try:
         with open(fd, "rb", closefd=False) as file:
-            if last_bytes is not None and size > last_bytes:
-                file.seek(size - last_bytes)
-                size = last_bytes - len(file.readline(last_bytes))
             yield from _lines_of(file, size)
     finally:
         os.close(fd)

@@ -6,6 +6,7 @@ its latest run keeps. Takes no lock.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
 
 from gaia_sessions import hosts
@@ -52,9 +53,12 @@ def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
     if committed_bytes(record):
         newest_first = readable(sessions.messages_backwards(record["agent_id"]))
         return [_as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]
-    runs = record.get("runs", [])
-    latest = [message for run in runs[-1:] for message in readable(hosts.messages(run, _END_OF_FILE))]
-    return [_as_recent(message) for message in latest[-RECENT_MESSAGES:]]
+    latest: list[NewMessage] = []
+    with suppress(OSError):  # what was read until then is there
+        for run in record.get("runs", [])[-1:]:
+            found = hosts.messages_newest_first(run, _END_OF_FILE)
+            latest.extend(message for _, message in islice(found, RECENT_MESSAGES))
+    return [_as_recent(message) for message in reversed(latest)]
 
 
 def why_failed(record: Record) -> str:

@@ -265,6 +265,20 @@ def test_an_approval_that_expired_is_not_run_and_the_hint_helps(program: Program
     assert program("run", "late", "--", "true").code == 0
 
 
+def test_a_command_that_goes_on_is_told_what_each_earlier_run_printed_at_last(program: Program) -> None:
+    for number, words in enumerate((["--id", "job"], ["job"]), 1):
+        program("run", *words, "--", *SHELL, f"echo Looked {number}; echo '[gaia-sessions: approval] may I?'")
+    lines = [
+        line
+        for number in (1, 2)
+        for line in (f"Run {number}:", f"  assistant: Looked {number}", "    [gaia-sessions: approval] may I?")
+    ]
+
+    assert program("context", "job").out.decode().splitlines() == lines
+    told = program("run", "job", "--", "cat").out.decode()
+    assert "".join(f"| {line}\n" for line in lines) + "=== gaia-sessions: end of data ===" in told
+
+
 def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(program: Program, root: str) -> None:
     program("run", "--id", "first", "--agent", "tester", "--purpose", "tests", "--", *SHELL, "echo three fail; exit 1")
     refused = program("run", "first", "--", "true")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
-from gaia_sessions.hosts import messages
+from gaia_sessions.hosts import messages, messages_newest_first
 from gaia_sessions.session.clock import format_time, parse_time
 
 if TYPE_CHECKING:
@@ -107,9 +107,10 @@ def test_of_the_end_only_whole_lines_are_read_and_a_line_that_is_being_written_i
     lines = [line("assistant", f"Step {number}. " + "x" * 1000) for number in range(2000)]
     run = run_with(tmp_path / "t.jsonl", "".join(lines) + '{"type": "assis')
 
-    last: Any = [*messages(run, 5000)]
+    last: Any = [*messages_newest_first(run, 5000)]
 
-    assert [message["content"][:10] for message in last] == ["Step 1996.", "Step 1997.", "Step 1998.", "Step 1999."]
+    steps = [message["content"][:10] for _, message in last]
+    assert steps == ["Step 1999.", "Step 1998.", "Step 1997.", "Step 1996."]
     assert [message["content"].split(".")[0] for message in messages(run) if isinstance(message, dict)] == [
         f"Step {number}" for number in range(2000)
     ]

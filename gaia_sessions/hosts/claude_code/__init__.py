@@ -64,11 +64,11 @@ def _consumption(run: Run, since: str | None, until: str | None, is_late: Callab
     return transcripts.consumption(run, since, until, is_late)
 
 
-def _messages(run: Run, last_bytes: int | None) -> Iterator[NewMessage | SessionsError]:
+def _messages(run: Run) -> Iterator[NewMessage | SessionsError]:
     """The messages of the agent of ``run``, from its transcript."""
     from . import messages
 
-    return messages.messages(run, last_bytes)
+    return messages.messages(run)
 
 
 def _newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]:

@@ -33,8 +33,8 @@ _WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:")
 _LONGEST_INPUT = 2 * LONGEST_LINE
 
 
-def messages(run: Run, last_bytes: int | None) -> Iterator[NewMessage | SessionsError]:
-    """The messages of the agent of ``run`` in their order, or those in so many bytes at the end of its transcript.
+def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
+    """The messages of the agent of ``run`` in their order.
 
     An error stands in place of what cannot be read: of a line, or of all.
     """
@@ -44,7 +44,7 @@ def messages(run: Run, last_bytes: int | None) -> Iterator[NewMessage | Sessions
         return
     is_of_agent = is_of_another = False
     try:
-        for number, line in enumerate(_whole_lines(lines(path, last_bytes)), 1):
+        for number, line in enumerate(_whole_lines(lines(path)), 1):
             try:
                 entry = load_object(line, LONGEST_LINE)
                 if agent is not None and entry.get("agentId") == agent:
