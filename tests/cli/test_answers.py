@@ -82,7 +82,7 @@ def test_the_answer_in_json_is_the_record(gaia: Gaia, put: Gaia, state: Gaia, co
 def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, put: Gaia, command: str) -> None:
     put("a", idle=AFTER_LUNCH)
     assert gaia("should-resume", "a").code == 1
-    assert gaia("cleanup", "--hours", "1", "--json").json["kept"] == [{"agent_id": "a", "reason": "asked"}]
+    assert gaia("cleanup", "--hours", "1", "--json").json["kept"] == [{"agent_id": "a", "reason": "keep_days"}]
 
     assert gaia(command, "a").code == 0
 
