@@ -121,6 +121,15 @@ class Client:
         response = {"status": "completed", "agentId": agent, **figures}
         return self.payload("PostToolUse", tool_use_id=key, tool_response=response)
 
+    def pause(self, messages: int, last: str) -> None:
+        """An agent works, says ``last`` as the last of so many messages, and stops, in calls that are not measured."""
+        agent, _ = self._working_agent()
+        said = [("user", "Make it."), *map(_part_of_round, range(messages - 2)), ("assistant", last)]
+        keys = {"agentId": agent, "timestamp": format_time(utc_now())}
+        lines = (json.dumps({**keys, "type": role, "message": {"content": content}}) for role, content in said)
+        self._transcript_of(agent).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        self.send(json.dumps({**json.loads(self._stop_of(agent)), "last_assistant_message": last}).encode())
+
     def failure(self) -> bytes:
         """The failure of an agent."""
         agent, _ = self._working_agent()
@@ -208,3 +217,11 @@ def _transcript_line(number: int) -> str:
     message = {"id": f"msg_{number}", "model": "claude-opus-5-5", "usage": usage, "content": content}
     line = {"type": "assistant", "timestamp": "2026-01-08T18:05:30.123Z", "message": message}
     return json.dumps(line) + "\n"
+
+
+def _part_of_round(number: int) -> tuple[str, object]:
+    """A call of a tool, or its result, with the role of whoever says it."""
+    call = f"toolu_{number // 2}"
+    if number % 2:
+        return "user", [{"type": "tool_result", "tool_use_id": call, "content": "It was made.\n" * 20}]
+    return "assistant", [{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": "make"}}]

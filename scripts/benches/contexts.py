@@ -1,0 +1,123 @@
+"""What it costs to tell an agent of earlier turns, however much was said in them.
+
+Owns how much that is: in one turn or in many, in the session's own transcript or in the file of a host.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gaia_sessions.api.sessions import Sessions
+
+from . import samples
+from .client import Client
+from .findings import Finding
+from .starts import COMMAND
+from .timing import Start, times_bare
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.store.file_store import FileStore
+
+_FEW, _MANY = 10, 10_000
+_TURNS = 1000
+_LIMIT = 1.25
+"""How many times as much as after few messages it may cost after many."""
+
+_COUNTERS = Path("/proc/self/io")
+_COUNTED = (2, 100, _TURNS)
+_MORE_BYTES = 1.05
+"""For the longer numbers of a later turn."""
+
+
+def contexts(folder: str) -> Iterator[Finding]:
+    """``context`` and a hook that resumes, after many messages and after few; then what a turn writes."""
+    project, store = samples.project(folder)
+    client = Client(project)
+    few = _context(project, _talk(store, _FEW))
+    for what, agent_id in (
+        ("10,000 messages in one turn", _talk(store, _MANY)),
+        ("10,000 messages in 1,000 turns", _talk(store, _MANY // _TURNS, _TURNS)),
+    ):
+        yield _ratio(f"context, {what}: cost of 10", _context(project, agent_id), few)
+    few = _context(project, _paused(client, store, _FEW))
+    yield _ratio(
+        "context, 10,000 in a client's file: cost of 10", _context(project, _paused(client, store, _MANY)), few
+    )
+    few, many = (_resumption(client, store, number) for number in (_FEW, _MANY))
+    yield _ratio("a delegation that resumes after 10,000: cost of 10", many, few)
+    if _COUNTERS.exists():
+        yield from _bytes_of_turns(store)
+
+
+def _ratio(what: str, measured: Start, baseline: Start) -> Finding:
+    return Finding(what, times_bare(measured)[0] / times_bare(baseline)[0], _LIMIT)
+
+
+def _context(project: str, agent_id: str) -> Start:
+    return Start("context", (sys.executable, str(COMMAND), "context", agent_id), project, bytes, _check_told)
+
+
+def _check_told(printed: bytes) -> None:
+    if b"The answer." not in printed:
+        raise RuntimeError(f"the last answer was expected, not {printed!r}")
+
+
+def _resumption(client: Client, store: FileStore, messages: int) -> Start:
+    return client.start("pre_delegate", "claimed", lambda: client.resume(_paused(client, store, messages)))
+
+
+def _talk(store: FileStore, messages: int, turns: int = 1) -> str:
+    """The id of a new session with so many turns of so many messages each."""
+    sessions = Sessions(store.root, {"durability": "fast"})
+    agent_id = sessions.create(samples.AGENT, "talk")
+    rounds = [
+        one
+        for number in range(messages // 2 - 1)
+        for one in (
+            {
+                "role": "assistant",
+                "content": '{"command": "make"}',
+                "tool_call_id": f"call_{number}",
+                "tool_name": "Bash",
+            },
+            {"role": "tool", "content": "It was made.\n" * 20, "tool_call_id": f"call_{number}"},
+        )
+    ]
+    for _ in range(turns):
+        said = [{"role": "user", "content": "Make it."}, *rounds, {"role": "assistant", "content": "The answer."}]
+        sessions.add_turn(agent_id, said)
+    return agent_id
+
+
+def _paused(client: Client, store: FileStore, messages: int) -> str:
+    """The id of a new session whose agent asked for an approval after so many messages."""
+    before = set(store.ids())
+    client.pause(messages, "The answer.\n[gaia-sessions: approval] shall I?")
+    [agent_id] = set(store.ids()) - before
+    return agent_id
+
+
+def _bytes_of_turns(store: FileStore) -> Iterator[Finding]:
+    """What a turn writes, the first without a new file as the yardstick."""
+    sessions = Sessions(store.root, {"durability": "fast"})
+    agent_id = sessions.create(samples.AGENT, "talk")
+    said = [{"role": "user", "content": "Make it."}, {"role": "assistant", "content": "The answer."}]
+    written = {}
+    for number in range(1, _TURNS + 1):
+        before = _written()
+        sessions.add_turn(agent_id, said)
+        written[number] = _written() - before
+    first, *later = _COUNTED
+    for number in later:
+        yield Finding(
+            f"bytes that turn {number} writes: of turn {first}", written[number] / written[first], _MORE_BYTES
+        )
+
+
+def _written() -> int:
+    counts = dict(line.split(": ") for line in _COUNTERS.read_text(encoding="utf-8").splitlines())
+    return int(counts["wchar"])
