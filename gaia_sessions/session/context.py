@@ -300,14 +300,16 @@ class _Fitting:
         if earlier_turns:
             self._add_lines([], 1)
         left_out = len(rounds)
+        latest: list[list[NewMessage]] = []
         while rounds:
-            kept = self._fitting_round(rounds[-1], numbers, [_LONGEST_TEXT] if end else [_LONGEST_TEXT, _SHORTEST_TEXT])
+            lengths = [_LONGEST_TEXT] if end or latest else [_LONGEST_TEXT, _SHORTEST_TEXT]
+            kept = self._fitting_round(rounds[-1], numbers, lengths)
             if kept is None:
                 break
             rounds.pop()
-            end.insert(0, kept)
+            latest.append(kept)
             left_out -= 1
-        kept_messages = [message for part in (*start, *end) for message in part]
+        kept_messages = [message for part in (*start, *reversed(latest), *end) for message in part]
         number = (left_out if is_begun else None) if rounds or not is_begun else 0
         if began and not start:
             number = number if number is None else number + 1
