@@ -293,7 +293,7 @@ class _Fitting:
             end = self._fitting_answer(rounds.pop(), is_alone=is_begun and not rounds)
         began = rounds.pop(0) if is_begun and rounds and _is_plain(rounds[0]) else None
         self._begins_with = self._beginning_of(together[0])
-        if self._begins_with and not is_begun and _is_plain([self._begins_with]):
+        if self._begins_with and not is_begun and _is_plain([self._begins_with]) and not is_answer(self._begins_with):
             began = [self._begins_with]
         start = self._fitting_beginning(began) if began else []
         earlier_turns = self._turns.has_more()

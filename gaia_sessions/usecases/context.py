@@ -13,7 +13,7 @@ from gaia_sessions.hosts.marker import without_additions
 from gaia_sessions.hosts.payload import clean
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.rounds import is_answer
-from gaia_sessions.session.runs import has_ended, has_started, is_of_command
+from gaia_sessions.session.runs import has_ended, has_started, is_of_command, is_workflow_itself
 from gaia_sessions.session.transcript import committed_bytes, is_system_prompt, readable
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ _END_OF_FILE = 1 << 20
 """Bytes at the end of a host's file that are looked through: it may have many MB, and a hook has little time."""
 
 _LATEST = 5
-"""So many agents of the latest runs are looked for beforehand, to say whose files are gone."""
+"""So many agents of the latest runs are looked for beforehand, to say whose files cannot be read."""
 
 _NEVER = ""
 _FEW = 200
@@ -237,12 +237,13 @@ def _agents_of(record: Record) -> list[_Agent]:
 
 def _notices(agents: list[_Agent]) -> Iterator[str]:
     for agent in agents:
-        if not agent.is_readable and not is_of_command(agent.run):
-            file = "the client's file is gone" if "transcript_path" in agent.run else "there is no file of its client"
+        if is_workflow_itself(agent.run):
+            yield f"run {agent.run['run']} is a workflow, whose agents have sessions of their own"
+        elif not agent.is_readable and not is_of_command(agent.run):
             known = (
                 "only the last message is known" if "last_message" in agent.run else "nothing is known that was said"
             )
-            yield f"of run {agent.run['run']} {known}: {file}"
+            yield f"of run {agent.run['run']} {known}: no file of it can be read"
     for agent in agents[:1]:
         if agent.lacks_last_message():
             yield f"recovered: the client's file of run {agent.run['run']} does not end with the last message"

@@ -116,7 +116,7 @@ def test_without_the_clients_file_an_agent_that_goes_on_is_told_that_and_the_las
     told = resumed(client, "beta", DONE)
 
     assert told == [
-        "| (of run 1 only the last message is known: the client's file is gone)",
+        "| (of run 1 only the last message is known: no file of it can be read)",
         "| Run 1:",
         "|   assistant: The plan of alpha.",
         "|     [gaia-sessions: approval] may I apply alpha?",

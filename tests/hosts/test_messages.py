@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
-from gaia_sessions.hosts import messages, messages_newest_first
+from gaia_sessions.hosts import first_message, messages, messages_newest_first
 from gaia_sessions.session.clock import format_time, parse_time
 
 if TYPE_CHECKING:
@@ -89,6 +89,36 @@ def test_every_transcript_that_a_client_left_is_read_whole(tmp_path: Path) -> No
         }, where
         read.append(where)
     assert len(read) > 30
+
+
+def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(tmp_path: Path) -> None:
+    without_beginning = []
+    for where, agent, text in transcripts():
+        run: Run = {**run_with(tmp_path / "t.jsonl", f"{text}\n"), "host_agent_id": agent}
+        in_order = [*messages(run)]
+        found = [*messages_newest_first(run, 1 << 20)]
+        assert [message for _, message in reversed(found)] == in_order, where
+        begins = [place for place, (begins, _) in enumerate(reversed(found)) if begins]
+        assert (begins, first_message(run)) in [([0], in_order[0]), ([], None)], where
+        if not begins:
+            without_beginning.append(where)
+    assert sorted(set(without_beginning)) == [
+        f"claude-code-2.1.330/{name}" for name in ("tui-clear-then-prompt", "tui-resume-switch")
+    ]
+
+
+def test_a_file_that_is_cut_while_it_is_read_from_its_end_ends_there(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    run = run_with(path, "".join(line("assistant", f"Step {number}. " + "x" * 1000) for number in range(900)))
+    found = messages_newest_first(run, 1 << 20)
+
+    newest = next(found)[1]["content"]
+    path.write_text("")
+
+    assert newest.startswith("Step 899.")
+    rest = [message["content"].partition(".")[0] for _, message in found]
+    assert rest == [f"Step {number}" for number in range(898, 898 - len(rest), -1)]
+    assert len(rest) < 100
 
 
 def says_something(entry: Any) -> bool:

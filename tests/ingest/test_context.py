@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Line = dict[str, Any]
 
 ASKS = "The plan.\n[gaia-sessions: approval] shall I?"
-GONE = "(of run 1 only the last message is known: the client's file is gone)"
+GONE = "(of run 1 only the last message is known: no file of it can be read)"
 LAST = ["Run 1:", "  assistant: The plan.", "    [gaia-sessions: approval] shall I?"]
 
 
@@ -155,6 +155,12 @@ def test_briefings_do_not_nest(host: Host) -> None:
 
     assert context(host, agent_id) == [*TOLD, "Run 2:", "  user: Yes.", *LAST[1:]]
     assert resume(host, agent_id, "toolu_3").count("[gaia-sessions: briefing") == 1
+
+
+def test_an_agent_that_went_on_in_another_conversation_is_told_without_its_beginning(host: Host) -> None:
+    lines = told(host, pause(host, WORK[1:]))
+
+    assert lines == ["Run 1:", "  (rounds are left out)", *TOLD[2:]]
 
 
 def fifo(file: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_whole_pause_for_an_approval(host: Host) -> None:
         "| why it stopped: shall I?",
         "| TIME initializing -> investigating",
         "| TIME investigating -> approval",
-        "| (of run 1 only the last message is known: the client's file is gone)",
+        "| (of run 1 only the last message is known: no file of it can be read)",
         "| Run 1:",
         "|   assistant: Ready to apply.",
         "|     [gaia-sessions: approval] shall I?",

@@ -78,9 +78,12 @@ def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]
 
 
 def first(run: Run) -> NewMessage | None:
-    """The message that the agent of ``run`` was started with; None if that cannot be read, or is very long."""
+    """The message that the agent of ``run`` was started with; None if that cannot be read, or is very long.
+
+    An agent that its client takes along to another conversation goes on in a file without it.
+    """
     found = _messages_of_agent(first_transcript_line(run.get("transcript_path")).encode(), run)
-    return found[0] if found else None
+    return found[0] if found and _begins_turn(found[0]) else None
 
 
 def _messages_of_agent(line: bytes, run: Run) -> list[NewMessage]:
