@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -161,6 +163,34 @@ def test_an_agent_that_went_on_in_another_conversation_is_told_without_its_begin
     lines = told(host, pause(host, WORK[1:]))
 
     assert lines == ["Run 1:", "  (rounds are left out)", *TOLD[2:]]
+
+
+def test_what_a_long_run_began_with_is_told_however_long_it_is(host: Host) -> None:
+    work = [sent("Count them. " + "p" * 100_000), *rounds(*range(300), text="x" * 6000), said("assistant", ASKS)]
+    lines = told(host, pause(host, work))
+
+    assert lines[1].startswith("  user: Count them. ppp")
+    assert lines[2] == "  (rounds are left out)"
+
+
+def test_runs_of_a_client_and_of_commands_are_told_in_their_order(host: Host) -> None:
+    agent_id = pause(host, WORK)
+    script = "cat > /dev/null; echo Part {0}.; echo '[gaia-sessions: approval] more?'"
+    for number in (2, 3):
+        command = ["run", agent_id, "--quiet", "--", "sh", "-c", script.format(number)]
+        subprocess.run([sys.executable, "-m", "gaia_sessions", "--root", str(host.root), *command], check=True)
+    resume(host, agent_id)
+    host.knows("a2", "toolu_2")
+    host.hear(host.starting("a2", session_id="another"))
+    write(host, [{**line, "agentId": "a2"} for line in WORK], "a2")
+    host.hear(host.ending("a2", ASKS, session_id="another"))
+
+    of_commands = [
+        line
+        for number in (2, 3)
+        for line in (f"Run {number}:", f"  assistant: Part {number}.", "    [gaia-sessions: approval] more?")
+    ]
+    assert context(host, agent_id) == [*TOLD, *of_commands, "Run 4:", *TOLD[1:]]
 
 
 def fifo(file: Path) -> None:

@@ -8,7 +8,7 @@ untrusted. A transcript may have many MB, so it is read line by line.
 from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
-from gaia_sessions.hosts.agent_files import LONGEST_LINE, first_transcript_line, lines, lines_backwards
+from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines, lines_backwards
 from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes
 from gaia_sessions.jsonio.strict import dump_line, load_object
 from gaia_sessions.session.clock import format_time, parse_time
@@ -78,11 +78,14 @@ def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]
 
 
 def first(run: Run) -> NewMessage | None:
-    """The message that the agent of ``run`` was started with; None if that cannot be read, or is very long.
+    """The message that the agent of ``run`` was started with; None if that cannot be read.
 
     An agent that its client takes along to another conversation goes on in a file without it.
     """
-    found = _messages_of_agent(first_transcript_line(run.get("transcript_path")).encode(), run)
+    try:
+        found = _messages_of_agent(next(lines(run.get("transcript_path", "")), b""), run)
+    except OSError:
+        return None
     return found[0] if found and _begins_turn(found[0]) else None
 
 
