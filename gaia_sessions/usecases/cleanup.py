@@ -1,7 +1,7 @@
 """Removes sessions that nobody has used for a long time, whatever their phase, once runs are closed that have an end.
 
 Must never remove one that may be resumed, waits for a limit, has a live run, is above an open one, or has an uncertain
-age; one that a person may still turn to only after a week. Each is judged twice, the second time under its lock.
+age; one that a person may still turn to only after some days. Each is judged twice, the second time under its lock.
 """
 
 from __future__ import annotations
