@@ -97,7 +97,7 @@ class Memory:
     def clear(self) -> None:
         """Forgets all messages but the system prompt, and all todos, and counts from 0 tokens again.
 
-        Skills stay loaded. The messages are kept on disk, as an archived transcript: it is ``Sessions.reset``.
+        Skills stay loaded. The messages are kept on disk: it is ``Sessions.reset`` with ``forget``.
         """
         self._sessions.reset(self._agent_id, forget=True)
 

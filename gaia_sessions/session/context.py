@@ -180,7 +180,7 @@ class _Fitting:
         self._measure = measure
         self._turns = _Turns(source, max(_READ_SHARE * room, _LEAST_READ))
         self._context: Context = {"notices": [], "earlier": [], "left_out": False, "turns": []}
-        self._begins_with: NewMessage | None = None  # the oldest turn that is told
+        self._oldest: tuple[TurnOf, NewMessage | None] | None = None  # of those that are told: what it begins with
 
     def context(self, notices: Iterable[str]) -> Context:
         context = self._context
@@ -193,11 +193,15 @@ class _Fitting:
         if self._source.summary:
             self._add_summary(self._source.summary)
         newest = self._turns.together()
+        kept_free = self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT) if self._turns.has_more() else 0
+        self._left -= kept_free  # so that it is said if there are others
         if self._add_whole(newest):
             rest = self._add_older()
+            self._left += kept_free
             self._add_lines(rest)
         elif newest:
-            self._add_shortened(newest)
+            self._left += kept_free
+            self._add_shortened(newest, kept_free)
         return context
 
     def _cost(self, *lines: str) -> int:
@@ -221,7 +225,7 @@ class _Fitting:
             return False
         self._left -= cost
         self._context["turns"][:0] = told
-        self._begins_with = together[0].messages[0]
+        self._oldest = together[0].of, together[0].messages[0]
         return True
 
     def _add_older(self) -> list[_Turn]:
@@ -237,7 +241,7 @@ class _Fitting:
         At most so many beside the first.
         """
         found = self._source.first() if latest or self._turns.has_more() else None
-        if (found and found[1][:1] == [self._begins_with]) or not (latest or self._turns.has_more()):
+        if (found and (found[0], *found[1][:1]) == self._oldest) or not (latest or self._turns.has_more()):
             return
         first = self._line_of(_Turn(*found, is_begun=True)) if found else None
         reserved = self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT, *([_earlier_line(first)] if first else []))
@@ -247,13 +251,13 @@ class _Fitting:
             turn = latest.pop()
             line = self._line_of(turn)
             is_first = first is not None and turn.is_begun and line == first
-            cost = 0 if is_first else self._cost(_earlier_line(line))
-            if self._left - reserved < cost or len(lines) >= most:
-                break
-            self._left -= cost
             if is_first:
                 is_all = True
                 break
+            cost = self._cost(_earlier_line(line))
+            if self._left - reserved < cost or len(lines) >= most:
+                break
+            self._left -= cost
             lines.insert(0, line)
         else:
             is_all = first is None and not self._turns.has_more()
@@ -267,8 +271,8 @@ class _Fitting:
     def _line_of(self, turn: _Turn) -> EarlierTurn:
         began = self._beginning_of(turn)
         answers = [message["content"] for message in turn.messages if is_answer(message)]
-        asked = visible_line(began["content"], _LONGEST_HALF) if began and not is_answer(began) else "..."
-        answered = visible_line(answers[-1], _LONGEST_HALF) if answers else "(no answer)"
+        asked = _half(began["content"]) if began and not is_answer(began) else "..."
+        answered = _half(answers[-1]) if answers else "(no answer)"
         return {**turn.of, "line": f"{asked} -> {answered}"}
 
     def _beginning_of(self, turn: _Turn) -> NewMessage | None:
@@ -277,27 +281,32 @@ class _Fitting:
         first = self._source.first()
         return first[1][0] if first and first[0] == turn.of and first[1] else self._source.beginning(turn.of)
 
-    def _add_shortened(self, together: list[_Turn]) -> None:
-        """Adds what fits of the newest turn: its last answer, its beginning, and the rounds from its end on."""
+    def _add_shortened(self, together: list[_Turn], kept_free: int) -> None:
+        """Adds what fits of the newest turn: its last answer, its beginning, and the rounds from its end on.
+
+        So much is ``kept_free`` of these for the lines of other turns.
+        """
         of = together[-1].of
         messages = [message for turn in _without_lone_results(together) for message in turn.messages]
         is_begun = together[0].is_begun
         rounds = rounds_of(messages)
         numbers = _numbers(messages)
-        least = self._cost(_heading(of), _rounds_line(len(rounds)))
+        least = self._cost(_heading(of), _rounds_line(len(rounds))) + kept_free
         if self._left < least:
+            self._context["left_out"] = self._left >= self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT)
             return
         self._left -= least
         end: list[list[NewMessage]] = []
         if rounds and is_answer(rounds[-1][-1]) and len(rounds[-1]) == 1:
             end = self._fitting_answer(rounds.pop(), is_alone=is_begun and not rounds)
         began = rounds.pop(0) if is_begun and rounds and _is_plain(rounds[0]) else None
-        self._begins_with = self._beginning_of(together[0])
-        if self._begins_with and not is_begun and _is_plain([self._begins_with]) and not is_answer(self._begins_with):
-            began = [self._begins_with]
+        beginning = self._beginning_of(together[0])
+        self._oldest = together[0].of, beginning
+        if beginning and not is_begun and _is_plain([beginning]) and not is_answer(beginning):
+            began = [beginning]
         start = self._fitting_beginning(began) if began else []
-        earlier_turns = self._turns.has_more()
-        if earlier_turns:
+        self._left += kept_free
+        if self._turns.has_more():
             self._add_lines([], 1)
         left_out = len(rounds)
         latest: list[list[NewMessage]] = []
@@ -370,6 +379,14 @@ def _without_lone_results(together: list[_Turn]) -> list[_Turn]:
         _Turn(turn.of, [message for message in turn.messages if id(message) in kept], is_begun=turn.is_begun)
         for turn in together
     ]
+
+
+def _half(text: str) -> str:
+    """The beginning of ``text`` on a line, which says so if there is more of it."""
+    line = visible_line(text, _LONGEST_HALF + 1)
+    if len(line) <= _LONGEST_HALF:
+        return line
+    return f"{line[: _LONGEST_HALF - 4].rpartition(' ')[0] or line[: _LONGEST_HALF - 4]} ..."
 
 
 def _told(of: TurnOf, messages: list[NewMessage]) -> ContextTurn:

@@ -33,6 +33,9 @@ LONGEST_BRIEFING = 6000
 ENDED = "ended"
 """The reason of a session that continues one that has ended, because a person asked for that."""
 
+LEAST_TOKENS = 50
+"""With fewer it could not even be said that turns are left out."""
+
 TURNS = 5
 """So many of the last turns are told whole, where they fit."""
 
@@ -88,7 +91,7 @@ def context_of_session(
 ) -> Context:
     """The ``context`` of a session by its ID, each turn with its own; the limits say whether it could go on now.
 
-    Raises ``BadArgument`` for numbers below 1, ``NewerSchema``.
+    Raises ``BadArgument`` for fewer than one turn or ``LEAST_TOKENS``, ``NewerSchema``.
     """
     from gaia_sessions.errors import BadArgument
     from gaia_sessions.session.record import check_readable
@@ -96,9 +99,9 @@ def context_of_session(
 
     from .resume import read_and_decide
 
-    for name, number in {"turns": turns, "max_tokens": max_tokens}.items():
-        if number is not None and (not is_integer(number) or number < 1):
-            raise BadArgument(name, number, "a whole number from 1")
+    for name, number, least in (("turns", turns, 1), ("max_tokens", max_tokens, LEAST_TOKENS)):
+        if number is not None and (not is_integer(number) or number < least):
+            raise BadArgument(name, number, f"a whole number from {least}")
     decision, _ = read_and_decide(sessions, now, agent_id, limits)
     record = sessions.read(agent_id)
     check_readable(record)

@@ -115,6 +115,29 @@ def test_of_more_turns_than_asked_for_the_older_ones_are_a_line_each() -> None:
     ]
 
 
+def test_the_line_of_a_turn_says_if_it_is_cut() -> None:
+    turns = [
+        [message("user", "May " + "I " * 60), message("assistant", "Yes, " + "all " * 30 + "but one")],
+        [call("x")],
+    ]
+    [_, line, *_] = context_lines(told(Told(numbered(*turns)), turns=1))
+    assert line == f"  turn 1: May {'I ' * 31}... -> Yes, {'all ' * 15}..."
+    assert len(line.partition(" -> ")[2]) <= 70
+
+
+def test_nothing_is_said_to_be_left_out_between_turns_that_are_all_there() -> None:
+    short = [[message("user", f"ask {number}"), message("assistant", "yes")] for number in (1, 2)]
+    lines = printed(*short, [message("user", "Look"), *ROUNDS], room=1000)
+    assert lines[:4] == ["Earlier turns:", "  turn 1: ask 1 -> yes", "  turn 2: ask 2 -> yes", "Turn 3:"]
+
+
+@pytest.mark.parametrize("room", range(200, 1200, 50))
+def test_it_is_said_that_turns_are_left_out(room: int) -> None:
+    turns = [[message("user", "x" * 400), message("assistant", "y" * 400)] for _ in range(30)]
+    context = told(Told(numbered(*turns), summary="z" * 100), room, notices=("a file is gone",))
+    assert (context["left_out"], "  (other turns are left out)" in context_lines(context)) == (True, True)
+
+
 def test_of_lines_that_do_not_all_fit_the_first_and_the_latest_are_there() -> None:
     turns = [[message("user", f"ask {number}"), message("assistant", f"answer {number}")] for number in range(1, 100)]
     source = Told(numbered(*turns))

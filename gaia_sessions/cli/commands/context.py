@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="At most so many turns are told whole.",
 )
 @click.option(
-    "--max-tokens", metavar="N", type=click.IntRange(min=1), help="How many tokens it may have, of four bytes each."
+    "--max-tokens", metavar="N", type=click.IntRange(min=50), help="How many tokens it may have, of four bytes each."
 )
 def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) -> None:
     """Show what an agent that goes on is told of the turns so far.

@@ -30,10 +30,17 @@ def command(call: Call, agent_id: str, *, source: str, number: int | None) -> No
     Standard input has a JSON array of messages, each with role and content,
     and with tool_name, tool_call_id and tokens where they are known. It is
     one write. With its number it may be repeated: a turn that is complete
-    with the same messages stays as it is.
+    with the same messages stays as it is. Tokens are noted, not charged.
+
+    \b
+    [{"role": "user", "content": "How many files are there?"},
+     {"role": "assistant", "content": "ls | wc -l", "tool_name": "Bash",
+      "tool_call_id": "call_1"},
+     {"role": "tool", "content": "42", "tool_call_id": "call_1"},
+     {"role": "assistant", "content": "42.", "tokens": 2}]
 
     Exit codes: 0 it is complete, 4 N is complete with other messages or not the next turn, 7 not such an array.
-    """
+    """  # noqa: D301  # where click must not wrap
     if source != STDIN:
         raise UsageError(f"{source!r} is not {STDIN}", f"give the messages on standard input: turn ID {STDIN} < FILE")
     given = _messages()
