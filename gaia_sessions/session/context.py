@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     Said = tuple[TurnOf, NewMessage, bool]
     """A message, which turn it is of, and whether that turn begins with it as far as its file says so."""
 
+    Head = tuple[TurnOf, list[NewMessage]]
+    """A turn, and its messages from the first on."""
+
     class Source(Protocol):
         """What a context is made of. summary: what stands in place of messages that ``newest_first`` does not give."""
 
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
         def beginning(self, turn: TurnOf) -> NewMessage | None:
             """What a turn began with of which only later messages were read, where that can be known."""
 
-        def first(self) -> tuple[TurnOf, list[NewMessage]] | None:
+        def first(self) -> Head | None:
             """The first of all turns, or what its file has of its beginning."""
 
     class EarlierTurn(TurnOf):
@@ -57,10 +60,9 @@ if TYPE_CHECKING:
         line: str
 
     class ContextTurn(TurnOf):
-        """What is told of one turn.
+        """What is told of one turn: its messages in their order, and how many rounds are not told.
 
-        messages: in their order, those left out, and results without a call, not among them. rounds_left_out: how many
-        calls with their results, or other messages, are not told; None if nobody counted them.
+        A result without its call is not among them.
         """
 
         messages: list[NewMessage]
@@ -98,10 +100,15 @@ _LONGEST_HALF = 70
 """Characters of what was asked, and of what was answered, in the line of a turn."""
 
 _LEAST_CUT = 40
+"""So many characters of a text that is cut are told, or none."""
+
 _QUESTION_SHARE, _SUMMARY_SHARE, _NOTICE_SHARE = 4, 3, 2
+"""What a long turn began with, the summary, and a notice each take at most this part of the room."""
+
 _SUMMARY_HEADING = "Summary of what was before:"
 _EARLIER_HEADING = "Earlier turns:"
 _TURNS_LEFT_OUT = "  (other turns are left out)"
+_OTHERS_LEFT_OUT = (_EARLIER_HEADING, _TURNS_LEFT_OUT)
 
 
 def context_of(source: Source, *, turns: int, room: int, measure: Measure, notices: Iterable[str] = ()) -> Context:
@@ -124,14 +131,14 @@ class _Turn:
 
 
 class _Turns:
-    """The turns of a source, the newest first, until so many characters were ``left`` to be read."""
+    """The turns of a source, the newest first, until so many characters are read."""
 
-    def __init__(self, source: Source, left: int) -> None:
+    def __init__(self, source: Source, to_read: int) -> None:
         self._source = source
         self._said = source.newest_first()
         self._next = next(self._said, None)
         self._given_back: list[_Turn] = []
-        self._left = left
+        self._to_read = to_read
 
     def has_more(self) -> bool:
         """Whether there are messages that no turn was made of."""
@@ -153,15 +160,15 @@ class _Turns:
     def _take(self) -> _Turn | None:
         if self._given_back:
             return self._given_back.pop()
-        if self._next is None or self._left <= 0:
+        if self._next is None or self._to_read <= 0:
             return None
         of = self._next[0]
         messages: list[NewMessage] = []
         while self._next is not None and self._next[0] == of:
-            if self._left <= 0:
+            if self._to_read <= 0:
                 return _Turn(of, messages[::-1], is_begun=False)
             _, message, begins = self._next
-            self._left -= len(message["content"]) + _MESSAGE_COST
+            self._to_read -= len(message["content"]) + _MESSAGE_COST
             messages.append(message)
             self._next = next(self._said, None)
             if begins:
@@ -178,6 +185,9 @@ class _Fitting:
         self._most = most
         self._left = room
         self._measure = measure
+        self._kept_free = 0  # of the room, for the lines that say that there are other turns
+        self._first_turn: Head | None = None
+        self._is_first_known = False
         self._turns = _Turns(source, max(_READ_SHARE * room, _LEAST_READ))
         self._context: Context = {"notices": [], "earlier": [], "left_out": False, "turns": []}
         self._oldest: tuple[TurnOf, NewMessage | None] | None = None  # of those that are told: what it begins with
@@ -193,15 +203,13 @@ class _Fitting:
         if self._source.summary:
             self._add_summary(self._source.summary)
         newest = self._turns.together()
-        kept_free = self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT) if self._turns.has_more() else 0
-        self._left -= kept_free  # so that it is said if there are others
+        if self._turns.has_more():
+            self._kept_free = self._cost(*_OTHERS_LEFT_OUT)
+            self._left -= self._kept_free
         if self._add_whole(newest):
-            rest = self._add_older()
-            self._left += kept_free
-            self._add_lines(rest)
-        elif newest:
-            self._left += kept_free
-            self._add_shortened(newest, kept_free)
+            self._add_lines(self._add_older())
+        else:
+            self._add_shortened(newest)
         return context
 
     def _cost(self, *lines: str) -> int:
@@ -240,18 +248,20 @@ class _Fitting:
 
         At most so many beside the first.
         """
-        found = self._source.first() if latest or self._turns.has_more() else None
-        if (found and (found[0], *found[1][:1]) == self._oldest) or not (latest or self._turns.has_more()):
+        self._left += self._kept_free
+        if not (latest or self._turns.has_more()):
             return
-        first = self._line_of(_Turn(*found, is_begun=True)) if found else None
-        reserved = self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT, *([_earlier_line(first)] if first else []))
+        head = self._first()
+        if head and (head[0], *head[1][:1]) == self._oldest:
+            return
+        first = self._line_of(_Turn(*head, is_begun=True)) if head else None
+        reserved = self._cost(*_OTHERS_LEFT_OUT, *([_earlier_line(first)] if first else []))
         lines: list[EarlierTurn] = []
         is_all = False
         while latest or (latest := self._turns.together()):
             turn = latest.pop()
             line = self._line_of(turn)
-            is_first = first is not None and turn.is_begun and line == first
-            if is_first:
+            if turn.is_begun and line == first:
                 is_all = True
                 break
             cost = self._cost(_earlier_line(line))
@@ -263,10 +273,16 @@ class _Fitting:
             is_all = first is None and not self._turns.has_more()
         if first and self._left >= reserved:
             lines.insert(0, first)
-        self._context["left_out"] = not is_all and self._left >= self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT)
+        self._context["left_out"] = not is_all and self._left >= self._cost(*_OTHERS_LEFT_OUT)
         self._context["earlier"] = lines
         if lines or self._context["left_out"]:
-            self._left -= reserved if first else self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT)
+            self._left -= reserved
+
+    def _first(self) -> Head | None:
+        """The first of all turns, which is looked for once."""
+        if not self._is_first_known:
+            self._first_turn, self._is_first_known = self._source.first(), True
+        return self._first_turn
 
     def _line_of(self, turn: _Turn) -> EarlierTurn:
         began = self._beginning_of(turn)
@@ -278,37 +294,31 @@ class _Fitting:
     def _beginning_of(self, turn: _Turn) -> NewMessage | None:
         if turn.is_begun:
             return turn.messages[0]
-        first = self._source.first()
+        first = self._first()
         return first[1][0] if first and first[0] == turn.of and first[1] else self._source.beginning(turn.of)
 
-    def _add_shortened(self, together: list[_Turn], kept_free: int) -> None:
-        """Adds what fits of the newest turn: its last answer, its beginning, and the rounds from its end on.
-
-        So much is ``kept_free`` of these for the lines of other turns.
-        """
+    def _add_shortened(self, together: list[_Turn]) -> None:
+        """Adds what fits of the newest turn: its last answer, its beginning, and the rounds from its end on."""
         of = together[-1].of
         messages = [message for turn in _without_lone_results(together) for message in turn.messages]
         is_begun = together[0].is_begun
         rounds = rounds_of(messages)
         numbers = _numbers(messages)
-        least = self._cost(_heading(of), _rounds_line(len(rounds))) + kept_free
+        least = self._cost(_heading(of), _rounds_line(len(rounds)))
         if self._left < least:
-            self._context["left_out"] = self._left >= self._cost(_EARLIER_HEADING, _TURNS_LEFT_OUT)
+            self._context["left_out"] = self._left + self._kept_free >= self._cost(*_OTHERS_LEFT_OUT)
             return
         self._left -= least
-        end: list[list[NewMessage]] = []
+        end: list[NewMessage] = []
         if rounds and is_answer(rounds[-1][-1]) and len(rounds[-1]) == 1:
-            end = self._fitting_answer(rounds.pop(), is_alone=is_begun and not rounds)
-        began = rounds.pop(0) if is_begun and rounds and _is_plain(rounds[0]) else None
+            end = self._fitting_answer(rounds.pop()[0], is_alone=is_begun and not rounds)
+        began = rounds.pop(0)[0] if is_begun and rounds and _is_plain(rounds[0]) else None
         beginning = self._beginning_of(together[0])
         self._oldest = together[0].of, beginning
         if beginning and not is_begun and _is_plain([beginning]) and not is_answer(beginning):
-            began = [beginning]
+            began = beginning
         start = self._fitting_beginning(began) if began else []
-        self._left += kept_free
-        if self._turns.has_more():
-            self._add_lines([], 1)
-        left_out = len(rounds)
+        self._add_lines([], 1)
         latest: list[list[NewMessage]] = []
         while rounds:
             lengths = [_LONGEST_TEXT] if end or latest else [_LONGEST_TEXT, _SHORTEST_TEXT]
@@ -317,35 +327,33 @@ class _Fitting:
                 break
             rounds.pop()
             latest.append(kept)
-            left_out -= 1
-        kept_messages = [message for part in (*start, *reversed(latest), *end) for message in part]
-        number = (left_out if is_begun else None) if rounds or not is_begun else 0
-        if began and not start:
-            number = number if number is None else number + 1
-        self._context["turns"] = [{**of, "messages": kept_messages, "rounds_left_out": number}]
+        told = [*start, *(message for kept in reversed(latest) for message in kept), *end]
+        left_out = len(rounds) + bool(began and not start) if is_begun else None
+        self._context["turns"] = [{**of, "messages": told, "rounds_left_out": left_out}]
 
-    def _fitting_answer(self, answer: list[NewMessage], *, is_alone: bool) -> list[list[NewMessage]]:
+    def _fitting_answer(self, answer: NewMessage, *, is_alone: bool) -> list[NewMessage]:
         """The last answer, whole if it fits, else its end, that has the point, beside what was asked."""
-        message = answer[0]
         room = self._left
-        is_too_long = len(message["content"]) > room or self._cost(*_text_lines("assistant", message["content"])) > room
+        is_too_long = len(answer["content"]) > room or self._cost(*_text_lines("assistant", answer["content"])) > room
         if is_too_long and not is_alone:
             room -= room // _QUESTION_SHARE
-        text = self._cut_to(message["content"], room, lambda text: _text_lines("assistant", text), is_end=True)
-        if text is None:
-            return []
-        self._left -= self._cost(*_text_lines("assistant", text))
-        return [[{**message, "content": text}]]
+        return self._fitting_text(answer, room, is_end=True)
 
-    def _fitting_beginning(self, began: list[NewMessage]) -> list[list[NewMessage]]:
-        message = began[0]
-        label = message["role"]
+    def _fitting_beginning(self, began: NewMessage) -> list[NewMessage]:
         room = max(self._left // _QUESTION_SHARE, min(self._left, _LONGEST_TEXT // 2))
-        text = self._cut_to(message["content"], room, lambda text: _text_lines(label, text))
+        return self._fitting_text(began, room)
+
+    def _fitting_text(self, message: NewMessage, room: int, *, is_end: bool = False) -> list[NewMessage]:
+        """``message`` with as much of its text as fits in ``room``; none if that is next to nothing."""
+
+        def lines(text: str) -> list[str]:
+            return _text_lines(message["role"], text)
+
+        text = self._cut_to(message["content"], room, lines, is_end=is_end)
         if text is None:
             return []
-        self._left -= self._cost(*_text_lines(label, text))
-        return [[{**message, "content": text}]]
+        self._left -= self._cost(*lines(text))
+        return [{**message, "content": text}]
 
     def _fitting_round(
         self, found: list[NewMessage], numbers: dict[str, int], lengths: Sequence[int]
