@@ -54,7 +54,7 @@ MOST_TOKENS = 10**12
 
 MAX_NAME_LENGTH = 200
 
-_BYTES_PER_TOKEN = 4
+BYTES_PER_TOKEN = 4
 """A usual estimate of English text; the users' document takes it where its tokenizer is missing."""
 
 _COUNTED = frozenset(["charged_tokens", "token_correction", "skills"])
@@ -127,7 +127,7 @@ def _counted_tokens(record: Record) -> int:
 
 def estimated_tokens(content: str) -> int:
     """How many tokens ``content`` may have where nobody counted them: one for every 4 bytes, rounded up."""
-    return -(-len(content.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN)
+    return -(-len(content.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
 
 def elapsed_seconds(record: Record, now: datetime) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.session.context import Context
+    from gaia_sessions.session.context import Context, Measure
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Reader
@@ -65,55 +65,51 @@ def briefing(record: Record, reason: str | None, sessions: Reader, is_late: Call
     before it went on, of ``sessions``. reason: why the work could not be resumed and is continued in a new session, as
     the policy says it, or ``ENDED``; None for work that goes on. is_late: whether the time to read files is over.
     """
-    told = context_lines(context(record, reason, sessions, is_late=is_late))
-    return "\n".join([*_beginning(record, reason), *map(_as_data, told), END_OF_DATA])
-
-
-def context(
-    record: Record,
-    reason: str | None,
-    sessions: Reader,
-    turns: int = TURNS,
-    max_tokens: int | None = None,
-    is_late: Callable[[], bool] | None = None,
-) -> Context:
-    """What was said in ``record`` of ``sessions``: at most so many ``turns`` whole, and in so many tokens.
-
-    Without a number of tokens it is what a briefing has; ``reason`` and ``is_late`` are as there.
-    """
-    source = Turns(sessions, record, is_late)
-    room, measure = (_room(record, reason), _size_as_data) if max_tokens is None else (4 * max_tokens, _size)
-    return context_of(source, turns=turns, room=room, measure=measure, notices=source.notices)
+    beginning = _beginning(record, reason)
+    told = context_lines(_context(Turns(sessions, record, is_late), TURNS, _room(beginning), _size_as_data))
+    return "\n".join([*beginning, *map(_as_data, told), END_OF_DATA])
 
 
 def context_of_session(
     sessions: Reader, now: datetime, agent_id: str, limits: Limits, turns: int, max_tokens: int | None
 ) -> Context:
-    """The ``context`` of a session by its ID, each turn with its own; the limits say whether it could go on now.
+    """What was said in a session, each turn with its ID: at most so many ``turns`` whole, and in so many tokens.
 
-    Raises ``BadArgument`` for fewer than one turn or ``LEAST_TOKENS``, ``NewerSchema``.
+    Without a number of tokens it is what a briefing would have, for which the limits say whether the work could go on
+    now. Raises ``BadArgument`` for fewer than one turn or ``LEAST_TOKENS``, ``NewerSchema``.
     """
     from gaia_sessions.errors import BadArgument
+    from gaia_sessions.session.budget import BYTES_PER_TOKEN
     from gaia_sessions.session.record import check_readable
     from gaia_sessions.session.report import turn_id_of
+    from gaia_sessions.store.above import Above
 
-    from .resume import read_and_decide
+    from .resume import decide
 
     for name, number, least in (("turns", turns, 1), ("max_tokens", max_tokens, LEAST_TOKENS)):
         if number is not None and (not is_integer(number) or number < least):
             raise BadArgument(name, number, f"a whole number from {least}")
-    decision, _ = read_and_decide(sessions, now, agent_id, limits)
     record = sessions.read(agent_id)
     check_readable(record)
-    found = context(record, None if decision["should_resume"] else decision["reason"], sessions, turns, max_tokens)
+    if max_tokens is None:
+        decision = decide(Above(sessions).cancellation, agent_id, record, now, limits)
+        reason = None if decision["should_resume"] else decision["reason"]
+        room, measure = _room(_beginning(record, reason)), _size_as_data
+    else:
+        room, measure = BYTES_PER_TOKEN * max_tokens, _size
+    found = _context(Turns(sessions, record), turns, room, measure)
     for turn in (*found["earlier"], *found["turns"]):
         turn["turn_id"] = turn_id_of(record, turn)
     return found
 
 
-def _room(record: Record, reason: str | None) -> int:
-    """How many characters a briefing has left for what was said."""
-    return max(0, LONGEST_BRIEFING - len("\n".join([*_beginning(record, reason), END_OF_DATA])))
+def _context(source: Turns, turns: int, room: int, measure: Measure) -> Context:
+    return context_of(source, turns=turns, room=room, measure=measure, notices=source.notices)
+
+
+def _room(beginning: list[str]) -> int:
+    """How many characters a briefing that begins so has left for what was said."""
+    return max(0, LONGEST_BRIEFING - len("\n".join([*beginning, END_OF_DATA])))
 
 
 def _size_as_data(line: str) -> int:
@@ -121,7 +117,6 @@ def _size_as_data(line: str) -> int:
 
 
 def _size(line: str) -> int:
-    """Bytes, of which a token has about four."""
     return len(line.encode("utf-8", "surrogatepass")) + 1
 
 
