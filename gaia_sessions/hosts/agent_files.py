@@ -24,7 +24,7 @@ TOOL_USE_ID_KEY = "toolUseId"
 LONGEST_LINE = 2 << 20
 """Bytes. What an agent writes at once is far shorter, and a hook has no time for a line that is longer."""
 
-_LONGEST_FIRST_LINE = 1 << 16
+_LONGEST_FIRST_LINE = 1 << 15
 _LONGEST_LAST_LINE = 1 << 16
 _MOST_AGENTS = 1000
 _PREFIX, _SUFFIX, _TRANSCRIPT = "agent-", ".meta.json", ".jsonl"

@@ -86,6 +86,12 @@ if TYPE_CHECKING:
         turns: list[ContextTurn]
 
 
+TURNS = 5
+"""So many of the last turns are told whole, unless the caller says otherwise."""
+
+LEAST_TOKENS = 50
+"""With fewer it could not even be said that turns are left out."""
+
 _READ_SHARE = 4
 _LEAST_READ = 1 << 14
 """So many times the room, or so many characters, are read at most: of what is longer, little can be told."""

@@ -1,6 +1,6 @@
 """Rounds: the stretches of a conversation that stay together, since a call and its result are never parted.
 
-A call is a message with the ID of one that is no result; a result is a message of a tool. Pure.
+A result is a message of a tool; a call is any other that has the ID of a call or the name of a tool. Pure.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, FENCE, read_why
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.checks import is_integer
-from gaia_sessions.session.context import context_lines, context_of
+from gaia_sessions.session.context import LEAST_TOKENS, TURNS, context_lines, context_of
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.record import answer_of, answer_words
@@ -33,11 +33,6 @@ LONGEST_BRIEFING = 6000
 ENDED = "ended"
 """The reason of a session that continues one that has ended, because a person asked for that."""
 
-LEAST_TOKENS = 50
-"""With fewer it could not even be said that turns are left out."""
-
-TURNS = 5
-"""So many of the last turns are told whole, where they fit."""
 
 _LONGEST_METADATA = 1500
 _LONGEST_ANSWER = 2000

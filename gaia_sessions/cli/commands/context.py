@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
-from gaia_sessions.session.context import context_lines
+from gaia_sessions.session.context import LEAST_TOKENS, TURNS, context_lines
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     "--turns",
     metavar="N",
     type=click.IntRange(min=1),
-    default=5,
+    default=TURNS,
     show_default=True,
     help="At most so many turns are told whole.",
 )
 @click.option(
-    "--max-tokens", metavar="N", type=click.IntRange(min=50), help="How many tokens it may have, of four bytes each."
+    "--max-tokens",
+    metavar="N",
+    type=click.IntRange(min=LEAST_TOKENS),
+    help="How many tokens it may have, of four bytes each.",
 )
 def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) -> None:
     """Show what an agent that goes on is told of the turns so far.

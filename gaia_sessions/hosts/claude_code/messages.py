@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _USER = "user"
 _ROLES = (_USER, "assistant")
-_MARKS_OF_ROLES = (b'"user"', b'"assistant"')
+_MARKS_OF_ROLES = tuple(f'"{role}"'.encode() for role in _ROLES)
 _WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:")
 """How a text of a user begins that the client itself wrote into a turn."""
 
