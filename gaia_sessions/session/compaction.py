@@ -109,12 +109,6 @@ def without_memory(record: Record, now: datetime) -> Record:
     return with_total(with_todos(without_turns(record, now), [], now), 0, now)
 
 
-def replaced_through(record: Record) -> int:
-    """The number of the last message that the summary replaces; 0 if there is none."""
-    compaction = record.get("compaction")
-    return compaction["through"] if compaction else 0
-
-
 def summary_message(record: Record) -> list[Message]:
     """The summary as a message of the system, before all others; none if there is no summary."""
     compaction = record.get("compaction")

@@ -119,10 +119,20 @@ def is_system_prompt(message: Message) -> bool:
     return message["turn"] == _TURN_OF_SYSTEM_PROMPT
 
 
+def system_prompt(messages: Iterator[Message | SessionsError]) -> Message | None:
+    """The system prompt, if the ``messages`` of a transcript begin with one."""
+    first = next(messages, None)
+    return first if isinstance(first, dict) and is_system_prompt(first) else None
+
+
+def without_place(message: NewMessage) -> NewMessage:
+    """``message`` without the number and the turn that it was given."""
+    return {key: value for key, value in message.items() if key not in ("seq", "turn")}  # type: ignore[return-value]
+
+
 def beginning_with(prompt: NewMessage, seq: int) -> tuple[Record, bytes]:
     """What a record says of a transcript that has the system prompt alone, as number ``seq``, and the line of that."""
-    given: NewMessage = {key: value for key, value in prompt.items() if key not in ("seq", "turn")}  # type: ignore[assignment]
-    _, line = number_messages([given], seq, _TURN_OF_SYSTEM_PROMPT)
+    _, line = number_messages([without_place(prompt)], seq, _TURN_OF_SYSTEM_PROMPT)
     return with_transcript({}, len(line), seq), line  # type: ignore[typeddict-item]  # a part of a record
 
 
@@ -175,6 +185,12 @@ def current_turn(record: Record) -> int:
 def last_seq(record: Record) -> int:
     """The number of the last message that was committed, whatever became of it since; 0 if there was none."""
     return record.get("last_seq", 0)
+
+
+def replaced_through(record: Record) -> int:
+    """The number of the last message that the summary replaces; 0 if there is none."""
+    compaction = record.get("compaction")
+    return compaction["through"] if compaction else 0
 
 
 def with_transcript(record: Record, size: int, seq: int) -> Record:

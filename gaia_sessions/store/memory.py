@@ -20,9 +20,9 @@ from gaia_sessions.session.transcript import (
     current_turn,
     decode_message,
     generation_of,
-    is_system_prompt,
     last_seq,
     number_messages,
+    system_prompt,
     with_next_transcript,
     with_transcript,
 )
@@ -158,12 +158,12 @@ class MemoryStore:
             nonlocal kept
             if not committed_bytes(record):
                 return changed
-            first = next(self.messages(agent_id), None)
+            prompt = system_prompt(self.messages(agent_id))
             emptied = with_next_transcript(changed, generation_of(record) + 1, last_seq(record))
-            if not isinstance(first, dict) or not is_system_prompt(first):
+            if prompt is None:
                 return emptied
-            committed, kept = beginning_with(first, last_seq(record) + 1)
-            return {**emptied, **committed} if first["seq"] < last_seq(record) else changed
+            committed, kept = beginning_with(prompt, last_seq(record) + 1)
+            return {**emptied, **committed} if prompt["seq"] < last_seq(record) else changed
 
         with self.open(agent_id, timeout=timeout) as session:
             before = session.record

@@ -16,9 +16,9 @@ from gaia_sessions.session.transcript import (
     committed_bytes,
     current_turn,
     generation_of,
-    is_system_prompt,
     last_seq,
     number_messages,
+    system_prompt,
     with_next_transcript,
     with_transcript,
 )
@@ -129,21 +129,17 @@ class Emptying(_Commit):
         if not committed_bytes(record):
             return changed
         self._look(session, record)
-        first = self._first_message(session)
+        with open_lines(session, self._name, self._end) as lines, translate_errors("read", lines.path):
+            prompt = system_prompt(lines.in_order(None))
         generation = self._last_generation + 1
         emptied = with_next_transcript(changed, generation, self._last_seq)
-        if first is None or not is_system_prompt(first):
+        if prompt is None:
             return emptied
-        if first["seq"] == last_seq(record):
+        if prompt["seq"] == last_seq(record):
             return changed
         self._new_name = transcript_name(generation)
-        committed, self._first_line = beginning_with(first, self._last_seq + 1)
+        committed, self._first_line = beginning_with(prompt, self._last_seq + 1)
         return {**emptied, **committed}
-
-    def _first_message(self, session: Directory) -> Message | None:
-        with open_lines(session, self._name, self._end) as lines, translate_errors("read", lines.path):
-            first = next(lines.in_order(None), None)
-        return first if isinstance(first, dict) else None
 
     def write(self, session: Directory, *, durable: bool) -> None:
         super().write(session, durable=durable)

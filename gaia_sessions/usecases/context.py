@@ -14,7 +14,14 @@ from gaia_sessions.hosts.payload import clean
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import has_ended, has_started, is_of_command, is_workflow_itself
-from gaia_sessions.session.transcript import committed_bytes, is_system_prompt, readable
+from gaia_sessions.session.transcript import (
+    committed_bytes,
+    is_system_prompt,
+    readable,
+    replaced_through,
+    system_prompt,
+    without_place,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +62,8 @@ class Turns:
             agent.look()
         self.is_cut = False
         self.summary = record["compaction"]["summary"] if "compaction" in record else None
-        self.system_prompt = self._read_system_prompt()
+        prompt = system_prompt(self._own_messages())
+        self.system_prompt = prompt["content"] if prompt else None
         self.notices = list(_notices(self._agents[:_LATEST]))
 
     def newest_first(self) -> Iterator[Said]:
@@ -77,10 +85,6 @@ class Turns:
         """The turn that is older, of the first agent's and of the first in the session's own transcript."""
         found = [*self._first_of_hosts(), *self._first_own()]
         return min(found, key=lambda one: one[1][0]["timestamp"], default=None)
-
-    def _read_system_prompt(self) -> str | None:
-        first = next(self._own_messages(), None)
-        return first["content"] if first and is_system_prompt(first) else None
 
     def _own_messages(self) -> Iterator[Message]:
         """The messages of the session's own transcript, the first first; none if that cannot be read."""
@@ -107,7 +111,7 @@ class Turns:
         if not committed_bytes(record):
             return
         has_file = bool(self._agents) and self._agents[0].run is record["runs"][-1] and self._agents[0].is_readable
-        through, complete = _replaced_through(record), record.get("turns", 0)
+        through, complete = replaced_through(record), record.get("turns", 0)
         try:
             newest_first = readable(self._sessions.messages_backwards(record["agent_id"]))
             wanted = takewhile(lambda one: one["seq"] > through and not is_system_prompt(one), newest_first)
@@ -123,14 +127,14 @@ class Turns:
                 yield _of(run), messages
 
     def _first_own(self) -> Iterator[tuple[TurnOf, list[NewMessage]]]:
-        if _replaced_through(self._record):
+        if replaced_through(self._record):
             return
         messages = [one for one in islice(self._own_messages(), _FEW) if not is_system_prompt(one)]
         of_first = [one for one in messages if one["turn"] == messages[0]["turn"]]
         if of_first:
             yield (
                 {"turn": of_first[0]["turn"]},
-                list(map(_without_place, of_first if len(of_first) < _FEW else of_first[:1])),
+                list(map(without_place, of_first if len(of_first) < _FEW else of_first[:1])),
             )
 
 
@@ -217,14 +221,6 @@ class _Agent:
         return next((run for run in reversed(self.runs) if run.get("started_at", "") <= time), self.runs[0])
 
 
-def _replaced_through(record: Record) -> int:
-    if "compaction" not in record:
-        return 0
-    from gaia_sessions.session.compaction import replaced_through  # few sessions have a summary
-
-    return replaced_through(record)
-
-
 def _agents_of(record: Record) -> list[_Agent]:
     """The agents of hosts that were at work, the latest first; those with one file are one."""
     runs_by_file: dict[str, list[Run]] = {}
@@ -277,7 +273,7 @@ def _turns_of(newest_first: Iterator[Message]) -> Iterator[Said]:
         before = next(newest_first, None)
         begins = before is None or before["turn"] != message["turn"]
         of = of or _turn_of(message)
-        yield of, _without_place(message), begins
+        yield of, without_place(message), begins
         message, of = before, None if begins else of
 
 
@@ -287,7 +283,3 @@ def _turn_of(last: Message) -> TurnOf:
     if "run" in last:
         turn["run"] = last["run"]
     return turn
-
-
-def _without_place(message: Message) -> NewMessage:
-    return {key: value for key, value in message.items() if key not in ("seq", "turn")}  # type: ignore[return-value]

@@ -12,11 +12,19 @@ from gaia_sessions import hosts
 from gaia_sessions.errors import BadArgument, InvalidInput, NotTheNextTurn, SessionsError, StoreFailure
 from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
-from gaia_sessions.session.compaction import compaction_of, replaced_through, summary_message, with_compaction
+from gaia_sessions.session.compaction import compaction_of, summary_message, with_compaction
 from gaia_sessions.session.report import turn_id_of
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.rounds import without_lone_results
-from gaia_sessions.session.transcript import after, is_same_turn, is_system_prompt, readable, turn_rule
+from gaia_sessions.session.transcript import (
+    after,
+    is_same_turn,
+    is_system_prompt,
+    readable,
+    replaced_through,
+    system_prompt,
+    turn_rule,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,12 +83,6 @@ def _messages_of_turn(sessions: Reader, agent_id: str, number: int) -> list[Mess
     return [message for message in readable(found) if message["turn"] == number]
 
 
-def system_prompt(sessions: Reader, agent_id: str) -> Message | None:
-    """The system prompt, with which the transcript begins if there is one."""
-    first = next(sessions.messages(agent_id), None)
-    return first if isinstance(first, dict) and is_system_prompt(first) else None
-
-
 def compact(store: Store, now: datetime, agent_id: str) -> bool:
     """Puts a summary in place of the older messages of the memory; False if too few are there.
 
@@ -113,7 +115,9 @@ def remembered(sessions: Reader, agent_id: str, last: int | None = None) -> list
     through = replaced_through(record)
     newest_first = takewhile(lambda message: message["seq"] > through, readable(sessions.messages_backwards(agent_id)))
     found = list(islice(newest_first, most))[::-1]
-    prompt = system_prompt(sessions, agent_id) if through else None  # which is among the others without a summary
+    prompt = (
+        system_prompt(sessions.messages(agent_id)) if through else None
+    )  # which is among the others without a summary
     beginning = [*filter(None, [prompt]), *summary_message(record)]
     if last is None:
         return beginning + found

@@ -14,10 +14,10 @@ from gaia_sessions.session.compaction import (
     HEADING,
     compaction_of,
     is_due,
-    replaced_through,
     summary_message,
     with_compaction,
 )
+from gaia_sessions.session.transcript import replaced_through
 from gaia_sessions.session.usage import with_consumed
 from tests.records import START, WHEN, record_with, unchanged
 from tests.session.conversations import conversation
