@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import NewMessage
 
 BYTES_PER_TOKEN = 4
+RESERVED = 44
+"""Bytes of the lines that say that other turns are left out."""
+
 LIMITS = (200, 250, 400, 700, 1000, 2000, 5000, 20_000)
 ROUNDS = [one for name in "abcdefgh" for one in (call(name), result(name, f"result of {name} " + "x" * 300))]
 
@@ -63,6 +66,33 @@ def check(source: Told, tokens: int) -> None:
     order = {id(one): place for place, one in enumerate(said)}
     places = [order[id(one)] for one in kept if id(one) in order]
     assert places == sorted(places)
+    check_order(kept, said)
+    check_whole(source, context, room)
+
+
+def check_order(kept: list[NewMessage], said: list[NewMessage]) -> None:
+    """Also of what was shortened: each call has an ID of its own."""
+    order = [(one["role"], one["tool_call_id"]) for one in said if "tool_call_id" in one]
+    places = [order.index((one["role"], one["tool_call_id"])) for one in kept if "tool_call_id" in one]
+    assert places == sorted(places)
+
+
+def check_whole(source: Told, context: Context, room: int) -> None:
+    """As many turns are whole as fit beside what must be there: one more would be over the room."""
+    told_turns = [turn["turn"] for turn in context["turns"]]
+    number = len(told_turns)
+    assert told_turns == list(range(len(source.turns) - number + 1, len(source.turns) + 1))
+    if number in (5, len(source.turns)) or context["turns"][-1]["rounds_left_out"] != 0:
+        return
+    alone = Told(source.turns[-number - 1 :])
+    if alone.turns[0][1] and not unanswered_in(alone.turns[0][1]):
+        others = context_lines({**context, "turns": [], "earlier": []})
+        whole = context_lines(told(alone, 10**9, turns=number + 1))
+        assert sum(map(size_of, [*others, *whole])) > room - RESERVED
+
+
+def unanswered_in(messages: list[NewMessage]) -> set[str]:
+    return results_in(messages) - calls_in(messages)
 
 
 @pytest.mark.parametrize("tokens", LIMITS)
