@@ -201,6 +201,35 @@ def test_of_a_turn_that_does_not_fit_rounds_go_from_the_middle() -> None:
     ]
 
 
+def test_beside_a_turn_that_does_not_fit_the_first_and_the_latest_of_the_others_have_a_line() -> None:
+    short = [[message("user", f"ask {number}"), message("assistant", "yes")] for number in range(1, 7)]
+    lines = printed(*short, [message("user", "Look"), *ROUNDS], room=1000)
+    assert lines[:5] == [
+        "Earlier turns:",
+        "  turn 1: ask 1 -> yes",
+        "  (other turns are left out)",
+        "  turn 6: ask 6 -> yes",
+        "Turn 7:",
+    ]
+
+
+def test_of_the_last_round_little_is_told_rather_than_nothing() -> None:
+    lines = printed([message("user", "Look"), *(call(name, name * 500) for name in "abc")], room=800)
+    assert [line[:32] for line in lines] == [
+        "Turn 1:",
+        "  user: Look",
+        f"  call 1, Bash, no result: {'a' * 5}",
+        f"  call 2, Bash, no result: {'b' * 5}",
+        f"  call 3, Bash, no result: {'c' * 5}",
+    ]
+
+
+def test_what_a_turn_began_with_counts_among_what_is_left_out() -> None:
+    turn = [message("user", "q" * 300), call("x"), result("x", "r" * 300), message("assistant", "y" * 740)]
+    lines = printed(turn, room=800)
+    assert lines == ["Turn 1:", "  (2 rounds are left out)", "  assistant: " + "y" * 740]
+
+
 def test_an_answer_that_does_not_fit_is_told_by_its_end() -> None:
     answer = "beginning " + "x" * 2000 + " end"
     lines = printed([message("user", "Look"), message("assistant", answer)], room=800)
