@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     class ContextTurn(TurnOf):
         """What is told of one turn: its messages in their order, and how many rounds are not told.
 
-        A result without its call is not among them.
+        A result without its call is not among them, and counts as a round.
         """
 
         messages: list[NewMessage]
@@ -231,7 +231,7 @@ class _Fitting:
         """Adds the turns whole before those that are there, if they fit and may be; whether they were."""
         if not together:
             return True
-        told = [_told(turn.of, turn.messages) for turn in _without_lone_results(together)]
+        told = [_told(turn, whole) for turn, whole in zip(_without_lone_results(together), together, strict=True)]
         if len(self._context["turns"]) + len(told) > max(self._most, 1) or not together[0].is_begun:
             return False
         cost = self._cost(*(line for turn in told for line in _turn_lines(turn)))
@@ -307,10 +307,11 @@ class _Fitting:
         """Adds what fits of the newest turn: its last answer, its beginning, and the rounds from its end on."""
         of = together[-1].of
         messages = [message for turn in _without_lone_results(together) for message in turn.messages]
+        lone = sum(len(turn.messages) for turn in together) - len(messages)
         is_begun = together[0].is_begun
         rounds = rounds_of(messages)
         numbers = _numbers(messages)
-        least = self._cost(_heading(of), _rounds_line(len(rounds)))
+        least = self._cost(_heading(of), _rounds_line(len(rounds) + lone))
         if self._left < least:
             self._context["left_out"] = self._left + self._kept_free >= self._cost(*_OTHERS_LEFT_OUT)
             return
@@ -334,7 +335,7 @@ class _Fitting:
             rounds.pop()
             latest.append(kept)
         told = [*start, *(message for kept in reversed(latest) for message in kept), *end]
-        left_out = len(rounds) + bool(began and not start) if is_begun else None
+        left_out = len(rounds) + lone + bool(began and not start) if is_begun else None
         self._context["turns"] = [{**of, "messages": told, "rounds_left_out": left_out}]
 
     def _fitting_answer(self, answer: NewMessage, *, is_alone: bool) -> list[NewMessage]:
@@ -403,8 +404,8 @@ def _half(text: str) -> str:
     return f"{line[: _LONGEST_HALF - 4].rpartition(' ')[0] or line[: _LONGEST_HALF - 4]} ..."
 
 
-def _told(of: TurnOf, messages: list[NewMessage]) -> ContextTurn:
-    return {**of, "messages": messages, "rounds_left_out": 0}
+def _told(turn: _Turn, whole: _Turn) -> ContextTurn:
+    return {**turn.of, "messages": turn.messages, "rounds_left_out": len(whole.messages) - len(turn.messages)}
 
 
 def _is_plain(found: list[NewMessage]) -> bool:

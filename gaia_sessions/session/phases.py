@@ -47,6 +47,7 @@ CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PH
 AGENT_AT_WORK = "the agent starts, or works on although its end was concluded"
 WORK_RESUMED = "the agent of a later, or approved, run starts, and was not denied"
 COMMAND_STARTED = "`gaia-sessions run` starts a command"
+TURN_TAKEN = "a turn is added, or a send begins"
 TOOL_ASKED = "a tool asks for permission"
 TOOL_WROTE = "a tool changes something"
 AGENT_STOPPED = "the agent stops"
@@ -61,6 +62,7 @@ EVENTS: dict[str, dict[str, str]] = {
     AGENT_AT_WORK: dict.fromkeys((INITIALIZING, *OUTCOMES), INVESTIGATING),
     WORK_RESUMED: {INITIALIZING: INVESTIGATING, APPROVAL: EXECUTING},
     COMMAND_STARTED: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
+    TURN_TAKEN: {INITIALIZING: INVESTIGATING},
     TOOL_ASKED: dict.fromkeys(OPEN, APPROVAL),
     TOOL_WROTE: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
     AGENT_STOPPED: dict.fromkeys(PHASES, COMPLETED),

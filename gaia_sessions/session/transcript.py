@@ -11,7 +11,8 @@ from gaia_sessions.jsonio import strict
 
 from .checks import check_count, check_flag, check_number, check_string, check_time, is_integer, object_with, one_of
 from .clock import format_time
-from .updates import check_open, with_activity
+from .phases import TURN_TAKEN
+from .updates import check_open, with_activity, with_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def with_next_transcript(record: Record, generation: int, seq: int) -> Record:
 
 
 def turn_rule(number: int | None, now: datetime) -> Callable[[Record], Record]:
-    """What a turn changes beside the transcript: it is complete, and activity of the work.
+    """What a turn changes beside the transcript: it is complete, activity of the work, and begins what was new.
 
     Raises ``NotTheNextTurn`` if a ``number`` is given that is not the next one, and ``SessionFinal``.
     """
@@ -219,7 +220,7 @@ def turn_rule(number: int | None, now: datetime) -> Callable[[Record], Record]:
         if number not in (None, following):
             raise errors.NotTheNextTurn(record["agent_id"], number, following)
         check_open(record)
-        return with_activity({**record, "turns": following}, now)
+        return with_event(with_activity({**record, "turns": following}, now), TURN_TAKEN, now)
 
     return rule
 

@@ -15,6 +15,7 @@ from gaia_sessions.session.phases import is_resumable, waits_for_approval
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.runs import latest_files
+from gaia_sessions.session.transcript import generation_of
 from gaia_sessions.system import written_at
 
 from .reconcile import reconcile
@@ -114,7 +115,8 @@ class CleanupPolicy:
 
 def _may_be_turned_to(record: Record) -> bool:
     """Whether a person has talked with the agent, or was asked and has not said no."""
-    return record.get("turns", 0) > 0 or (waits_for_approval(record["phase"]) and "denial" not in record)
+    has_talked = record.get("turns", 0) > 0 or generation_of(record) > 0
+    return has_talked or (waits_for_approval(record["phase"]) and "denial" not in record)
 
 
 def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None) -> CleanupReport:

@@ -43,6 +43,15 @@ def test_a_turn_is_one_write_of_all_that_was_sent_and_answered(sessions: Session
     assert sessions.report("a")["iterations"] == 1
 
 
+def test_a_turn_begins_the_work_of_a_new_session_and_moves_no_other(sessions: Sessions) -> None:
+    sessions.add_turn("a", [ASKED, ANSWERED])
+    assert (sessions.read("a")["phase"], sessions.should_resume("a")) == ("investigating", True)
+    sessions.update("a", phase="executing")
+    sessions.add_turn("a", [ASKED, ANSWERED])
+    phases = [move["to_phase"] for move in sessions.read("a")["history"]]
+    assert phases == ["investigating", "executing"]
+
+
 def test_what_was_added_by_other_ways_belongs_to_the_turn_that_comes_next(sessions: Sessions) -> None:
     sessions.add_message("a", "user", "first")
     assert "turns" not in sessions.read("a")

@@ -207,6 +207,7 @@ SAID = {"message": "", "timestamp": "2026-01-08T18:05:30Z"}
         pytest.param("24", TALKED_ON_FRIDAY | {"phase": "planning"}, True, id="talked, and paused"),
         pytest.param("24", {"denial": SAID, "turns": 1}, True, id="denied, in a talk"),
         pytest.param("24", TALKED_ON_FRIDAY | {"turns": 0}, False, id="never talked"),
+        pytest.param("24", TALKED_ON_FRIDAY | {"turns": 0, "transcripts_archived": 1}, True, id="talked, and reset"),
         pytest.param("24", TALKED_ON_FRIDAY | {"idle": 7 * 24 * HOUR}, False, id="talked a week ago"),
         pytest.param("24", TALKED_ON_FRIDAY | {"phase": "completed"}, False, id="talked, and completed"),
         pytest.param("24", TALKED_ON_FRIDAY | {"phase": "failed"}, False, id="talked, and failed"),

@@ -258,6 +258,7 @@ def test_a_result_without_its_call_is_left_out_and_a_call_without_its_result_is_
     assert printed([message("user", "Look"), result("unknown"), call("x")]) == [
         "Turn 1:",
         "  user: Look",
+        "  (1 round is left out)",
         "  call 1, Bash, no result: {}",
     ]
 
@@ -284,3 +285,11 @@ def test_little_is_read_of_a_turn_that_cannot_fit() -> None:
     lines = context_lines(told(source, 1000))
     assert source.read < 200
     assert lines[:3] == ["Turn 1:", "  user: a", "  (rounds are left out)"]
+
+
+@pytest.mark.parametrize("room", [60, 8000])
+def test_of_results_without_their_calls_it_is_said_that_they_are_left_out(room: int) -> None:
+    assert printed([result("x")], room=room) == ["Turn 1:", "  (1 round is left out)"]
+    assert printed([result("x"), result("y")], room=room) == ["Turn 1:", "  (2 rounds are left out)"]
+    turn = [message("user", "Look"), result("x"), message("assistant", "Done")]
+    assert printed(turn) == ["Turn 1:", "  user: Look", "  (1 round is left out)", "  assistant: Done"]

@@ -50,6 +50,7 @@ EXPECTED_EVENTS = """
     inve .    .    .    .    .    inve inve inve  the agent starts, or works on although its end was concluded
     inve .    .    exec .    .    .    .    .     the agent of a later, or approved, run starts, and was not denied
     exec exec exec exec .    .    .    .    .     `gaia-sessions run` starts a command
+    inve .    .    .    .    .    .    .    .     a turn is added, or a send begins
     appr appr appr appr appr appr .    .    .     a tool asks for permission
     exec exec exec exec .    .    .    .    .     a tool changes something
     comp comp comp comp comp comp comp comp comp  the agent stops
