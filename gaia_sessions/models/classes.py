@@ -44,6 +44,7 @@ class HostProcess(StrictModel, frozen=True):
     boot_id: str | None = None
     pid_ns: str | None = None
     machine: str | None = None
+    lock: str | None = Field(default=None, description="A file that it has locked for as long as its run lasts.")
 
 
 class Workflow(StrictModel, frozen=True):
@@ -91,7 +92,8 @@ class Run(RunModel, frozen=True):
     parent_host_agent_id: str | None = Field(default=None, description="The host's ID of the agent that delegated, if it was not the main agent.")
     workflow: Workflow | None = Field(default=None, description="The workflow run that it belongs to.")
     host_process: HostProcess | None = Field(default=None, description="The process that ran it. All of this identifies it: a pid alone is used again.")
-    wrapper: HostProcess | None = Field(default=None, description="The process of `gaia-sessions run` that started its command, which no host ran: only that process ends it, or the proof that it is gone.")
+    wrapper: HostProcess | None = Field(default=None, description="The process that began it, which is no host: it runs a command, or sends something to an agent. Only that process ends the run, or the proof that it is gone.")
+    turn: Number | None = Field(default=None, description="Which turn it is to add, if it is a send.")
     timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is asked to end.")
     hard_timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is killed.")
     background: bool | None = Field(default=None, description="Whether its agent works in the background, so that its delegation returns before.")

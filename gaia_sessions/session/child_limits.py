@@ -12,7 +12,7 @@ from gaia_sessions.errors import TooDeep, TooManyChildren
 
 from .clock import is_within, parse_time
 from .record import is_open
-from .runs import has_agent
+from .runs import has_agent, is_send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +36,25 @@ def check_depth(parent: Record, above: Mapping[str, Record | None]) -> int:
     Raises ``TooDeep`` if one more would be deeper. All are asked, since a session that got its parent late did not hand
     that one's limit to those below it.
     """
-    limits = [record["max_depth"] for record in (parent, *above.values()) if record and "max_depth" in record]
-    depth, most = len(above) + 1, min(limits, default=MAX_DEPTH)
+    depth, most = len(above) + 1, _narrowest(parent, above)
     if depth > most:
         raise TooDeep(parent["agent_id"], depth, most)
     return most
+
+
+def check_depth_of_work(record: Record, above: Mapping[str, Record | None], least: int) -> None:
+    """Raises ``TooDeep`` if the agent of ``record``, which has ``above`` above it, may not work as deep as it does.
+
+    ``least`` is the depth as its caller knows it; that of the session is another, and the greater one counts.
+    """
+    depth, most = max(least, len(above)), _narrowest(record, above)
+    if depth > most:
+        raise TooDeep(None, depth, most)
+
+
+def _narrowest(record: Record, above: Mapping[str, Record | None]) -> int:
+    limits = [found["max_depth"] for found in (record, *above.values()) if found and "max_depth" in found]
+    return min(limits, default=MAX_DEPTH)
 
 
 def check_free_place(parent_id: str, at_work: list[str]) -> None:
@@ -52,10 +66,12 @@ def check_free_place(parent_id: str, at_work: list[str]) -> None:
 def is_at_work(record: Record, now: datetime, *, dead_runs: frozenset[int]) -> bool:
     """Whether the session is open and has an agent at work, is about to get one, or never ran and was touched lately.
 
-    ``dead_runs`` are the numbers of runs whose host is proved to be gone: they count as ended.
+    ``dead_runs`` are the numbers of runs whose host is proved to be gone: they count as ended. So do sends, since a
+    person waits for each of them.
     """
     if not is_open(record):
         return False
-    if not record.get("runs"):
-        return is_within(TOUCHED_WITHIN, parse_time(record["last_updated"]), now)
-    return has_agent(record, now, dead_runs)
+    sends = [run["run"] for run in record.get("runs", ()) if is_send(run)]
+    if len(sends) < len(record.get("runs", ())):
+        return has_agent(record, now, dead_runs | {*sends})
+    return not sends and is_within(TOUCHED_WITHIN, parse_time(record["last_updated"]), now)

@@ -48,11 +48,12 @@ AGENT_AT_WORK = "the agent starts, or works on although its end was concluded"
 WORK_RESUMED = "the agent of a later, or approved, run starts, and was not denied"
 COMMAND_STARTED = "`gaia-sessions run` starts a command"
 TURN_TAKEN = "a turn is added, or a send begins"
+SEND_RETURNED = "a send returns, and its agent did not report a phase"
 TOOL_ASKED = "a tool asks for permission"
 TOOL_WROTE = "a tool changes something"
 AGENT_STOPPED = "the agent stops"
 AGENT_STOPPED_TO_ASK = "the agent stops, and `approval` is what it reported last in this run"
-AGENT_INTERRUPTED = "the agent is interrupted"
+AGENT_INTERRUPTED = "the agent is interrupted, or a send ends otherwise"
 AGENT_FAILED = "the agent fails, or its delegation returns and no stop comes"
 COMMAND_FAILED = "a command fails, or meets a limit and did not say where it rests"
 HOST_OVER = "the conversation or the process of the host is over"
@@ -63,6 +64,7 @@ EVENTS: dict[str, dict[str, str]] = {
     WORK_RESUMED: {INITIALIZING: INVESTIGATING, APPROVAL: EXECUTING},
     COMMAND_STARTED: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
     TURN_TAKEN: {INITIALIZING: INVESTIGATING},
+    SEND_RETURNED: {APPROVAL: INVESTIGATING},
     TOOL_ASKED: dict.fromkeys(OPEN, APPROVAL),
     TOOL_WROTE: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
     AGENT_STOPPED: dict.fromkeys(PHASES, COMPLETED),

@@ -10,6 +10,7 @@ from gaia_sessions import errors
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 
 from .record import encode, has_newer_schema
+from .runs import is_send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 MAX_RUNS = 50
 """How many of the newest runs are kept; earlier runs are kept only while they have no end."""
+
+MAX_SENDS = 2
+"""How many of the newest runs that are sends are kept: sixty of them would leave no room for those of hosts."""
 
 MAX_EARLIER_MESSAGE_LENGTH = 200
 """How many characters are kept of the last message of a run, once a later run has one."""
@@ -37,10 +41,12 @@ def trim_record(record: Record) -> Record:
         return record
     runs = record.get("runs", [])
     messages = [run for run in runs if "last_message" in run]
-    if len(runs) <= MAX_RUNS and len(messages) <= 1:
+    sends = [run for run in runs if is_send(run)]
+    if len(runs) <= MAX_RUNS and len(messages) <= 1 and len(sends) <= MAX_SENDS:
         return record
-    from .shortening import cut_text, without_ended_runs
+    from .shortening import cut_text, without_earlier_sends, without_ended_runs
 
+    record = without_earlier_sends(record, MAX_SENDS)
     return cut_text(without_ended_runs(record, MAX_RUNS), "last_message", MAX_EARLIER_MESSAGE_LENGTH, keep_latest=True)
 
 

@@ -16,6 +16,7 @@ from .phases import (
     AGENT_STOPPED_TO_ASK,
     COMMAND_FAILED,
     HOST_OVER,
+    SEND_RETURNED,
     WORK_GIVEN_UP,
     is_final,
     is_resumable,
@@ -27,6 +28,7 @@ from .runs import (
     has_ended,
     is_latest,
     is_of_command,
+    is_send,
     started_or_claimed_at,
     updated_run,
     with_presumed_start,
@@ -144,7 +146,7 @@ def with_end_by_wrapper(
     record = with_run(record, ended_run)
     if not is_latest(record, ended_run) or is_final(record["phase"]):
         return record
-    return _EFFECTS[end](record, ended_run, now)
+    return (_EFFECTS_OF_SEND if is_send(ended_run) else _EFFECTS)[end](record, ended_run, now)
 
 
 def with_end_of_gone_host(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
@@ -278,3 +280,28 @@ _EFFECTS: dict[str, Effect] = {
     LOST: _apply_lost_host,
     DENIED: _apply_denial,
 }
+
+
+def _apply_return_of_send(record: Record, run: Run, now: datetime) -> Record:
+    """Whoever sent something answered what the work waited for."""
+    record = with_activity(record, now)
+    return record if "reported" in run else with_event(without_answer(record), SEND_RETURNED, now)
+
+
+def _apply_failure_of_send(record: Record, run: Run, now: datetime) -> Record:
+    detail = run.get("detail", "it failed")
+    return _apply_end_of_send(with_error(record, _LIMITS_IN_WORDS.get(detail, detail), now), run, now)
+
+
+def _apply_end_of_send(record: Record, _run: Run, now: datetime) -> Record:
+    """Nothing that becomes of a send ends the conversation."""
+    return with_event(with_activity(record, now), AGENT_INTERRUPTED, now)
+
+
+_EFFECTS_OF_SEND: dict[str, Effect] = {
+    KILLED: _apply_end_of_send,
+    RUN_FAILED: _apply_failure_of_send,
+    RUN_RETURNED: _apply_return_of_send,
+    LOST: lambda record, _run, now: with_event(record, AGENT_INTERRUPTED, now),
+}
+"""A send has no other ends."""

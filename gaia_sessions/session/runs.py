@@ -75,8 +75,13 @@ def process_of(run: Run) -> HostProcess | None:
 
 
 def is_of_command(run: Run) -> bool:
-    """Whether ``gaia-sessions run`` started ``run``: only that process ends it, or the proof that it is gone."""
+    """Whether a process of ours began ``run``: only that process ends it, or the proof that it is gone."""
     return "wrapper" in run
+
+
+def is_send(run: Run) -> bool:
+    """Whether somebody sends something to an agent by ``run``, which is a turn of their conversation then."""
+    return "turn" in run
 
 
 def is_work_of_command(record: Record) -> bool:
@@ -87,7 +92,7 @@ def is_work_of_command(record: Record) -> bool:
 def client_of(run: Mapping[str, object]) -> str:
     """The program that ran the agent, as people write its name: ``Claude Code``; ``its client`` if it is not known."""
     if "wrapper" in run:
-        return "gaia-sessions run"
+        return "its sender" if "turn" in run else "gaia-sessions run"
     words = str(run["host"]).split("-") if "host" in run else ()
     return " ".join(word.upper() if word == "cli" else word.capitalize() for word in words) or "its client"
 

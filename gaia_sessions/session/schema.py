@@ -103,6 +103,7 @@ check_host_process = object_with(
         "boot_id": check_string,
         "pid_ns": check_string,
         "machine": check_string,
+        "lock": check_string,
     },
 )
 check_workflow = object_with({"run_id": check_string}, {"key": check_string})
@@ -132,6 +133,7 @@ check_run = object_with(
         "workflow": check_workflow,
         "host_process": check_host_process,
         "wrapper": check_host_process,
+        "turn": check_number,
         "timeout_secs": check_seconds,
         "hard_timeout_secs": check_seconds,
         "background": check_flag,

@@ -70,6 +70,7 @@ class HostProcess(TypedDict, total=False):
     boot_id: str
     pid_ns: str
     machine: str
+    lock: Annotated[str, "A file that it has locked for as long as its run lasts."]
 
 
 class Workflow(TypedDict):
@@ -120,9 +121,10 @@ class Run(TypedDict, total=False):
     ]
     wrapper: Annotated[
         HostProcess,
-        "The process of `gaia-sessions run` that started its command, which no host ran: only that process ends it, "
-        "or the proof that it is gone.",
+        "The process that began it, which is no host: it runs a command, or sends something to an agent. "
+        "Only that process ends the run, or the proof that it is gone.",
     ]
+    turn: Annotated[Number, "Which turn it is to add, if it is [a send](conversations.md)."]
     timeout_secs: Annotated[Seconds, "After how many seconds its command is asked to end."]
     hard_timeout_secs: Annotated[Seconds, "After how many seconds its command is killed."]
     background: Annotated[bool, "Whether its agent works in the background, so that its delegation returns before."]

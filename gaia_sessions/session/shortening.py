@@ -7,7 +7,7 @@ summary, errors) is never shortened: it must leave room for the end. Loaded only
 from __future__ import annotations
 
 from .record import encode
-from .runs import files_of, has_ended, may_be_at_work, without_keys
+from .runs import files_of, has_ended, is_send, may_be_at_work, without_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,13 @@ def without_ended_runs(record: Record, newest: int) -> Record:
     """With the ``newest`` runs, and those of the earlier ones that have no end."""
     runs = record.get("runs", [])
     return _with_runs(record, [*(run for run in runs[:-newest] if not has_ended(run)), *runs[-newest:-1]])
+
+
+def without_earlier_sends(record: Record, newest: int) -> Record:
+    """With the ``newest`` runs that are sends; those before them have an end."""
+    runs = record.get("runs", [])
+    dropped = {run["run"] for run in [run for run in runs if is_send(run)][:-newest]}
+    return _with_runs(record, [run for run in runs[:-1] if run["run"] not in dropped])
 
 
 def _without_lapsed_claims(record: Record) -> Record:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import phases, schema
 from .clock import parse_time
 from .policy import claimed_runs, is_running
-from .runs import crash_text, has_ended, may_be_at_work, run_by_number
+from .runs import crash_text, has_ended, is_send, may_be_at_work, run_by_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def broken_off(run: Run) -> str | None:
     """The word for how ``run``, on which no agent is at work any more, broke off; None if its own agent ended it."""
     if not has_ended(run):
         return CRASHED
+    if is_send(run) and run["end"] == schema.RUN_RETURNED:  # it was answered
+        return None
     word = _BY_END.get(run.get("end", ""))
     return INTERRUPTED if "interruption" in run and word not in (ERROR, CRASHED) else word
 
@@ -202,7 +204,7 @@ RULES: tuple[Rule, ...] = (
         _since_end,
         "its agent came back without saying that it was done",
     ),
-    (PAUSED, lambda case: case.run is not None, _since_end, "its agent stopped, and said that the work goes on"),
+    (PAUSED, lambda case: case.run is not None, _since_end, "its agent stopped, and the work goes on"),
     (NEW, lambda case: phases.is_new(case.record["phase"]), lambda case: case.record["created_at"], "nobody began it"),
     (BY_HAND, lambda _: True, _since_phase, "no host ran it; whoever does the work reports its phase"),
 )

@@ -12,7 +12,7 @@ import os
 
 from gaia_sessions.session.ids import is_hex
 
-from .boots import boot_id
+from .boots import boot_id, boot_signature, is_this_boot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,8 +70,52 @@ def is_alive(process: HostProcess) -> bool:
     return gone_and_reason(process)[0] is False
 
 
+def describe_holder(lock: str) -> HostProcess:
+    """The description of this process, which holds the ``lock``, a file: that it is free proves that it is gone."""
+    boot = boot_signature().decode(errors="replace")
+    process: HostProcess = describe(os.getpid()) or {"pid": os.getpid(), **({"boot_id": boot} if boot else {})}
+    return {**process, "lock": lock}
+
+
 def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
-    """Whether ``process`` has ended, None if that cannot be known from here; and how that is known, for people."""
+    """Whether ``process`` has ended, None if that cannot be known from here; and how that is known, for people.
+
+    One that held a lock has ended with what it held it for.
+    """
+    is_gone, reason = _gone_by_itself(process)
+    if is_gone or "lock" not in process:
+        return is_gone, reason
+    is_held = _is_held(process)
+    if is_held is None or (is_held and is_gone is False):
+        return is_gone, reason
+    return (False, "it holds its lock") if is_held else (True, "it does not hold its lock any more")
+
+
+def _is_held(process: HostProcess) -> bool | None:
+    """Whether the lock of ``process`` is held; None if that cannot be known from here."""
+    import fcntl  # few processes have a lock
+
+    path = process["lock"]
+    if not is_this_boot(process.get("boot_id", "").encode()):
+        return None
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:  # its holder removes it, last of all
+        return False if os.path.isdir(os.path.dirname(path)) else None
+    except (OSError, ValueError):
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return False
+
+
+def _gone_by_itself(process: HostProcess) -> tuple[bool | None, str]:
     local = _local_keys()
     if local is None or "boot_id" not in process:
         return None, "its process is not known"

@@ -51,11 +51,12 @@ EXPECTED_EVENTS = """
     inve .    .    exec .    .    .    .    .     the agent of a later, or approved, run starts, and was not denied
     exec exec exec exec .    .    .    .    .     `gaia-sessions run` starts a command
     inve .    .    .    .    .    .    .    .     a turn is added, or a send begins
+    .    .    .    inve .    .    .    .    .     a send returns, and its agent did not report a phase
     appr appr appr appr appr appr .    .    .     a tool asks for permission
     exec exec exec exec .    .    .    .    .     a tool changes something
     comp comp comp comp comp comp comp comp comp  the agent stops
     appr appr appr appr appr appr appr appr appr  the agent stops, and `approval` is what it reported last in this run
-    inve .    .    .    plan plan .    .    .     the agent is interrupted
+    inve .    .    .    plan plan .    .    .     the agent is interrupted, or a send ends otherwise
     fail .    .    .    fail fail .    .    .     the agent fails, or its delegation returns and no stop comes
     fail fail fail fail fail fail .    .    .     a command fails, or meets a limit and did not say where it rests
     aban .    .    .    aban aban .    .    .     the conversation or the process of the host is over
