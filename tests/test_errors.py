@@ -13,6 +13,7 @@ import pytest
 
 from gaia_sessions import errors
 from gaia_sessions.errors import (
+    AgentAtWork,
     AmbiguousId,
     BadArgument,
     BadSetting,
@@ -180,10 +181,18 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         {"from_phase": "completed", "to_phase": "planning", "allowed": ()},
     ),
     (
+        AgentAtWork("agent-1", "its agent is at work", "wait for it"),
+        "agent_at_work",
+        4,
+        "session 'agent-1' cannot go on: its agent is at work",
+        "wait for it",
+        {"agent_id": "agent-1", "problem": "its agent is at work"},
+    ),
+    (
         RunNotAllowed("agent-1", "its agent is at work", "wait for it"),
         "run_not_allowed",
         4,
-        "no command can be run for session 'agent-1': its agent is at work",
+        "session 'agent-1' cannot go on: its agent is at work",
         "wait for it",
         {"agent_id": "agent-1", "problem": "its agent is at work"},
     ),

@@ -23,6 +23,7 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── NothingToAnswer
     │   ├── RunGone
     │   ├── RunNotAllowed
+    │   │   └── AgentAtWork
     │   ├── NotTheNextTurn
     │   ├── NoSuchTodo
     │   ├── NotRemovable
@@ -56,6 +57,7 @@ from .main_branches import well_formed as well_formed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .conflicts import AgentAtWork as AgentAtWork
     from .conflicts import Cancelled as Cancelled
     from .conflicts import Conflict as Conflict
     from .conflicts import HooksElsewhere as HooksElsewhere

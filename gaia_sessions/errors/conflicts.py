@@ -78,14 +78,20 @@ class NothingToAnswer(Conflict):
 
 
 class RunNotAllowed(Conflict):
-    """No command may be run for the session now; ``problem`` says how it stands."""
+    """The work of the session may not go on now; ``problem`` says how it stands."""
 
     code = "run_not_allowed"
 
     def __init__(self, agent_id: str, problem: str, hint: str) -> None:
         self.agent_id = agent_id
         self.problem = problem
-        super().__init__(f"no command can be run for session {agent_id!r}: {problem}", hint)
+        super().__init__(f"session {agent_id!r} cannot go on: {problem}", hint)
+
+
+class AgentAtWork(RunNotAllowed):
+    """The work of the session may not go on now, since somebody is at work on it, or is about to be."""
+
+    code = "agent_at_work"
 
 
 class RunGone(Conflict):
@@ -165,14 +171,19 @@ class NewerSchema(Conflict):
 
 
 class TooDeep(Conflict):
-    """A session below ``parent_id`` would be deeper than any below it may be."""
+    """A session below ``parent_id``, or an agent that is called by one, would be deeper than any may be there."""
 
     code = "too_deep"
 
-    def __init__(self, parent_id: str, depth: int, max_depth: int) -> None:
+    def __init__(self, parent_id: str | None, depth: int, max_depth: int) -> None:
         self.parent_id = parent_id
         self.depth = depth
         self.max_depth = max_depth
+        if parent_id is None:
+            super().__init__(
+                f"the agent would work at depth {depth}; the limit is {max_depth}", "call it from further up"
+            )
+            return
         super().__init__(
             f"a session below {parent_id!r} would have depth {depth}; the limit is {max_depth}",
             "create it below a session further up: `gaia-sessions tree` shows all levels",

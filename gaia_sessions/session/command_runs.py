@@ -6,7 +6,7 @@ Owns the causes of an end, as whoever supervised the command found it, and how e
 
 from __future__ import annotations
 
-from gaia_sessions.errors import RunNotAllowed
+from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 
 from . import schema
 from .clock import format_time
@@ -23,6 +23,7 @@ from .updates import with_activity, with_event, without_pause
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
+    from typing import NoReturn
 
     from .policy import Decision
     from .schema import Record, Run
@@ -101,19 +102,30 @@ def check_may_run(record: Record, decision: Decision) -> None:
     ``decision`` is the policy's on that record, which is not cancelled: it decides but for work that nobody has begun.
     """
     if is_final(record["phase"]):
-        raise _refusal(record, f"it is {record['phase']}", _CONTINUE)
-    if is_running(decision):
-        raise _refusal(record, "its agent is at work", _WAIT)
-    if claimed_runs(decision):
-        raise _refusal(record, "somebody is about to resume it", _WAIT)
+        raise refusal(record, f"it is {record['phase']}", _CONTINUE)
+    check_nobody_at_work(record, decision)
     if decision["should_resume"] or is_new(record["phase"]):
         return
     if decision["reason"] == "expired" and waits_for_approval(record["phase"]):
-        raise _refusal(
+        raise refusal(
             record, "it waited too long for an approval", "type this, then the same again: gaia-sessions approve {id}"
         )
-    problem, hint = _REFUSALS[decision["reason"]]
-    raise _refusal(record, problem, hint)
+    refuse(record, decision["reason"])
+
+
+def check_nobody_at_work(record: Record, decision: Decision, hint: str = _WAIT) -> None:
+    """Raises ``AgentAtWork`` if an agent is at work by the policy's ``decision``, or about to be."""
+    wait = hint.replace("{id}", record["agent_id"])
+    if is_running(decision):
+        raise AgentAtWork(record["agent_id"], "its agent is at work", wait)
+    if claimed_runs(decision):
+        raise AgentAtWork(record["agent_id"], "somebody is about to resume it", wait)
+
+
+def refuse(record: Record, reason: str) -> NoReturn:
+    """Raises ``RunNotAllowed`` for a ``reason`` of the policy."""
+    problem, hint = _REFUSALS[reason]
+    raise refusal(record, problem, hint)
 
 
 def check_may_be_continued(record: Record, now: datetime) -> None:
@@ -122,12 +134,13 @@ def check_may_be_continued(record: Record, now: datetime) -> None:
     The runs of processes that are gone have their end.
     """
     if has_agent(record, now, ()):
-        raise _refusal(record, "its agent is at work", _WAIT)
+        raise refusal(record, "its agent is at work", _WAIT)
     if not is_final(record["phase"]):
-        raise _refusal(record, "it has not ended", f"to go on with it, type {_RUN}")
+        raise refusal(record, "it has not ended", f"to go on with it, type {_RUN}")
 
 
-def _refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:
+def refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:
+    """Why nobody may go on with the work of ``record`` now, and what to type."""
     facts = {"phase": record["phase"], "paused_until": record.get("paused_until")}
     agent_id = record["agent_id"]
     return RunNotAllowed(agent_id, problem.format(**facts), hint.replace("{id}", agent_id))
@@ -153,7 +166,7 @@ def with_command_end(record: Record, run: Run, ended: CommandEnd, marker_phase: 
     ``marker_phase`` is the phase in the marker that ends what the command wrote, which is a turn. A session that is
     final keeps its outcome. Returns ``record`` itself if the wrapper has ended the run before.
     """
-    end, fields = _end_of(ended, marker_phase)
+    end, fields = end_of(ended, marker_phase)
     if ended.exit_code is not None:
         fields["exit_code"] = ended.exit_code
     if ended.message:
@@ -162,7 +175,7 @@ def with_command_end(record: Record, run: Run, ended: CommandEnd, marker_phase: 
     return {**closed, "turns": current_turn(record)} if ended.message and closed is not record else closed
 
 
-def _end_of(ended: CommandEnd, marker_phase: str | None) -> tuple[str, Run]:
+def end_of(ended: CommandEnd, marker_phase: str | None) -> tuple[str, Run]:
     """One of ``ENDS``, and what is stored of it besides."""
     if ended.cause == EXITED and not ended.exit_code:
         return STOPPED, marker_fields(marker_phase)

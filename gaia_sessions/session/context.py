@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from .rounds import is_answer, is_call, is_result, rounds_of, unanswered, without_lone_results
+from .transcript import spoken
 from .visible import visible, visible_line
 
 TYPE_CHECKING = False
@@ -366,7 +367,7 @@ class _Fitting:
         self, found: list[NewMessage], numbers: dict[str, int], lengths: Sequence[int]
     ) -> list[NewMessage] | None:
         for longest in lengths:
-            shorter: list[NewMessage] = [{**message, "content": _cut(message["content"], longest)} for message in found]
+            shorter: list[NewMessage] = [{**message, "content": cut(message["content"], longest)} for message in found]
             cost = self._cost(*(line for lines in _messages_lines(shorter, numbers) for line in lines))
             if cost <= self._left:
                 self._left -= cost
@@ -380,11 +381,11 @@ class _Fitting:
         low, high = 0, min(len(text), room)
         while low < high:
             middle = (low + high + 1) // 2
-            if self._cost(*lines(_cut(text, middle, is_end=is_end))) <= room:
+            if self._cost(*lines(cut(text, middle, is_end=is_end))) <= room:
                 low = middle
             else:
                 high = middle - 1
-        return _cut(text, low, is_end=is_end) if low >= _LEAST_CUT else None
+        return cut(text, low, is_end=is_end) if low >= _LEAST_CUT else None
 
 
 def _without_lone_results(together: list[_Turn]) -> list[_Turn]:
@@ -412,7 +413,7 @@ def _is_plain(found: list[NewMessage]) -> bool:
     return len(found) == 1 and not is_result(found[0]) and not is_call(found[0])
 
 
-def _cut(text: str, longest: int, *, is_end: bool = False) -> str:
+def cut(text: str, longest: int, *, is_end: bool = False) -> str:
     """``text`` with at most ``longest`` characters of its own: its end, or two of its beginning for each of its end."""
     number = len(text) - longest
     if number <= 0:
@@ -420,6 +421,22 @@ def _cut(text: str, longest: int, *, is_end: bool = False) -> str:
     gap = f"[... {number:,} characters left out ...]"
     tail = longest if is_end else longest // 3
     return " ".join(filter(None, (text[: longest - tail], gap, text[len(text) - tail :] if tail else "")))
+
+
+def context_messages(context: Context) -> list[dict[str, str]]:
+    """``context`` as messages: the turns that are told whole as they were, and before them a message about the rest."""
+    known: list[dict[str, str]] = []
+    if "system_prompt" in context:
+        known.append({"role": "system", "content": context["system_prompt"]})
+    rest: Context = {**context, "turns": []}
+    rest.pop("system_prompt", None)
+    lines = context_lines(rest)
+    for turn in context["turns"]:
+        if turn["rounds_left_out"] != 0:
+            lines += [_heading(turn), _rounds_line(turn["rounds_left_out"])]
+    if lines:
+        known.append({"role": "system", "content": "\n".join(lines)})
+    return known + [spoken(message) for turn in context["turns"] for message in turn["messages"]]
 
 
 def context_lines(context: Context) -> list[str]:

@@ -46,6 +46,8 @@ _TURN_OF_SYSTEM_PROMPT = 0
 _MESSAGE_KEYS = ("role", "content", "tool_name", "tool_call_id", "tokens")
 """What is given of a message that is added."""
 
+_SPOKEN_KEYS = ("role", "content", "tool_name", "tool_call_id")
+
 _check_role = one_of(ROLES)
 
 # Made by scripts/render_models of shapes.py: never change it by hand.
@@ -124,6 +126,11 @@ def system_prompt(messages: Iterator[Message | SessionsError]) -> Message | None
     """The system prompt, if the ``messages`` of a transcript begin with one."""
     first = next(messages, None)
     return first if isinstance(first, dict) and is_system_prompt(first) else None
+
+
+def spoken(message: NewMessage) -> dict[str, str]:
+    """What of ``message`` an agent is given: ``{role, content, tool_name?, tool_call_id?}``."""
+    return {key: message[key] for key in _SPOKEN_KEYS if key in message}  # type: ignore[literal-required]  # its keys
 
 
 def without_place(message: NewMessage) -> NewMessage:

@@ -1,0 +1,208 @@
+"""Sends: when one may begin, and what each of its ends does to the run and to the session."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.config import Config
+from gaia_sessions.errors import AgentAtWork, RunNotAllowed
+from gaia_sessions.jsonio.strict import dump_line
+from gaia_sessions.session import policy, sends
+from gaia_sessions.session.child_limits import is_at_work
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.context import cut
+from gaia_sessions.session.phases import MARKER_PHASES, PHASES, RESUMABLE, is_final
+from gaia_sessions.session.record import decode, encode
+from gaia_sessions.session.retention import MAX_RUNS, MAX_SENDS, trim_record
+from gaia_sessions.session.run_ends import with_end
+from gaia_sessions.session.runs import CLAIM_LIFETIME
+from gaia_sessions.session.schema import ENDS, KILLED, LOST, RUN_FAILED, RUN_RETURNED
+from gaia_sessions.session.transcript import LINE_LIMIT, number_messages
+from tests.records import START, WHEN, moved, record_with, unchanged
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import NewMessage
+
+FIELDS: Any = {"wrapper": {"pid": 42, "lock": "/root/.locks/a.lock"}}
+LATER = START + timedelta(hours=2)
+LIMITS = Config({}).limits
+AT_WORK: Any = {"run": 1, **FIELDS, "turn": 1, "started_at": WHEN}
+
+
+def answer(text: str, **keys: Any) -> NewMessage:
+    message: Any = {"role": "assistant", "content": text, "timestamp": WHEN, **keys}
+    return message  # type: ignore[no-any-return]  # its keys
+
+
+def check(record: Record) -> None:
+    decision = policy.decide(
+        "agent-1", record, LATER, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None
+    )
+    sends.check_may_send(record, decision)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("ready", [True, False])
+def test_one_may_begin_where_a_person_may_ask_however_long_it_rested_and_often_it_failed(
+    phase: str, *, ready: bool
+) -> None:
+    record = record_with(phase=phase, resume_ready=ready, error_count=7, paused_until=format_time(LATER + LIMITS.idle))
+    if phase == "initializing" or (phase in RESUMABLE and ready):
+        check(record)
+        return
+    with pytest.raises(RunNotAllowed) as refused:
+        check(record)
+    if is_final(phase):
+        said = f"it is {phase}"
+        hint = "to go on with it in a new session, type gaia-sessions create --continues agent-1"
+    elif phase in RESUMABLE:
+        said = "resuming is switched off"
+        hint = "type this, then the same again: gaia-sessions update agent-1 --resume-ready"
+    else:
+        said = f"it is {phase}"
+        hint = "if nobody works on it, type this, then the same again: gaia-sessions update agent-1 --phase planning"
+    assert (refused.value.problem, refused.value.hint) == (said, hint)
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (AT_WORK, "its agent is at work"),
+        ({"run": 1, "host": "claude-code", "started_at": WHEN}, "its agent is at work"),
+        ({"run": 1, "claimed_at": format_time(LATER - CLAIM_LIFETIME / 2)}, "somebody is about to resume it"),
+    ],
+)
+def test_none_begins_while_somebody_is_at_work(run: dict[str, Any], said: str) -> None:
+    with pytest.raises(AgentAtWork) as refused:
+        check(record_with(phase="investigating", runs=[run]))
+    assert refused.value.problem == said
+
+
+@pytest.mark.parametrize("phase", ["initializing", *RESUMABLE])
+def test_it_is_a_run_of_the_next_turn_and_new_work_is_begun_by_it(phase: str) -> None:
+    record = record_with(phase=phase, turns=4, paused_until=WHEN)
+
+    begun = unchanged(lambda record: sends.with_send_begun(record, FIELDS, LATER), record)
+
+    now = format_time(LATER)
+    is_new = phase == "initializing"
+    expected: dict[str, Any] = {**record_with(phase="investigating" if is_new else phase), "turns": 4}
+    expected |= {
+        "resume_ready": record["resume_ready"] or is_new,
+        "last_updated": now,
+        "runs": [{"run": 1, **FIELDS, "turn": 5, "started_at": now}],
+    }
+    if is_new:
+        expected["history"] = [moved("initializing", "investigating", now)]
+    assert begun == expected
+    assert decode(encode(begun), "agent-1") == begun
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("reported", [None, "planning", "approval"])
+@pytest.mark.parametrize("marked", [None, *MARKER_PHASES])
+def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_reports_a_phase(
+    phase: str, reported: str | None, marked: str | None
+) -> None:
+    run: Any = {**AT_WORK, **({"reported": reported} if reported else {})}
+    record = record_with(phase=phase, runs=[run], charged_tokens=5)
+
+    said = [answer("{}", tool_name="Bash", tokens=1), answer("Done", tokens=2)]
+    after = unchanged(lambda record: sends.with_answer_of_send(record, run, said, marked, LATER), record)
+
+    now = format_time(LATER)
+    marked = None if marked == "failed" else marked
+    expected = phase
+    if not is_final(phase) and marked:
+        expected = marked
+    elif phase == "approval" and not reported:
+        expected = "investigating"
+    fields: dict[str, Any] = {"reported": marked, "detail": "said so in its last line"} if marked else {}
+    ended = {**run, "last_message": "Done", **fields, "ended_at": now, "end": RUN_RETURNED}
+    assert (after["phase"], after["turns"], after["runs"]) == (expected, 1, [ended])
+    assert (after["charged_tokens"], after["error_count"]) == (5 if is_final(phase) else 8, 0)
+    assert decode(encode(after), "agent-1") == after
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize(
+    ("ended", "end", "fields", "errors"),
+    [
+        (sends.failed("ValueError: no"), RUN_FAILED, {"detail": "ValueError: no"}, 1),
+        (sends.stopped("by hand"), KILLED, {"detail": "by hand", "interruption": "stopped_by_user"}, 0),
+        (sends.cancelled(), KILLED, {"detail": "cancelled"}, 0),
+    ],
+)
+def test_not_answered_it_leaves_no_turn_and_no_end_of_the_work(
+    phase: str, ended: sends.SendEnd, end: str, fields: dict[str, Any], errors: int
+) -> None:
+    record = record_with(phase=phase, runs=[AT_WORK], turns=3)
+
+    after = unchanged(lambda record: sends.with_failed_send(record, AT_WORK, ended, LATER), record)
+
+    resting = {"initializing": "investigating", "executing": "planning", "validating": "planning"}
+    run = {**AT_WORK, **fields, "ended_at": format_time(LATER), "end": end}
+    assert (after["phase"], after["turns"], after["runs"]) == (resting.get(phase, phase), 3, [run])
+    assert after["error_count"] == (0 if is_final(phase) else errors)
+
+
+def lost_as(end: str, record: Record) -> Record:
+    return with_end(record, AT_WORK, end, {}, LATER)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_lost_it_leaves_work_that_may_go_on(phase: str) -> None:
+    record = record_with(phase=phase, runs=[AT_WORK])
+    for end in ENDS:
+        after = unchanged(partial(lost_as, end), record)
+        if end != LOST:
+            assert after is record
+            continue
+        resting = {"initializing": "investigating", "executing": "planning", "validating": "planning"}
+        assert (after["phase"], after["runs"][-1]["end"]) == (resting.get(phase, phase), LOST)
+
+
+def test_two_are_kept_beside_all_runs_of_hosts() -> None:
+    runs: list[Any] = [{"run": 1, "host": "claude-code", "host_agent_id": "a", "ended_at": WHEN, "end": "stopped"}]
+    runs += [{**AT_WORK, "run": number, "ended_at": WHEN, "end": RUN_RETURNED} for number in range(2, 2 + MAX_RUNS)]
+    runs += [{**AT_WORK, "run": 2 + MAX_RUNS}]
+
+    kept = trim_record(record_with(runs=runs))
+
+    assert kept["runs"] == [runs[0], *runs[-MAX_SENDS:]]
+    assert kept["runs_dropped"] == len(runs) - 1 - MAX_SENDS
+
+
+@pytest.mark.parametrize(
+    ("runs", "age", "at_work"),
+    [
+        ([AT_WORK], 0, False),
+        ([{**AT_WORK, "ended_at": WHEN, "end": RUN_RETURNED}], 0, False),
+        ([AT_WORK, {"run": 2, "host": "claude-code", "started_at": WHEN}], 0, True),
+        ([], 0, True),
+        ([], 11, False),
+    ],
+)
+def test_those_of_children_take_no_place(runs: list[dict[str, Any]], age: int, *, at_work: bool) -> None:
+    now = START + timedelta(minutes=age)
+    assert is_at_work(record_with(phase="investigating", runs=runs), now, dead_runs=frozenset()) == at_work
+
+
+@pytest.mark.parametrize("text", ["x", "é\x01\n", "\U0001f600"])
+def test_of_an_answer_that_is_too_long_the_beginning_and_the_end_are_stored(text: str) -> None:
+    long = answer("BEGIN" + text * (2 << 20) + "END", tool_name="n" * 1000, tool_call_id="c" * 1000)
+    fitted = sends.fitted(long)
+    number_messages([fitted], 1, 1)
+    content = fitted["content"]
+    assert (content[:5], content[-3:]) == ("BEGIN", "END")
+    assert "characters left out ...]" in content
+    assert {**fitted, "content": ""} == {**long, "content": ""}
+    assert len(dump_line(content, limit=2 * LINE_LIMIT)) > LINE_LIMIT // 2
+    short = answer("short")
+    assert sends.fitted(short) is short
+    assert cut("abc", 3) == "abc"
