@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import OpenSession, Store
+    from gaia_sessions.store.port import Entry, OpenSession, Store
 
     from . import HandlerContext
 
@@ -137,7 +137,7 @@ def _decide(record: Record, cancellation: Cancellation | None, now: datetime, li
 def _resume(store: Store, event: Event, context: HandlerContext, requested_id: str) -> EventResult:
     try:
         with store.open(requested_id, timeout=context.timeout) as session:
-            record, reason = _claimed(session, event, context)
+            record, reason = _claimed(store, session, event, context)
     except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge) as error:
         # a delegation cannot wait
         return create_session(store, event, context, refused=error.code)
@@ -147,28 +147,35 @@ def _resume(store: Store, event: Event, context: HandlerContext, requested_id: s
     return create_session(store, event, context, earlier=continued, refused=reason)
 
 
-def _claimed(session: OpenSession, event: Event, context: HandlerContext) -> tuple[Record, str | None]:
+def _claimed(store: Store, session: OpenSession, event: Event, context: HandlerContext) -> tuple[Record, str | None]:
     """The record, with a run for the resume if the policy allows it, else as it is; and the reason if it does not."""
     now = context.now
-    freed_record = _with_stale_runs_ended(session.record, event, now)
+    freed_record, entries = _with_stale_runs_ended(store, session.record, event, now)
     decision = _decide(freed_record, session.cancellation(), now, context.config.limits)
     if not decision["should_resume"]:
         return session.record, decision["reason"]
     claimed = check_room_for_run(runs.with_claimed_run(freed_record, run_fields_of(event), now))
-    return session.commit(Change(claimed, [changed_run_entry(event, claimed, claimed["runs"][-1])])), None
+    return session.commit(Change(claimed, [*entries, changed_run_entry(event, claimed, claimed["runs"][-1])])), None
 
 
-def _with_stale_runs_ended(record: Record, event: Event, now: datetime) -> Record:
-    """With an end for the runs of hosts that are gone, and for old claims of the same main session."""
+def _with_stale_runs_ended(store: Store, before: Record, event: Event, now: datetime) -> tuple[Record, list[Entry]]:
+    """With an end for the runs of processes that are gone, and for old claims of the same main session.
+
+    The entries say what became of those that no host ran.
+    """
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
     from gaia_sessions.system import gone_runs, written_at
 
-    gone = gone_runs(record)
+    record, gone, entries = before, gone_runs(before), []
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
         record = with_end_of_gone_host(record, run, now, written_at(runs.files_of(run)))
+        if runs.is_of_command(run):
+            from gaia_sessions.store import subagent_events  # most runs are those of hosts
+
+            entries.append(subagent_events.lost(store, before, record, run, now))
     for run in [run for run in record.get("runs", ()) if _is_old_claim(run, event, now)]:
         record = with_end(record, run, DENIED, {"detail": "gave way to a new request"}, now)
-    return record
+    return record, entries
 
 
 def _is_old_claim(run: Run, event: Event, now: datetime) -> bool:

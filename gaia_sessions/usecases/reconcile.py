@@ -13,8 +13,9 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import has_ended, run_by_number, updated_run
+from gaia_sessions.session.runs import has_ended, is_of_command, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
+from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system import gone_runs
@@ -166,20 +167,20 @@ def _judge_and_close(
     """Judges the run with this ``number``, closes it if its end is proved, and adds the verdict to ``report``."""
     agent_id = record["agent_id"]
 
-    change, judged = _closed_if_proved(record, number, evidence_reader, now)
+    change, judged = _closed_if_proved(store, record, number, evidence_reader, now)
     with _refusals_in(report, agent_id):
         if change.record is record:
             _add_verdict(report, record, number, judged, closed=False)
             return
         with store.open(agent_id, timeout=0) as session:
-            change, judged = _closed_if_proved(session.record, number, evidence_reader, now)
+            change, judged = _closed_if_proved(store, session.record, number, evidence_reader, now)
             after = session.commit(change)
         run = run_by_number(after, number)
         _add_verdict(report, after, number, judged, closed=run is None or has_ended(run))
 
 
 def _closed_if_proved(
-    record: Record, number: int, evidence_reader: EvidenceReader, now: datetime
+    store: Store, record: Record, number: int, evidence_reader: EvidenceReader, now: datetime
 ) -> tuple[Change, Judged | None]:
     """The record with the run closed and the journal entry, or ``record`` itself and no entry without proof.
 
@@ -194,6 +195,8 @@ def _closed_if_proved(
         return Change(record), judged
     fields: Run = evidence.reported[1] if evidence.reported else {"detail": detail}
     closed = with_end(record, run, verdict, fields, now, evidence.written_at)
+    if is_of_command(run):
+        return Change(closed, [subagent_events.lost(store, record, closed, run, now)]), judged
     return Change(closed, [_entry(closed, updated_run(closed, run), evidence, now)]), judged
 
 

@@ -12,6 +12,9 @@ from gaia_sessions.errors import Cancelled, RunGone, RunNotAllowed, SessionExist
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import (
+    CANCELLED,
+    EXITED,
+    SIGNALLED,
     check_may_be_continued,
     check_may_run,
     is_ended_by_wrapper,
@@ -23,8 +26,9 @@ from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.report import Findings, report
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
 from gaia_sessions.session.run_ends import with_end_of_gone_host
-from gaia_sessions.session.runs import files_of, has_ended, process_of, run_by_number, updated_run
+from gaia_sessions.session.runs import files_of, has_ended, is_of_command, process_of, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
+from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system import gone_runs, written_at
@@ -49,10 +53,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.port import Entry, Reader, Store
-
-COMMAND_BEGUN = "command_begun"
-COMMAND_ENDED = "command_ended"
-"""The kinds of the journal entries of a command's run."""
 
 _SHORT_WAIT = 1.0
 """Seconds for which the end of a run waits for each session below it that somebody else changes."""
@@ -96,9 +96,9 @@ def _begin_again(
 ) -> Begun:
     """With a ``parent_id``, whose lock is held, it is one more of that one's children at work."""
     with store.open(agent_id) as session:
-        _refuse_if_cancelled(store, session.record)
+        refuse_if_cancelled(store, session.record)
         before = session.record
-        settled = _with_lost_runs(before, gone_runs(before), now)
+        settled = with_lost_runs(store, before, gone_runs(before), now)
         try:
             check_may_run(settled.record, decide_on_known(settled.record, None, now, limits))
         except RunNotAllowed:
@@ -107,7 +107,7 @@ def _begin_again(
         if parent_id is not None:
             check_free_place(store, parent_id, agent_id, now)
         begun = _with_run(store, settled.record, fields, now)
-        entries = [*settled.entries, _begun_entry(begun, begun["revision"] + 1)]
+        entries = [*settled.entries, *subagent_events.started(store, settled.record, begun)]
         record = session.commit(Change(check_room_for_run(begun), entries))
         return Begun(record, None if is_new(before["phase"]) else settled.record)
 
@@ -124,7 +124,8 @@ def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: St
             record["continues"] = earlier["agent_id"]
         begun = check_room_for_run(_with_run(store, record, fields, now))
         try:
-            store.create(begun, _begun_entry(begun, begun["revision"]), reserved=RESERVED_BYTES)
+            [entry] = subagent_events.started(store, {**record, "revision": record["revision"] - 1}, begun)
+            store.create(begun, entry, reserved=RESERVED_BYTES)
         except SessionExists:
             if new.agent_id is not None:
                 raise
@@ -134,20 +135,20 @@ def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: St
     if new.parent_id is None:
         return created()
     with children_lock(store, new.parent_id):
-        _refuse_if_cancelled(store, store.read(new.parent_id))
+        refuse_if_cancelled(store, store.read(new.parent_id))
         return created()
 
 
 def _ended(store: Store, agent_id: str, now: datetime) -> Record:
     """The session whose work is to be continued. Raises ``RunNotAllowed`` unless it has ended, ``Cancelled``."""
     with store.open(agent_id) as session:
-        _refuse_if_cancelled(store, session.record)
-        record = session.commit(_with_lost_runs(session.record, gone_runs(session.record), now))
+        refuse_if_cancelled(store, session.record)
+        record = session.commit(with_lost_runs(store, session.record, gone_runs(session.record), now))
     check_may_be_continued(record, now)
     return record
 
 
-def _refuse_if_cancelled(store: Store, record: Record) -> None:
+def refuse_if_cancelled(store: Store, record: Record) -> None:
     """Raises ``Cancelled`` if the session is, and ``StoreFailure`` while that cannot be read."""
     cancellation = Above(store).proved_cancellation(record)
     if cancellation is not None:
@@ -161,17 +162,6 @@ def _with_run(store: Reader, record: Record, fields: Run, now: datetime) -> Reco
     return begun
 
 
-def _begun_entry(record: Record, revision: int) -> Entry:
-    run = record["runs"][-1]
-    evidence: Entry = {key: run[key] for key in ("timeout_secs", "hard_timeout_secs") if key in run}
-    return event_entry(run["started_at"], COMMAND_BEGUN, run, record, revision, {**evidence, **_pid_of(run)})
-
-
-def _pid_of(run: Run) -> Entry:
-    process = process_of(run) or {}
-    return {"pid": process["pid"]} if "pid" in process else {}
-
-
 def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd) -> Record:
     """Ends ``run``, as it was begun, with the end of what its command wrote as a turn, in one commit.
 
@@ -182,18 +172,18 @@ def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd)
     marker_phase = read_marker(ended.message)[0]
 
     def rule(record: Record) -> Change:
-        stored = _own_run(record, run)
+        stored = own_run(record, run)
         if is_ended_by_wrapper(stored):
             return Change({**record})
         closed = with_command_end(record, stored, ended, marker_phase, now)
-        return Change(closed, [_ended_entry(closed, updated_run(closed, stored), ended, now)])
+        return Change(closed, [_ended_entry(store, record, closed, stored, ended, now)])
 
-    if not ended.message or is_ended_by_wrapper(_own_run(store.read(agent_id), run)):  # which nobody else ends
+    if not ended.message or is_ended_by_wrapper(own_run(store.read(agent_id), run)):  # which nobody else ends
         return store.change(agent_id, rule)
     return store.add_messages(agent_id, [_message(run, ended, now)], rule)[0]
 
 
-def _own_run(record: Record, begun: Run) -> Run:
+def own_run(record: Record, begun: Run) -> Run:
     """How the run that was ``begun`` stands in ``record``.
 
     Whoever removes the session and creates it again, or restores an older copy, has another run with its number.
@@ -216,7 +206,7 @@ def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: Comman
     record, run, messages = begun.record, begun.run, []
     with suppress(SessionsError):
         stored = sessions.read(record["agent_id"])
-        run = _own_run(stored, run)
+        run = own_run(stored, run)
         record = stored
         messages = latest_messages(sessions, record)
     if not is_ended_by_wrapper(run):
@@ -230,11 +220,17 @@ def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: Comman
     return {**report(record, findings, now, config.budgets), **found.state}
 
 
-def _ended_entry(record: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:
-    evidence: Entry = {"cause": ended.cause}
+def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:
+    has_worked = ended.cause == EXITED and not ended.exit_code
+    kind = subagent_events.SUBAGENT_COMPLETED if has_worked else subagent_events.SUBAGENT_FAILED
+    if ended.cause in (CANCELLED, SIGNALLED):
+        kind = subagent_events.SUBAGENT_CANCELLED
+    facts: Entry = {"cause": ended.cause}
     if ended.exit_code is not None:
-        evidence["exit_code"] = ended.exit_code
-    return event_entry(format_time(now), COMMAND_ENDED, run, record, record["revision"] + 1, evidence)
+        facts["exit_code"] = ended.exit_code
+    if kind == subagent_events.SUBAGENT_FAILED:
+        facts["error"] = updated_run(closed, run).get("detail", ended.cause)
+    return subagent_events.ended(store, before, closed, run, kind, now, evidence=facts)
 
 
 def end_runs_of_gone_hosts_below(store: Store, now: datetime, agent_id: str, pid_ns: str | None) -> list[str]:
@@ -256,7 +252,7 @@ def _ended_as_lost(store: Store, found: Record, pid_ns: str | None, now: datetim
         return []
     with store.open(found["agent_id"], timeout=_SHORT_WAIT) as session:
         before = session.record
-        after = session.commit(_with_lost_runs(before, _lost_runs(before, pid_ns), now))
+        after = session.commit(with_lost_runs(store, before, _lost_runs(before, pid_ns), now))
     return [] if after is before else [after["agent_id"]]
 
 
@@ -267,14 +263,15 @@ def _lost_runs(record: Record, pid_ns: str | None) -> frozenset[int]:
     return gone_runs(record) | lived_there
 
 
-def _with_lost_runs(record: Record, lost: Collection[int], now: datetime) -> Change:
-    """``record`` with an end for the runs with the numbers ``lost``, and the entries of the journal."""
-    entries = []
-    for run in [run for run in record.get("runs", ()) if run["run"] in lost]:
+def with_lost_runs(store: Reader, before: Record, lost: Collection[int], now: datetime) -> Change:
+    """``before`` with an end for the runs with the numbers ``lost``, and the entries of the journal."""
+    record, entries = before, []
+    for run in [run for run in before.get("runs", ()) if run["run"] in lost]:
         record = with_end_of_gone_host(record, run, now, written_at(files_of(run)))
-        entries.append(
-            event_entry(
-                format_time(now), RECONCILE, updated_run(record, run), record, record["revision"] + 1, _pid_of(run)
-            )
-        )
+        if is_of_command(run):
+            entries.append(subagent_events.lost(store, before, record, run, now))
+        else:
+            evidence = subagent_events.pid_of(run)
+            closed = updated_run(record, run)
+            entries.append(event_entry(format_time(now), RECONCILE, closed, record, before["revision"] + 1, evidence))
     return Change(record, entries)

@@ -579,7 +579,7 @@ OPERATIONS = {
             _populate,
             _by_worker("begin-run", "agent-new", "new"),
             {"agent-new/state.json": _record(_has_command)},
-            noted="command_begun",
+            noted="SubAgentStarted",
             again=frozenset([0, 4]),
         ),
         Operation(
@@ -587,7 +587,7 @@ OPERATIONS = {
             _populate_and_pause,
             _by_worker("begin-run", "paused"),
             {"paused/state.json": _record(_has_command)},
-            noted="command_begun",
+            noted="SubAgentStarted",
             again=frozenset([0, 4]),
         ),
         Operation(
@@ -595,7 +595,7 @@ OPERATIONS = {
             _populate_and_begin,
             _by_worker("end-run", "command"),
             {"command/state.json": _record(_has_ended_well), "command/transcript.jsonl": _says_once},
-            noted="command_ended",
+            noted="SubAgentCompleted",
         ),
         Operation(
             "import a session from elsewhere",

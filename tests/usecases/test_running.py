@@ -115,7 +115,7 @@ def test_a_new_session_begins_with_its_run_in_one_commit(sessions: Sessions) -> 
     run = {"run": 1, **fields(), "started_at": record["last_updated"]}
     assert record.get("runs") == [{**run, "output_path": f"{sessions.root}/{record['agent_id']}/output-1.log"}]
     assert (begun.run, begun.earlier) == (record["runs"][0], None)
-    assert kinds(sessions, record["agent_id"]) == [("command_begun", 1)]
+    assert kinds(sessions, record["agent_id"]) == [("SubAgentStarted", 1)]
     assert sessions.report(record["agent_id"])["status"] == "running"
 
 
@@ -140,7 +140,7 @@ def test_l11_what_exits_with_zero_is_a_success_with_its_output_as_the_result(ses
     messages: Any = list(sessions.messages(agent_id))
     assert [(one["role"], one["content"]) for one in messages] == [("assistant", "looking\n42 quokkas\n")]
     assert sessions.read(agent_id)["revision"] == 3  # the run, the charge, the end
-    assert kinds(sessions, agent_id) == [("command_begun", 1), ("command_ended", 3)]
+    assert kinds(sessions, agent_id) == [("SubAgentStarted", 1), ("SubAgentCompleted", 3)]
 
 
 def test_a_silent_success_adds_no_message_and_reports_none_of_an_earlier_run(sessions: Sessions) -> None:
@@ -372,7 +372,7 @@ def test_an_end_that_is_asked_for_again_adds_nothing_and_is_made_durable(session
 
     assert sessions.read(agent_id) == {**once, "revision": once["revision"] + 1}
     assert len(list(sessions.messages(agent_id))) == 1
-    assert kinds(sessions, agent_id) == [("command_begun", 1), ("command_ended", 2)]
+    assert kinds(sessions, agent_id) == [("SubAgentStarted", 1), ("SubAgentCompleted", 2)]
 
 
 def test_what_is_to_begin_can_be_sent_to_another_process() -> None:
@@ -412,7 +412,7 @@ def test_work_whose_wrapper_was_killed_is_settled_by_whoever_goes_on_with_it(
     with pytest.raises(RunNotAllowed, match="it is abandoned") as refused:
         begin(sessions, agent_id)
     assert refused.value.hint.endswith(f"gaia-sessions run --continues {agent_id} -- COMMAND")
-    assert (sessions.read(agent_id)["phase"], kinds(sessions, agent_id)[-1]) == ("abandoned", ("reconcile", 2))
+    assert (sessions.read(agent_id)["phase"], kinds(sessions, agent_id)[-1]) == ("abandoned", ("SubAgentFailed", 2))
     assert begin(sessions, continues=agent_id).record.get("continues") == agent_id
 
 
@@ -427,7 +427,7 @@ def test_work_that_rested_when_its_wrapper_was_killed_goes_on_in_one_commit(
     begun = begin(sessions, agent_id)
 
     assert [run.get("end") for run in begun.record["runs"]] == ["lost", None]
-    assert kinds(sessions, agent_id) == [("command_begun", 1), ("reconcile", 3), ("command_begun", 3)]
+    assert kinds(sessions, agent_id) == [("SubAgentStarted", 1), ("SubAgentFailed", 3), ("SubAgentStarted", 3)]
     assert (begun.record["revision"], begun.earlier and begun.earlier["runs"][0]["end"]) == (3, "lost")
 
 

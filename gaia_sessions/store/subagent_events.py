@@ -1,0 +1,93 @@
+"""The entries of the journal that the users' document names: what becomes of a sub-agent that a process of ours runs.
+
+Owns their kinds, and what each says. Those of hosts' events are written where these are applied.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.runs import crash_text, process_of, updated_run
+from gaia_sessions.session.updates import Change
+
+from .above import Above
+from .journal import event_entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.session.schema import Record, Run
+
+    from .port import Entry, ReaderAbove
+
+SUBAGENT_STARTED = "SubAgentStarted"
+SUBAGENT_REUSED = "SubAgentReused"
+SUBAGENT_COMPLETED = "SubAgentCompleted"
+SUBAGENT_FAILED = "SubAgentFailed"
+SUBAGENT_CANCELLED = "SubAgentCancelled"
+SESSION_RESET = "SessionReset"
+
+_LIMITS = ("timeout_secs", "hard_timeout_secs")
+
+
+def started(sessions: ReaderAbove, before: Record, record: Record, least_depth: int = 0) -> list[Entry]:
+    """That the latest run of ``record``, which was made of ``before``, has begun; if it had turns, that it goes on.
+
+    ``least_depth`` is how deep its agent works at least, as its caller knows.
+    """
+    run = record["runs"][-1]
+    limits: Entry = {key: run[key] for key in _LIMITS if key in run}  # type: ignore[literal-required]  # keys of a run
+    evidence = {**_who(sessions, record, least_depth), **limits, **pid_of(run)}
+    entries = [_entry(SUBAGENT_STARTED, run["started_at"], record, run, before, evidence)]
+    turns = before.get("turns", 0)
+    if turns:
+        reused: Entry = {"name": record["agent_name"], "turn": turns}
+        entries.append(_entry(SUBAGENT_REUSED, run["started_at"], record, run, before, reused))
+    return entries
+
+
+def ended(  # noqa: PLR0913  # all that an end is known by
+    sessions: ReaderAbove,
+    before: Record,
+    record: Record,
+    run: Run,
+    kind: str,
+    now: datetime,
+    *,
+    least_depth: int = 0,
+    evidence: Entry | None = None,
+) -> Entry:
+    """That ``run`` of ``before`` has ended as ``record`` has it: ``kind`` says how."""
+    stored = updated_run(record, run)
+    return _entry(
+        kind, format_time(now), record, stored, before, {**_who(sessions, record, least_depth), **(evidence or {})}
+    )
+
+
+def lost(sessions: ReaderAbove, before: Record, record: Record, run: Run, now: datetime) -> Entry:
+    """That the process of ``run`` is gone, which nobody reported."""
+    facts: Entry = {**pid_of(run), "error": crash_text(run)}
+    return ended(sessions, before, record, run, SUBAGENT_FAILED, now, evidence=facts)
+
+
+def with_reset_noted(before: Record, record: Record, now: datetime) -> Change:
+    """``record``, made of ``before``, with the entry that its transcript begins anew."""
+    evidence: Entry = {"name": record["agent_name"], "turns": before.get("turns", 0)}
+    return Change(
+        record, [event_entry(format_time(now), SESSION_RESET, None, record, before["revision"] + 1, evidence)]
+    )
+
+
+def pid_of(run: Run) -> Entry:
+    """The pid of the process of ``run``, where it is known."""
+    process = process_of(run) or {}
+    return {"pid": process["pid"]} if "pid" in process else {}
+
+
+def _who(sessions: ReaderAbove, record: Record, least_depth: int) -> Entry:
+    place = Above(sessions).place(record)
+    return {"name": record["agent_name"], "depth": max(place[1] if place else 0, least_depth)}
+
+
+def _entry(kind: str, at: str, record: Record, run: Run, before: Record, evidence: Entry) -> Entry:
+    return event_entry(at, kind, run, record, before["revision"] + 1, evidence)
