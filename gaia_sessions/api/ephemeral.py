@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 
-from gaia_sessions.errors import Cancelled, SessionFinal, SessionsError, TooLarge, well_formed
+from gaia_sessions.errors import Cancelled, SessionFinal, SessionsError, TooLarge
 from gaia_sessions.session.budget import elapsed_seconds, skill_tokens_of
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_final
 from gaia_sessions.system import utc_now
 
 from .cancellation import CancellationToken
 from .memory import Memory
+from .send import error_text
 from .sessions import Sessions
 
 TYPE_CHECKING = False
@@ -171,7 +171,7 @@ class EphemeralSession:
             return
         outcome = FAILED if isinstance(raised, Exception) else COMPLETED if raised is None else ABANDONED
         try:
-            self._end(outcome, _said(raised) if isinstance(raised, Exception) else None)
+            self._end(outcome, error_text(raised) if isinstance(raised, Exception) else None)
         except (SessionFinal, Cancelled):
             pass
         except (SessionsError, OSError) as failure:  # without a free descriptor not even a module can be imported
@@ -197,12 +197,3 @@ class EphemeralSession:
 
     def __repr__(self) -> str:
         return f"EphemeralSession.open({self.agent_id!r}, root={self.root!r})"
-
-
-def _said(error: Exception) -> str:
-    """What Python prints of ``error`` below its traceback, as a record has it."""
-    from traceback import format_exception_only
-
-    from gaia_sessions.session.visible import visible_line
-
-    return visible_line(well_formed("".join(format_exception_only(error))), MAX_MESSAGE_LENGTH)

@@ -11,7 +11,7 @@ import os
 from gaia_sessions import config
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.ids import is_agent_id, new_agent_id
+from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.schema import TODO_COMPLETED
 from gaia_sessions.store.file_store import FileStore
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Answer, Ending, Start, Update
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.store.port import Output, Store
+    from gaia_sessions.store.key_lock import KeyLock
+    from gaia_sessions.store.port import Entry, HeldLock, Output, Store
     from gaia_sessions.usecases.cancellation import CancelledSession
     from gaia_sessions.usecases.cleanup import CleanupReport
     from gaia_sessions.usecases.importing import Imported
@@ -393,9 +395,14 @@ class Sessions:
         """
         from gaia_sessions.session.compaction import without_memory
         from gaia_sessions.session.transcript import without_turns
+        from gaia_sessions.store.subagent_events import with_reset_noted
 
         rule = without_memory if forget else without_turns
-        return self._write(lambda store, now: store.empty_transcript(agent_id, lambda record: rule(record, now)))
+
+        def do(store: Store, now: datetime) -> Record:
+            return store.empty_transcript(agent_id, lambda record: with_reset_noted(record, rule(record, now), now))
+
+        return self._write(do)
 
     def usage(self, agent_id: str) -> TokenUsage:
         """How much of [its budget](shell.md#budgets-skills-and-todos) a session has used.
@@ -753,6 +760,50 @@ class Sessions:
         from gaia_sessions.usecases import running
 
         return self._write(running.end, agent_id, run, ended)
+
+    def lock_of_send(self, agent_id: str) -> KeyLock:
+        """For commands: the lock that is held for as long as a send to the agent of the session lasts."""
+        return self._store.lock_key(("send", check_agent_id(agent_id)))
+
+    def begin_send(
+        self, agent_id: str, fields: Run, lock: HeldLock, least_depth: int = 0
+    ) -> tuple[Record, Sequence[Entry]]:
+        """For commands: begins a send, a run with ``fields``; returns the record, and what was noted in its journal.
+
+        Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``, ``TooDeep``.
+        """
+        from gaia_sessions.usecases import sending
+
+        return self._write(sending.begin, agent_id, fields, lock, self.config.limits, least_depth)
+
+    def answer_send(
+        self,
+        agent_id: str,
+        run: Run,
+        said: Sequence[NewMessage],
+        answered: Sequence[NewMessage],
+        least_depth: int = 0,
+    ) -> tuple[Record, Sequence[Message], Entry]:
+        """For commands: completes the turn of a send: the record, its messages as stored, and what was noted.
+
+        Raises ``RunGone``, and what ``add_turn`` raises.
+        """
+        from gaia_sessions.usecases import sending
+
+        return self._write(sending.answer, agent_id, run, said, answered, least_depth)
+
+    def fail_send(self, agent_id: str, run: Run, ended: SendEnd, least_depth: int = 0) -> tuple[Record, Entry]:
+        """For commands: ends a send without an answer: the record, and what was noted. Raises ``RunGone``."""
+        from gaia_sessions.usecases import sending
+
+        return self._write(sending.fail, agent_id, run, ended, least_depth)
+
+    def said_before(self, record: Record, after: int = 0) -> Sequence[Message]:
+        """For commands: the messages of the transcript of ``record`` with a greater number, without the unreadable."""
+        from gaia_sessions.session.transcript import after as is_after
+        from gaia_sessions.session.transcript import readable
+
+        return [*readable(self._store.messages(record["agent_id"], is_wanted=is_after(after)))]
 
     def end_runs_of_gone_hosts_below(self, agent_id: str, pid_ns: str | None) -> Sequence[str]:
         """For commands: ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``.

@@ -12,6 +12,7 @@ from gaia_sessions.session.ids import encode_key
 
 from . import locks
 from .directory import translate_errors
+from .root import LOCKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ class KeyLock:
     """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
 
     Such a key is used once, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks,
-    which is in ``root``.
+    which is in ``root``. path: the lock file, which is there for as long as the block lasts.
     """
 
-    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_root", "_timeout", "_wait")
+    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_root", "_timeout", "_wait", "path")
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class KeyLock:
         self._root = root
         self._open_folder = open_folder
         self._name = f"{locks.KEY_PREFIX}{encode_key(*key)}{locks.SUFFIX}"
+        self.path = os.path.join(os.path.abspath(root), LOCKS, self._name)
         self._timeout = timeout
         self._wait = wait
 

@@ -1,0 +1,218 @@
+"""One send to the agent of a session: claimed, answered or ended, whoever the agent is.
+
+Owns that a send ends with its process: whatever leaves the block ends the run, and the lock is free then.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TypedDict
+
+from gaia_sessions.errors import (
+    AgentAtWork,
+    Cancelled,
+    DurabilityUnknown,
+    InvalidInput,
+    LockTimeout,
+    SessionsError,
+    StoreFailure,
+    well_formed,
+)
+from gaia_sessions.jsonio.strict import json_type_of
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.report import task_id_of, turn_id_of
+from gaia_sessions.session.rounds import is_answer
+from gaia_sessions.session.sends import cancelled, failed, fitted, stopped
+from gaia_sessions.session.transcript import message_of
+from gaia_sessions.session.visible import visible_line
+from gaia_sessions.system import utc_now
+from gaia_sessions.system.processes import describe_holder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from gaia_sessions.session.budget import TokenUsage
+    from gaia_sessions.session.report import Report
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.sends import SendEnd
+    from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.store.port import Entry
+
+    from .sessions import Sessions
+
+    Sink = Callable[[Entry], object]
+    """Is called with each entry of the journal that a send adds."""
+
+SECONDS_BETWEEN_TRIES = 0.1
+"""How long whoever waits for another one to be done waits between two tries."""
+
+_SECONDS_TO_WRITE = 10
+"""How long an answer is tried to be written."""
+
+
+def messages_of(given: object, role: str, what: str) -> list[NewMessage]:
+    """What was ``given``, a text of ``role`` or messages, as messages. ``what`` it is stands in ``InvalidInput``."""
+    now = utc_now()
+    if isinstance(given, str):
+        return [message_of({"role": role, "content": well_formed(given).replace("\0", "")}, 1, now)]
+    if isinstance(given, bytes | dict) or not hasattr(given, "__iter__"):
+        raise InvalidInput(f"{what} must be a text or a list of messages, not {json_type_of(given)}")
+    return [message_of(message, place, now) for place, message in enumerate(given, 1)]
+
+
+def error_text(error: BaseException) -> str:
+    """What Python prints of ``error`` below its traceback, as a record has it."""
+    from traceback import format_exception_only
+
+    return visible_line(well_formed("".join(format_exception_only(error))), MAX_MESSAGE_LENGTH)
+
+
+class SentTurn(TypedDict):
+    """One turn of a conversation, once it is answered.
+
+    task_id: an ID that no other turn of any session has. text: what was answered last; empty if nothing was. messages:
+    what was sent and answered, as it is stored. usage: what the session has used by then. report: how it stands.
+    """
+
+    agent_id: str
+    task_id: str
+    turn: int
+    turn_id: str
+    text: str
+    messages: list[Message]
+    usage: TokenUsage
+    report: Report
+
+
+class Send:
+    """A send of ``said`` to the agent of the session ``agent_id``, which is at work on it while the block lasts.
+
+    Begun by ``began``, ended by ``answer``, or by whatever else leaves the block. limits: the limits of time, as fields
+    of the run. tell: called with each entry of the journal. least_depth: at which depth the caller says that the agent
+    works. Once it is begun, ``record`` is that of the session, and ``run`` its run.
+    said: what
+    is sent. is_cut: whether a message of the answer was too long.
+    """
+
+    record: Record
+    run: Run
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        agent_id: str,
+        said: Sequence[NewMessage],
+        *,
+        limits: Run | None = None,
+        tell: Sink = lambda _: None,
+        least_depth: int = 0,
+    ) -> None:
+        self._sessions = sessions
+        self._agent_id = agent_id
+        self.said = said
+        self._limits: Run = limits or {}
+        self._tell = tell
+        self._least_depth = least_depth
+        self._lock = sessions.lock_of_send(agent_id)
+        self._holder: int | None = None
+        self.is_cut = False
+
+    def began(self, until: float) -> bool:
+        """Begins it, or says that somebody else is still at work; after ``until`` of the monotonic clock that raises.
+
+        Raises ``AgentAtWork``, ``RunNotAllowed``, ``Cancelled``, ``TooDeep``, ``SessionNotFound``.
+        """
+        fields: Run = {"wrapper": describe_holder(self._lock.path), **self._limits}
+        try:
+            self.record, noted = self._sessions.begin_send(self._agent_id, fields, self._lock, self._least_depth)
+        except AgentAtWork:
+            if time.monotonic() >= until:
+                raise
+            return False
+        self._holder = os.getpid()
+        self.run = self.record["runs"][-1]
+        for entry in noted:
+            self._tell(entry)
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or never began."""
+        return self._holder is None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, raised: BaseException | None, __: TracebackType | None) -> None:
+        if self._holder != os.getpid():  # not begun, over, or in a child that it was copied to
+            return
+        try:
+            self.end(_end_by(raised))
+        except (SessionsError, OSError) as failure:
+            if raised is None:
+                raise
+            raised.add_note(f"the send to session {self._agent_id!r} has no end yet: {failure}")
+        finally:
+            self._release()
+
+    def answer(self, answered: object) -> SentTurn:
+        """Completes the turn with what was ``answered``, a text or messages, of which one that is too long is cut.
+
+        Raises ``InvalidInput`` for an answer
+        that is neither, and what ``add_turn`` raises; then nothing of the turn is stored.
+        """
+        given = messages_of(answered, "assistant", "the answer of an agent")
+        messages = [fitted(message) for message in given]
+        last_try = time.monotonic() + _SECONDS_TO_WRITE
+        while True:
+            try:
+                record, stored, noted = self._sessions.answer_send(
+                    self._agent_id, self.run, self.said, messages, self._least_depth
+                )
+                break
+            except DurabilityUnknown:  # it is written
+                self._release()
+                raise
+            except (LockTimeout, StoreFailure):
+                if time.monotonic() > last_try:
+                    raise
+                time.sleep(SECONDS_BETWEEN_TRIES)
+        self._release()
+        self.is_cut = messages != given
+        self._tell(noted)
+        turn = record["turns"]
+        said = [one["content"] for one in messages if is_answer(one)]
+        return {
+            "agent_id": self._agent_id,
+            "task_id": task_id_of(record, self.run["run"]),
+            "turn": turn,
+            "turn_id": turn_id_of(record, {"turn": turn}),
+            "text": said[-1] if said else "",
+            "messages": [*stored],
+            "usage": self._sessions.usage(self._agent_id),
+            "report": self._sessions.report(self._agent_id),
+        }
+
+    def end(self, ended: SendEnd) -> Record:
+        """Ends it without an answer: nothing of the turn is stored."""
+        record, noted = self._sessions.fail_send(self._agent_id, self.run, ended, self._least_depth)
+        self._release()
+        self._tell(noted)
+        return record
+
+    def _release(self) -> None:
+        if self._holder is not None:
+            self._holder = None
+            self._lock.__exit__()
+
+
+def _end_by(raised: BaseException | None) -> SendEnd:
+    if isinstance(raised, Cancelled):
+        return cancelled()
+    if isinstance(raised, Exception):
+        return failed(error_text(raised))
+    return stopped(f"stopped by {type(raised).__name__}" if raised else "nothing was answered")

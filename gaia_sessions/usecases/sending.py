@@ -1,0 +1,119 @@
+"""Sends: how a process claims the next turn of a conversation, and ends it, each in one commit.
+
+Owns what the agent is given of what was said before, and which entries of the journal and messages go with a send. The
+rules are in ``session.sends``. ``now`` is an argument.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import RunGone, RunNotAllowed
+from gaia_sessions.hosts.marker import read_marker
+from gaia_sessions.session.child_limits import check_depth_of_work
+from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
+from gaia_sessions.session.rounds import is_answer
+from gaia_sessions.session.runs import has_ended
+from gaia_sessions.session.sends import check_may_send, with_answer_of_send, with_failed_send, with_send_begun
+from gaia_sessions.session.updates import Change
+from gaia_sessions.store import read_ancestors, subagent_events
+from gaia_sessions.system import gone_runs
+
+from .resume import decide_on_known
+from .running import own_run, refuse_if_cancelled, with_lost_runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.sends import SendEnd
+    from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.store.port import Entry, HeldLock, Store
+
+
+def begin(
+    store: Store, now: datetime, agent_id: str, fields: Run, lock: HeldLock, limits: Limits, least_depth: int
+) -> tuple[Record, Sequence[Entry]]:
+    """Begins a send, a run that has ``fields``; returns the record, whose latest run it is, and what was noted of it.
+
+    ``lock`` is held from then on, for as long as the send lasts. ``least_depth`` is how deep the agent works, as its
+    caller knows. Of two at once one begins. Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``,
+    ``TooDeep``, ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``TooLarge``. Then nothing has begun.
+    """
+    with store.open(agent_id) as session:
+        refuse_if_cancelled(store, session.record)
+        settled = with_lost_runs(store, session.record, gone_runs(session.record), now)
+        try:
+            check_may_send(settled.record, decide_on_known(settled.record, None, now, limits))
+        except RunNotAllowed:
+            session.commit(settled)
+            raise
+        if least_depth:
+            check_depth_of_work(settled.record, read_ancestors(store, settled.record), least_depth)
+        begun = check_room_for_run(with_send_begun(settled.record, fields, now))
+        noted = subagent_events.started(store, settled.record, begun, least_depth)
+        lock.__enter__()  # nobody at work holds it; who looks at it does so for a moment
+        try:
+            return session.commit(Change(begun, [*settled.entries, *noted])), noted
+        except BaseException:
+            lock.__exit__(None, None, None)
+            raise
+
+
+def answer(
+    store: Store,
+    now: datetime,
+    agent_id: str,
+    run: Run,
+    said: Sequence[NewMessage],
+    answered: Sequence[NewMessage],
+    least_depth: int,
+) -> tuple[Record, Sequence[Message], Entry]:
+    """Completes the turn of ``run``, as it was begun: what was ``said`` and ``answered``, in one commit.
+
+    Returns the record, the messages as they are stored, and what was noted. Raises ``RunGone`` if the run is not this
+    sender's any more, and what ``Store.add_messages`` raises; then nothing of the turn is stored.
+    """
+    last = [message["content"] for message in answered if is_answer(message)][-1:]
+    marked = read_marker(last[0])[0] if last else None
+    noted: list[Entry] = []
+
+    def rule(record: Record) -> Change:
+        stored = _open_run(record, run)
+        closed = with_answer_of_send(record, stored, answered, marked, now)
+        kind = subagent_events.SUBAGENT_COMPLETED
+        noted[:] = [subagent_events.ended(store, record, closed, stored, kind, now, least_depth=least_depth)]
+        return Change(closed, noted)
+
+    record, added = store.add_messages(agent_id, [*said, *answered], rule, reserved=RESERVED_BYTES)
+    return record, added, noted[0]
+
+
+def fail(
+    store: Store, now: datetime, agent_id: str, run: Run, ended: SendEnd, least_depth: int
+) -> tuple[Record, Entry]:
+    """Ends ``run``, as it was begun, without an answer; returns the record, and what was noted. Raises ``RunGone``."""
+    noted: list[Entry] = []
+
+    def rule(record: Record) -> Change:
+        stored = _open_run(record, run)
+        closed = with_failed_send(record, stored, ended, now)
+        kind = subagent_events.SUBAGENT_FAILED if ended.is_failure else subagent_events.SUBAGENT_CANCELLED
+        error = ended.fields.get("detail", ended.end)
+        noted[:] = [
+            subagent_events.ended(
+                store, record, closed, stored, kind, now, least_depth=least_depth, evidence={"error": error}
+            )
+        ]
+        return Change(closed, noted)
+
+    return store.change(agent_id, rule), noted[0]
+
+
+def _open_run(record: Record, begun: Run) -> Run:
+    """The run that was ``begun``, which nobody has ended. Raises ``RunGone``."""
+    run = own_run(record, begun)
+    if has_ended(run):
+        raise RunGone(record["agent_id"], begun["run"])
+    return run
