@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         update_state,
     )
     from .api.sessions import Sessions
+    from .api.subagent_session import SubAgentSession
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ __all__ = [
     "CancellationToken",
     "EphemeralSession",
     "Sessions",
+    "SubAgentSession",
     "cleanup_sessions",
     "create_session",
     "explain_resume",
@@ -48,6 +50,10 @@ def __getattr__(name: str) -> object:
         from .api.ephemeral import EphemeralSession
 
         return EphemeralSession
+    if name == "SubAgentSession":
+        from .api.subagent_session import SubAgentSession
+
+        return SubAgentSession
     from .api import functions
 
     return getattr(functions, name)

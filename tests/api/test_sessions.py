@@ -33,8 +33,11 @@ FUNCTIONS = {
 }
 
 
-def test_the_public_names_are_three_classes_and_the_eight_functions() -> None:
-    assert sorted(gaia_sessions.__all__) == sorted(["CancellationToken", "EphemeralSession", "Sessions", *FUNCTIONS])
+CLASSES = ["CancellationToken", "EphemeralSession", "Sessions", "SubAgentSession"]
+
+
+def test_the_public_names_are_four_classes_and_the_eight_functions() -> None:
+    assert sorted(gaia_sessions.__all__) == sorted([*CLASSES, *FUNCTIONS])
     assert {name: getattr(gaia_sessions, name).__name__ for name in gaia_sessions.__all__} == {
         name: name for name in gaia_sessions.__all__
     }

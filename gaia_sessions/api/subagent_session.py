@@ -1,0 +1,240 @@
+"""``SubAgentSession``: a conversation with one sub-agent over several turns, of which every turn is on disk.
+
+Owns the names of the users' document on it, how the agent is called, and what it is given. The process may end between
+any two turns, and in the middle of one: the next one goes on after the last turn that is complete.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from typing import Generic, TypeVar
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.session.context import context_messages
+from gaia_sessions.session.transcript import generation_of, is_system_prompt, last_seq, spoken
+
+from .cancellation import CancellationToken
+from .ephemeral import EphemeralSession
+from .send import SECONDS_BETWEEN_TRIES, Send, messages_of
+from .sessions import Sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from typing import Any, Self
+
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message
+
+    from .send import SentTurn, Sink
+
+Agent = TypeVar("Agent", bound="Callable[..., Any]")
+
+
+class SubAgentSession(Generic[Agent]):
+    """A conversation with one agent, which this program calls: every turn is one commit, whoever else goes on with it.
+
+    ``agent`` is any callable that takes a list of messages, ``{role, content, tool_name?, tool_call_id?}``, and returns
+    a text, or a list of messages of the same shape, which may have ``tokens``. Where it has parameters of these names,
+    it is given ``cancellation_token``, that of the session, and ``events``, the sink of ``with_events``. If it is
+    ``async``, ``send`` is awaited.
+
+    Without ``agent_id`` a session is created: below ``parent``, a session or its ID, with ``agent_name``, by default
+    the name of the callable, and ``purpose``. With it that session is opened, whoever began it; its ``system_prompt``
+    is the one that it was created with, and another is an error. Raises ``InvalidInput`` for that, and what
+    ``Sessions.create`` and ``Sessions.get`` raise.
+    """
+
+    def __init__(  # what can be said of a session
+        self,
+        agent: Agent,
+        system_prompt: str | None = None,
+        *,
+        agent_id: str | None = None,
+        agent_name: str | None = None,
+        purpose: str | None = None,
+        parent: EphemeralSession | SubAgentSession[Any] | str | None = None,
+        root: str | None = None,
+    ) -> None:
+        if not callable(agent):
+            raise InvalidInput("the agent is not callable", hint="give a function that takes messages")
+        above = parent if isinstance(parent, EphemeralSession | SubAgentSession) else None
+        self._agent = agent
+        self._sessions = Sessions(root or (above.root if above else None))
+        self._sink: Sink = _ignore
+        self._least_depth = 0
+        self._known: list[Message] = []
+        self._known_of: tuple[int, int] = (0, 0)  # generation of the transcript, last number
+        if agent_id is not None:
+            self._sessions.read(agent_id)
+            self.agent_id = agent_id
+            self._check_prompt(system_prompt)
+        else:
+            self.agent_id = self._sessions.create(
+                agent_name or _name_of(agent),
+                purpose or "general",
+                parent_id=above.agent_id if above else parent,  # type: ignore[arg-type]  # a text, or none
+                system_prompt=system_prompt,
+            )
+        self.cancellation_token = CancellationToken(self.agent_id, root=self.root)
+
+    @classmethod
+    def from_subagent(cls, subagent: Agent, **options: Any) -> Self:  # noqa: ANN401  # those of the constructor
+        """A session of an object that is called as an agent, and that may have a ``name`` and a ``system_prompt``.
+
+        ``options`` are those of the constructor, and take precedence.
+        """
+        if options.get("agent_id") is None:
+            options.setdefault("agent_name", getattr(subagent, "name", None))
+            options.setdefault("system_prompt", getattr(subagent, "system_prompt", None))
+        return cls(subagent, **options)
+
+    def subagent(self) -> Agent:
+        """The agent, the same object for every turn."""
+        return self._agent
+
+    def with_events(self, sink: Sink) -> Self:
+        """Itself; from now on ``sink`` is called with each [event](store.md#events) that a ``send`` or ``reset`` adds.
+
+        What it raises ends the send.
+        """
+        self._sink = sink
+        return self
+
+    def with_parent_depth(self, depth: int) -> Self:
+        """Itself; its caller says that it works at ``depth``, so that this agent works at one more at least.
+
+        The depth of the session is what counts if that is greater. ``send`` raises ``TooDeep`` before it calls anything
+        if the limit of the session is smaller, by default 8.
+        """
+        self._least_depth = depth + 1
+        return self
+
+    @property
+    def root(self) -> str:
+        """The directory of the sessions."""
+        return self._sessions.root
+
+    @property
+    def turns(self) -> int:
+        """How many turns are complete since the beginning, or since the last ``reset``."""
+        return self._sessions.preview(self.agent_id).get("turns", 0)
+
+    @property
+    def transcript(self) -> list[dict[str, str]]:
+        """What the agent will be given before what is sent next: the system prompt, and all that was said."""
+        return self._before(self._sessions.preview(self.agent_id))
+
+    def reset(self) -> None:
+        """Begins anew: the next turn is the first, after the system prompt. What was used, and the todos, stay.
+
+        Raises what ``Sessions.reset`` raises.
+        """
+        self._sessions.reset(self.agent_id)
+        self._sink(self._last_event())
+
+    def send(self, said: str | Iterable[Mapping[str, object]], *, pruned: bool = False, wait: float = 0) -> Any:  # noqa: ANN401  # awaitable, if the agent is
+        """Calls the agent over all that was said before and what is ``said``, and returns the turn, a ``SentTurn``.
+
+        ``said`` is a text of the user, or messages; an empty list is allowed. ``pruned`` gives the agent what
+        ``Sessions.context`` tells in place of the whole transcript. ``wait`` is for how many seconds it is waited while
+        somebody else is at work on the session. If the agent is ``async``, this returns a coroutine.
+
+        Nothing of the turn is stored before it is answered, and then all of it. If the agent raises, the error is
+        counted and passed on; if this program is interrupted, or the task is cancelled, no error is. Raises
+        ``AgentAtWork``, ``RunNotAllowed`` if the session is final, carries something out or was switched off,
+        ``Cancelled`` if it is cancelled, ``TooDeep``, ``InvalidInput`` for what is no message, ``RunGone`` if somebody
+        has ended the send meanwhile.
+        """
+        send = Send(
+            self._sessions,
+            self.agent_id,
+            messages_of(said, "user", "what is sent"),
+            tell=self._sink,
+            least_depth=self._least_depth,
+        )
+        until = time.monotonic() + wait
+        if _is_async(self._agent):
+            return self._send_and_await(send, until, pruned=pruned)
+        with send:
+            while not send.began(until):
+                time.sleep(SECONDS_BETWEEN_TRIES)
+            answered = self._called(send, pruned=pruned)
+            if inspect.isawaitable(answered):
+                if inspect.iscoroutine(answered):
+                    answered.close()
+                raise InvalidInput("the agent returned something to await", hint="declare it with `async def`")
+            return send.answer(answered)
+
+    async def _send_and_await(self, send: Send, until: float, *, pruned: bool) -> SentTurn:
+        import asyncio  # which a program with such an agent has loaded
+
+        with send:
+            while not send.began(until):  # noqa: ASYNC110  # another process sets no event
+                await asyncio.sleep(SECONDS_BETWEEN_TRIES)
+            awaitable: Awaitable[object] = self._called(send, pruned=pruned)  # type: ignore[assignment]  # it is async
+            return send.answer(await awaitable)
+
+    def _called(self, send: Send, *, pruned: bool) -> object:
+        """What the agent returns, or what is awaited for that."""
+        before = self._before(send.record, pruned=pruned)
+        accepted = {"cancellation_token": self.cancellation_token, "events": self._sink}
+        names = _parameters(self._agent)
+        given = {name: value for name, value in accepted.items() if names is None or name in names}
+        return self._agent([*before, *map(spoken, send.said)], **given)
+
+    def _before(self, record: Record, *, pruned: bool = False) -> list[dict[str, str]]:
+        if pruned:
+            return context_messages(self._sessions.context(self.agent_id))
+        self._read_more(record)
+        return [*map(spoken, self._known)]
+
+    def _read_more(self, record: Record) -> None:
+        """Reads what came to the transcript since it was read last: it only grows, until it begins anew."""
+        generation, last = self._known_of
+        if generation != generation_of(record):
+            self._known, last = [], 0
+        self._known += [one for one in self._sessions.said_before(record, last) if one["seq"] > last]
+        self._known_of = generation_of(record), last_seq(record)
+
+    def _check_prompt(self, given: str | None) -> None:
+        if given is None:
+            return
+        self._read_more(self._sessions.read(self.agent_id))
+        stored = next((one["content"] for one in self._known[:1] if is_system_prompt(one)), None)
+        if stored != given:
+            raise InvalidInput(
+                f"session {self.agent_id!r} has {'another' if stored else 'no'} system prompt",
+                hint="leave it out: a session keeps the one that it was created with",
+            )
+
+    def _last_event(self) -> Any:  # noqa: ANN401  # an entry of the journal
+        return [*self._sessions.events(self.agent_id)][-1]
+
+    def __repr__(self) -> str:
+        return f"SubAgentSession({self._agent!r}, agent_id={self.agent_id!r}, root={self.root!r})"
+
+
+def _ignore(_: object) -> None:
+    return
+
+
+def _name_of(agent: object) -> str:
+    name = getattr(agent, "__name__", None) or type(agent).__name__
+    return str(name).strip("<>") or "unknown"
+
+
+def _is_async(agent: object) -> bool:
+    return inspect.iscoroutinefunction(agent) or inspect.iscoroutinefunction(getattr(agent, "__call__", None))  # noqa: B004  # not whether, but how it is called
+
+
+def _parameters(agent: Callable[..., object]) -> Sequence[str] | None:
+    """The names of the parameters of ``agent`` that can be named; None if it takes any."""
+    try:
+        found = inspect.signature(agent).parameters.values()
+    except (TypeError, ValueError):  # some that are written in C do not say
+        return []
+    if any(one.kind is one.VAR_KEYWORD for one in found):
+        return None
+    return [one.name for one in found if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
