@@ -1,0 +1,486 @@
+"""A conversation with an agent of this program: what the users' document says, also over several processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import EphemeralSession, Sessions, SubAgentSession
+from gaia_sessions.errors import AgentAtWork, Cancelled, InvalidInput, RunGone, RunNotAllowed, TooDeep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gaia_sessions import CancellationToken
+
+PROMPT = {"role": "system", "content": "Be brief."}
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def said(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+class Agent:
+    """Answers with a number, and notes what it was given."""
+
+    name = "counter"
+    system_prompt = "Be brief."
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []
+
+    def __call__(self, messages: list[dict[str, str]]) -> str:
+        self.given.append(messages)
+        return f"answer {len(self.given)}"
+
+
+def events_of(talk: SubAgentSession[Any]) -> list[Any]:
+    return [one for one in Sessions(talk.root).events(talk.agent_id) if isinstance(one, dict)]
+
+
+def kinds(talk: SubAgentSession[Any]) -> list[Any]:
+    """The kind of each event, and the turn or the error that it names."""
+    keys = ("turn", "error")
+    return [(one["kind"], *[one["evidence"][key] for key in keys if key in one["evidence"]]) for one in events_of(talk)]
+
+
+@pytest.fixture
+def agent() -> Agent:
+    return Agent()
+
+
+@pytest.fixture
+def talk(root: str, agent: Agent) -> SubAgentSession[Agent]:
+    return SubAgentSession(agent, "Be brief.", root=root)
+
+
+def test_the_first_send_is_one_turn_behind_the_system_prompt(talk: SubAgentSession[Agent], agent: Agent) -> None:
+    turn = talk.send("How many?")
+
+    assert agent.given == [[PROMPT, user("How many?")]]
+    assert talk.transcript == [PROMPT, user("How many?"), said("answer 1")]
+    assert (talk.turns, kinds(talk)) == (1, [("SubAgentStarted",), ("SubAgentCompleted",)])
+    record, sessions = Sessions(talk.root).read(talk.agent_id), Sessions(talk.root)
+    assert turn == {
+        "agent_id": talk.agent_id,
+        "task_id": sessions.report(talk.agent_id)["task_id"],
+        "turn": 1,
+        "turn_id": "0.1",
+        "text": "answer 1",
+        "messages": [one for one in sessions.messages(talk.agent_id) if isinstance(one, dict)][1:],
+        "usage": {**sessions.usage(talk.agent_id), "elapsed_secs": turn["usage"]["elapsed_secs"]},
+        "report": turn["report"],
+    }
+    assert (turn["report"]["status"], turn["report"]["result"]) == ("success", "answer 1")
+    assert (record["phase"], record["turns"], record["error_count"]) == ("investigating", 1, 0)
+
+
+def test_each_further_send_has_all_that_was_said_and_is_noted_as_reuse(
+    talk: SubAgentSession[Agent], agent: Agent
+) -> None:
+    noted: list[Any] = []
+    assert talk.with_events(noted.append) is talk
+    turns = [talk.send(text) for text in ("one", "two", "three")]
+
+    assert agent.given[2] == [PROMPT, user("one"), said("answer 1"), user("two"), said("answer 2"), user("three")]
+    started, completed = ("SubAgentStarted",), ("SubAgentCompleted",)
+    reused = [("SubAgentReused", 1), ("SubAgentReused", 2)]
+    assert kinds(talk) == [started, completed, started, reused[0], completed, started, reused[1], completed]
+    assert noted == [{key: value for key, value in one.items() if key != "seq"} for one in events_of(talk)]
+    assert len({one["task_id"] for one in turns}) == len({one["turn_id"] for one in turns}) == 3
+
+
+def test_a_reset_begins_anew_with_the_system_prompt_and_no_reuse(talk: SubAgentSession[Agent], agent: Agent) -> None:
+    noted: list[Any] = []
+    talk.send("one")
+    before = Sessions(talk.root).read(talk.agent_id)
+    talk.with_events(noted.append).reset()
+    assert (talk.turns, talk.transcript, [one["kind"] for one in noted]) == (0, [PROMPT], ["SessionReset"])
+    assert talk.send("two")["turn_id"] == "1.1"
+    assert agent.given[1] == [PROMPT, user("two")]
+    assert kinds(talk)[-3:] == [("SessionReset",), ("SubAgentStarted",), ("SubAgentCompleted",)]
+    after = Sessions(talk.root).read(talk.agent_id)
+    kept = ("agent_id", "agent_name", "purpose", "created_at", "metadata")
+    assert [before[key] for key in kept] == [after[key] for key in kept]  # type: ignore[literal-required]  # keys of a record
+
+
+def test_without_a_system_prompt_there_is_none(root: str, agent: Agent) -> None:
+    SubAgentSession(agent, root=root).send("one")
+    assert agent.given == [[user("one")]]
+
+
+def test_what_is_sent_may_be_messages_or_nothing_and_what_is_answered_too(root: str) -> None:
+    answers: list[Any] = [
+        [
+            {**said("{}"), "tool_name": "Bash", "tool_call_id": "c"},
+            {"role": "tool", "content": "1", "tool_call_id": "c"},
+        ],
+        [],
+        "",
+    ]
+    given: list[Any] = []
+
+    def agent(messages: list[dict[str, str]]) -> object:
+        given.append(messages)
+        return answers[len(given) - 1]
+
+    talk = SubAgentSession(agent, root=root)
+    sent = [user("a"), {"role": "system", "content": "b"}]
+    assert [talk.send(sent)["text"], talk.send([])["text"], talk.send(iter([user("c")]))["text"]] == ["", "", ""]
+    assert given == [sent, [*sent, *answers[0]], [*sent, *answers[0], user("c")]]
+    assert (talk.turns, talk.transcript) == (3, [*sent, *answers[0], user("c"), said("")])
+
+
+def test_a_send_that_fails_leaves_its_events_and_an_error_and_a_retry_does_not_double_what_is_sent(
+    talk: SubAgentSession[Agent],
+) -> None:
+    talk.send("one")
+
+    def fails(_: object) -> str:
+        raise ValueError("out of order")
+
+    failing = SubAgentSession(fails, agent_id=talk.agent_id, root=talk.root)
+    with pytest.raises(ValueError, match="out of order"):
+        failing.send("two")
+
+    record = Sessions(talk.root).read(talk.agent_id)
+    assert (record["turns"], record["error_count"], record["phase"]) == (1, 1, "investigating")
+    assert record["last_error"] is not None
+    assert record["last_error"]["message"] == "ValueError: out of order"
+    assert talk.transcript == [PROMPT, user("one"), said("answer 1")]
+    assert kinds(talk)[2:] == [
+        ("SubAgentStarted",),
+        ("SubAgentReused", 1),
+        ("SubAgentFailed", "ValueError: out of order"),
+    ]
+    talk.send("two")
+    assert talk.transcript == [PROMPT, user("one"), said("answer 1"), user("two"), said("answer 2")]
+
+
+@pytest.mark.parametrize(
+    ("answered", "problem"),
+    [
+        (None, "the answer of an agent must be a text or a list of messages, not null"),
+        ({"role": "assistant", "content": "x"}, "the answer of an agent must be a text or a list of messages"),
+        ([{"role": "assistant"}], "message 1: 'content' is missing"),
+        ([{"role": "assistant", "content": "x", "tool_calls": []}], "message 1: 'tool_calls' is no key of a message"),
+    ],
+)
+def test_an_answer_that_is_none_fails_the_send(root: str, answered: object, problem: str) -> None:
+    talk = SubAgentSession(lambda _: answered, root=root)
+    with pytest.raises(InvalidInput) as refused:
+        talk.send("one")
+    assert str(refused.value).startswith(problem)
+    assert (talk.turns, talk.transcript, kinds(talk)[-1][0]) == (0, [], "SubAgentFailed")
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
+def test_one_that_is_stopped_is_no_error(talk: SubAgentSession[Agent], stop: type[BaseException]) -> None:
+    def stops(_: object) -> str:
+        raise stop
+
+    with pytest.raises(stop):
+        SubAgentSession(stops, agent_id=talk.agent_id, root=talk.root).send("one")
+
+    record = Sessions(talk.root).read(talk.agent_id)
+    run = record["runs"][-1]
+    assert (run["end"], run["interruption"], record["error_count"]) == ("killed", "stopped_by_user", 0)
+    assert kinds(talk)[-1] == ("SubAgentCancelled", f"stopped by {stop.__name__}")
+    assert talk.send("one")["turn"] == 1
+
+
+def test_a_session_that_is_cancelled_calls_nobody_and_one_that_is_meanwhile_says_so(root: str, agent: Agent) -> None:
+    with EphemeralSession(None, root=root) as above:
+        talk = SubAgentSession(agent, parent=above)
+        token: list[Any] = []
+
+        def waits(_: object, *, cancellation_token: CancellationToken) -> str:
+            token.append(cancellation_token)
+            Sessions(root).cancel(above.agent_id, "enough")
+            cancellation_token.check()
+            return "never"
+
+        with pytest.raises(Cancelled):
+            SubAgentSession(waits, agent_id=talk.agent_id, root=root).send("one")
+        assert token[0].agent_id == talk.agent_id
+        with pytest.raises(Cancelled):
+            talk.send("two")
+    assert agent.given == []
+    record = Sessions(root).read(talk.agent_id)
+    assert (record["phase"], record["error_count"], kinds(talk)[-1][0]) == ("abandoned", 0, "SubAgentCancelled")
+
+
+def test_what_was_answered_before_it_saw_the_cancellation_is_kept(root: str) -> None:
+    def cancels(_: object) -> str:
+        Sessions(root).cancel(agent_id)
+        return "done"
+
+    agent_id = Sessions(root).create()
+    talk = SubAgentSession(cancels, agent_id=agent_id, root=root)
+    assert talk.send("one")["text"] == "done"
+    assert (Sessions(root).read(talk.agent_id)["phase"], talk.turns) == ("abandoned", 1)
+
+
+def test_a_final_session_is_not_gone_on_with(talk: SubAgentSession[Agent], agent: Agent) -> None:
+    Sessions(talk.root).finalize(talk.agent_id, "completed")
+    with pytest.raises(RunNotAllowed) as refused:
+        talk.send("one")
+    assert refused.value.hint is not None
+    assert refused.value.hint.endswith(f"gaia-sessions create --continues {talk.agent_id}")
+    assert (agent.given, kinds(talk)) == ([], [])
+
+
+def test_an_approval_is_answered_by_what_is_sent_next(talk: SubAgentSession[Agent]) -> None:
+    sessions = Sessions(talk.root)
+
+    def asks(_: object) -> str:
+        sessions.update(talk.agent_id, phase="approval")
+        return "May I?"
+
+    SubAgentSession(asks, agent_id=talk.agent_id, root=talk.root).send("Clean up")
+    assert sessions.read(talk.agent_id)["phase"] == "approval"
+    assert [(one["agent_id"], one["last_message"]) for one in sessions.pending()] == [(talk.agent_id, "May I?")]
+    talk.send("yes")
+    assert (sessions.read(talk.agent_id)["phase"], [*sessions.pending()]) == ("investigating", [])
+
+
+def test_the_agent_is_the_same_object_and_gives_what_is_known_of_it(root: str, agent: Agent) -> None:
+    talk = SubAgentSession.from_subagent(agent, root=root)
+    assert talk.subagent() is agent
+    record = Sessions(root).read(talk.agent_id)
+    assert (record["agent_name"], talk.transcript) == ("counter", [PROMPT])
+    again = SubAgentSession.from_subagent(agent, agent_id=talk.agent_id, root=root)
+    assert (again.agent_id, again.subagent() is agent, len(Sessions(root).ids())) == (talk.agent_id, True, 1)
+
+
+def test_a_session_that_exists_keeps_its_system_prompt(talk: SubAgentSession[Agent], agent: Agent) -> None:
+    SubAgentSession(agent, "Be brief.", agent_id=talk.agent_id, root=talk.root)
+    with pytest.raises(InvalidInput, match="has another system prompt"):
+        SubAgentSession(agent, "Be long.", agent_id=talk.agent_id, root=talk.root)
+    bare = SubAgentSession(agent, root=talk.root)
+    with pytest.raises(InvalidInput, match="has no system prompt"):
+        SubAgentSession(agent, "Be brief.", agent_id=bare.agent_id, root=talk.root)
+
+
+def test_the_greater_depth_of_the_caller_and_of_the_session_counts(root: str, agent: Agent) -> None:
+    top = Sessions(root).create(max_depth=3)
+    talk = SubAgentSession(agent, parent=top, root=root)
+    assert talk.with_parent_depth(2).send("one")["turn"] == 1
+    assert [one["evidence"]["depth"] for one in events_of(talk)] == [3, 3]
+    with pytest.raises(TooDeep) as refused:
+        talk.with_parent_depth(3).send("two")
+    assert str(refused.value) == "the agent would work at depth 4; the limit is 3"
+    assert (len(agent.given), talk.turns, len(events_of(talk))) == (1, 1, 2)
+    assert talk.with_parent_depth(0).send("two")["turn"] == 2
+
+
+def test_what_the_agent_does_not_take_it_is_not_given(root: str) -> None:
+    sink: list[Any] = []
+    seen: list[Any] = []
+
+    def takes_all(_: object, **given: object) -> str:
+        seen.append(sorted(given))
+        return ""
+
+    def takes_events(_: object, events: Callable[[object], None]) -> str:
+        events("mine")
+        return ""
+
+    for agent in (takes_all, takes_events, partial(takes_all, more=1), str):
+        SubAgentSession(agent, root=root).with_events(sink.append).send("x")
+    assert seen == [["cancellation_token", "events"], ["cancellation_token", "events", "more"]]
+    assert sink.count("mine") == 1
+
+
+def test_of_pruned_turns_the_agent_gets_what_the_context_tells(talk: SubAgentSession[Agent], agent: Agent) -> None:
+    for number in range(8):
+        talk.send(f"question {number}")
+    talk.send("last", pruned=True)
+    given = agent.given[-1]
+    assert given[0] == PROMPT
+    assert given[1]["role"] == "system"
+    assert given[1]["content"].startswith("Earlier turns:\n  turn 1: question 0 -> answer 1")
+    whole = [
+        message for number in range(3, 8) for message in (user(f"question {number}"), said(f"answer {number + 1}"))
+    ]
+    assert given[2:] == [*whole, user("last")]
+
+
+def test_tokens_that_the_agent_tells_are_charged(root: str) -> None:
+    talk = SubAgentSession(lambda _: [{**said("a"), "tokens": 30}, {**said("b"), "tokens": 12}], root=root)
+    assert talk.send("x")["usage"]["tokens"] == 42
+
+
+def test_an_agent_that_is_async_is_awaited_and_stopped_with_its_task(root: str) -> None:
+    async def agent(messages: list[dict[str, str]]) -> str:
+        await asyncio.sleep(0 if messages[-1]["content"] == "quick" else 60)
+        return "done"
+
+    talk = SubAgentSession(agent, root=root)
+
+    async def main() -> None:
+        assert (await talk.send("quick"))["text"] == "done"
+        task = asyncio.create_task(talk.send("slow"))
+        while "ended_at" in Sessions(root).read(talk.agent_id)["runs"][-1]:  # noqa: ASYNC110  # another process sets no event
+            await asyncio.sleep(0.01)
+        with pytest.raises(AgentAtWork):
+            await talk.send("quick")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await talk.send("quick"))["turn"] == 2
+
+    asyncio.run(main())
+    assert [one["content"] for one in talk.transcript] == ["quick", "done", "quick", "done"]
+
+
+def test_a_coroutine_of_an_agent_that_is_not_async_fails_the_send(root: str) -> None:
+    async def later() -> str:
+        return "never"
+
+    talk = SubAgentSession(lambda _: later(), root=root)
+    with pytest.raises(InvalidInput, match="something to await"):
+        talk.send("x")
+    assert kinds(talk)[-1][0] == "SubAgentFailed"
+
+
+def test_one_that_somebody_else_ended_meanwhile_adds_nothing(root: str) -> None:
+    def agent(_: object) -> str:
+        sessions = Sessions(root)
+        sessions.remove(["mine"], force=True)
+        sessions.create(agent_id="mine")
+        sessions.add_turn("mine", [user("other")])
+        return "late"
+
+    Sessions(root).create(agent_id="mine")
+    with pytest.raises(RunGone):
+        SubAgentSession(agent, agent_id="mine", root=root).send("one")
+    assert SubAgentSession(agent, agent_id="mine", root=root).transcript == [user("other")]
+
+
+PROGRAM = """
+import os, sys, time
+from gaia_sessions import SubAgentSession
+
+def agent(messages):
+    if messages[-1]["content"] == "die":
+        print("at work", flush=True)
+        time.sleep(60)
+    return f"{len(messages)} before"
+
+root, agent_id, *said = sys.argv[1:]
+talk = SubAgentSession(agent, agent_id=agent_id, root=root)
+for text in said:
+    print(talk.send(text, wait=60)["text"], flush=True)
+"""
+
+
+def program(talk: SubAgentSession[Any], *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, talk.root, talk.agent_id, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_five_turns_in_five_processes_one_of_which_is_killed_in_the_call_of_its_agent(
+    talk: SubAgentSession[Agent],
+) -> None:
+    for number in range(5):
+        if number == 3:
+            killed = program(talk, "die")
+            assert killed.stdout is not None
+            assert killed.stdout.readline() == b"at work\n"
+            with pytest.raises(AgentAtWork):
+                talk.send("too early")
+            killed.send_signal(signal.SIGKILL)
+            killed.communicate()
+            assert Sessions(talk.root).report(talk.agent_id)["status"] == "error"
+        done = program(talk, f"turn {number}")
+        assert done.communicate() == (f"{2 + 2 * number} before\n".encode(), b"")
+
+    said_all = [[user(f"turn {number}"), said(f"{2 + 2 * number} before")] for number in range(5)]
+    assert talk.transcript == [PROMPT, *(message for turn in said_all for message in turn)]
+    record = Sessions(talk.root).read(talk.agent_id)
+    assert (record["turns"], record["error_count"], record["phase"]) == (5, 0, "investigating")
+    failed = [one for one in kinds(talk) if one[0] == "SubAgentFailed"]
+    assert failed == [("SubAgentFailed", "its sender crashed or was closed while the agent was at work")]
+
+
+def test_processes_that_alternate_add_one_turn_after_the_other(talk: SubAgentSession[Agent]) -> None:
+    both = [program(talk, *(f"{name}{number}" for number in range(10))) for name in "ab"]
+    assert [one.communicate()[1] for one in both] == [b"", b""]
+    spoken = talk.transcript[1:]
+    assert [one["content"] for one in spoken[1::2]] == [f"{2 + 2 * number} before" for number in range(20)]
+    for name in "ab":
+        mine = [one["content"] for one in spoken[::2] if one["content"].startswith(name)]
+        assert mine == [f"{name}{number}" for number in range(10)]
+    assert talk.turns == 20
+
+
+NAMESPACE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+
+
+@pytest.mark.skipif(
+    subprocess.run([*NAMESPACE, "true"], check=False, capture_output=True).returncode != 0, reason="unshare"
+)
+def test_a_sender_in_another_pid_namespace_is_known_by_its_lock(talk: SubAgentSession[Agent]) -> None:
+    words = [*NAMESPACE, sys.executable, "-c", PROGRAM, talk.root, talk.agent_id, "die"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as sender:
+        assert sender.stdout is not None
+        assert sender.stdout.readline() == b"at work\n"
+        with pytest.raises(AgentAtWork):
+            talk.send("too early")
+        sender.kill()
+        sender.wait()
+    until = time.monotonic() + 60
+    while Sessions(talk.root).report(talk.agent_id)["status"] == "running" and time.monotonic() < until:
+        time.sleep(0.05)
+    assert talk.send("two")["turn"] == 1
+    assert talk.transcript == [PROMPT, user("two"), said("answer 1")]
+
+
+def test_a_child_that_the_agent_forks_ends_nothing(root: str) -> None:
+    def agent(_: object) -> str:
+        child = os.fork()
+        if not child:
+            raise ZeroDivisionError
+        os.waitpid(child, 0)
+        return "parent"
+
+    talk = SubAgentSession(agent, root=root)
+    try:
+        answered = talk.send("one")
+    except ZeroDivisionError:  # the child
+        os._exit(0)
+    assert (answered["text"], talk.turns, kinds(talk)[-1]) == ("parent", 1, ("SubAgentCompleted",))
+
+
+def test_the_transcript_is_read_once_however_often_it_is_sent_to(talk: SubAgentSession[Agent], agent: Agent) -> None:
+    talk.send("one")
+    Sessions(talk.root).add_turn(talk.agent_id, [user("by hand"), said("yes")])
+    talk.send("two")
+    other = SubAgentSession(agent, agent_id=talk.agent_id, root=talk.root)
+    other.reset()
+    talk.send("three")
+    assert agent.given[1] == [PROMPT, user("one"), said("answer 1"), user("by hand"), said("yes"), user("two")]
+    assert agent.given[2] == [PROMPT, user("three")]
+
+
+def test_a_folder_of_another_place_has_its_own_sessions(tmp_path: Path, agent: Agent) -> None:
+    first, second = (SubAgentSession(agent, root=str(tmp_path / name)) for name in ("a", "b"))
+    assert (first.root, second.root) == (str(tmp_path / "a"), str(tmp_path / "b"))
+    assert repr(first) == f"SubAgentSession({agent!r}, agent_id={first.agent_id!r}, root={first.root!r})"
