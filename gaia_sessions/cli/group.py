@@ -43,6 +43,7 @@ GROUPS = {
         "run": "Run a command as a sub-agent, within limits, with one report.",
         "create": "Create a session and print its ID.",
         "update": "Update a session: phase, metadata, errors.",
+        "send": "Send something to an agent, and print its answer: a turn.",
         "turn": "Add a turn to the transcript: what was sent and answered.",
         "reset": "Begin the transcript of a session anew.",
         "todo": "Keep the todos of a session: add, done, list.",

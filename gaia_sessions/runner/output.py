@@ -11,6 +11,8 @@ import queue
 import threading
 import time
 
+from gaia_sessions.session.transcript import COMMIT_LIMIT
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 MESSAGE_BYTES = 64 << 10
 """How much of the end of stdout is the last message of the command."""
+
+_MOST_KEPT = COMMIT_LIMIT
+"""Bytes of stdout that are kept where all of it is asked for."""
 
 _MOST_WAITING = 256 << 10
 """Bytes of a stream that wait for its reader; while there are more, the command is not read from."""
@@ -53,6 +58,40 @@ class Tail:
         while self._is_cut and first < min(3, len(self._data)) and self._data[first] in _CONTINUATION:
             first += 1
         return self._data[first:].decode("utf-8", "replace").replace("\0", "")
+
+
+class Whole:
+    """All that was added, up to what a turn may have; of more its beginning and its end."""
+
+    __slots__ = ("_data", "_left_out")
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._left_out = 0
+
+    def add(self, data: bytes) -> None:
+        self._data += data
+        if len(self._data) > _MOST_KEPT:
+            self._left_out += len(self._data) - 2 * MESSAGE_BYTES
+            del self._data[MESSAGE_BYTES:-MESSAGE_BYTES]
+
+    def text(self) -> str:
+        """It as text; what is not UTF-8 is replaced, and NUL is left out."""
+        data = bytes(self._data)
+        if self._left_out:
+            gap = f"\n[... {self._left_out:,} bytes left out ...]\n".encode()
+            data = data[:MESSAGE_BYTES] + gap + data[MESSAGE_BYTES:]
+        return data.decode("utf-8", "replace").replace("\0", "")
+
+
+class NoLog:
+    """Where the output of a command is not kept."""
+
+    def write(self, data: bytes) -> None:
+        """Keeps nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
 
 
 class Live:
@@ -107,19 +146,24 @@ class Live:
 class Outputs:
     """Both streams of a command, by their numbers, 1 and 2."""
 
-    __slots__ = ("_live", "_log", "_tail")
+    __slots__ = ("_live", "_log", "_said")
 
-    def __init__(self, log: Output, live: dict[int, int], on_room: Callable[[], None]) -> None:
-        """``live``: by the number of a stream, the descriptor on which it is shown."""
+    def __init__(
+        self, log: Output, live: dict[int, int], on_room: Callable[[], None], said: Tail | Whole | None = None
+    ) -> None:
+        """``live``: by the number of a stream, the descriptor on which it is shown.
+
+        said: what keeps stdout as the message; by default the end of it.
+        """
         self._log = log
         self._live = {number: Live(fd, on_room) for number, fd in live.items()}
-        self._tail = Tail()
+        self._said = said or Tail()
 
     def add(self, number: int, data: bytes) -> None:
         """Keeps what came on a stream, and shows it."""
         self._log.write(data)
         if number == 1:
-            self._tail.add(data)
+            self._said.add(data)
         if number in self._live:
             self._live[number].write(data)
 
@@ -129,7 +173,7 @@ class Outputs:
 
     def message(self) -> str:
         """The end of stdout."""
-        return self._tail.text()
+        return self._said.text()
 
     def close(self) -> None:
         """No more comes: the log is on the disk when this returns."""

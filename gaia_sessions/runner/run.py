@@ -75,7 +75,7 @@ def run(
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
         begun = sessions.begin_run(start, {"wrapper": wrapper, **limits})
         agent_id = begun.record["agent_id"]
-        look = _look(sessions, begun.record)
+        look = look_of(sessions, begun.record)
         try:
             log = sessions.open_output(agent_id, begun.run["run"])
             supervisor = Supervisor(command, look, lambda event: tell(agent_id, event), log, live, signals)
@@ -100,12 +100,13 @@ def _supervised(supervisor: Supervisor, sessions: Sessions, begun: Begun, comman
     words, told = command.told(sessions.briefing(begun) or None)
     return supervisor.run(
         [word.encode("utf-8", "surrogateescape") for word in words],
-        _environment(sessions, begun.record["agent_id"], command),
+        environment(sessions, begun.record["agent_id"], command),
         stdin if told is None else told.encode("utf-8", "surrogateescape"),
     )
 
 
-def _environment(sessions: Sessions, agent_id: str, command: Command) -> dict[str, str]:
+def environment(sessions: Sessions, agent_id: str, command: Command) -> dict[str, str]:
+    """What ``command`` finds in its environment."""
     return {
         **os.environ,
         "GAIA_SESSION_ID": agent_id,
@@ -114,7 +115,7 @@ def _environment(sessions: Sessions, agent_id: str, command: Command) -> dict[st
     }
 
 
-def _look(sessions: Sessions, record: Record) -> Callable[[], str | None]:
+def look_of(sessions: Sessions, record: Record) -> Callable[[], str | None]:
     """What says whether the session was cancelled meanwhile, or has spent the budget of its own; None if neither."""
     agent_id = record["agent_id"]
     token = CancellationToken(agent_id, root=sessions.root)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
     from gaia_sessions.store.port import Output
 
+    from .output import Tail, Whole
     from .signals import Signals
 
 STARTED = "started"
@@ -83,17 +84,18 @@ class Supervisor:
         log: Output,
         live: dict[int, int],
         signals: Signals,
+        said: Tail | Whole | None = None,
     ) -> None:
         """``look`` is called twice a second: ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command.
 
         tell: called, in a thread of its own, with what happens. live: where its streams 1 and 2 are shown; empty if
-        they are not.
+        they are not. said: what keeps its stdout; by default the end of it is kept.
         """
         self._command = command
         self._look = look
         self._tell_of = tell
         self._signals = signals
-        self._outputs = Outputs(log, live, signals.wake)
+        self._outputs = Outputs(log, live, signals.wake, said)
         self._selector = selectors.DefaultSelector()
         self._selector.register(signals.fd, selectors.EVENT_READ)
         self._to_be_told = memoryview(b"")

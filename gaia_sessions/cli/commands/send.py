@@ -1,0 +1,131 @@
+"""``send``: send something to the agent of a session, which is a command, and print its answer."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.api.command import LONGEST, Command
+from gaia_sessions.api.send import messages_of
+from gaia_sessions.api.sessions import DEFAULT_GRACE, DEFAULT_TIMEOUT
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.commands.create import warn_if_network
+from gaia_sessions.cli.group import CommandBehindDashes
+from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin
+from gaia_sessions.cli.render import command_runs, session_reports
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
+from gaia_sessions.session.command_runs import SIGNALLED
+from gaia_sessions.session.context import context_messages
+from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
+from gaia_sessions.system import utc_now
+
+if TYPE_CHECKING:
+    from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.runner.send import SendOutcome
+    from gaia_sessions.session.schema import Record
+
+_FOR_EVER = f"{LONGEST:.0f}"
+
+
+@declare(
+    "send agent-123 'Which of them is the worst?' -- claude -p",
+    "send agent-123 - -- claude -p < output.txt",
+    "send agent-123 'Go on' --wait 5m --timeout 15m -- claude -p",
+    cls=CommandBehindDashes,
+)
+@ID
+@click.argument("text", metavar="TEXT|-")
+@click.option(
+    "--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help="When it is told to end (SIGTERM).  [default: 10m]"
+)
+@click.option(
+    "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
+)
+@click.option("--pruned", is_flag=True, help="Give it what `context` prints in place of the whole transcript.")
+@click.option(
+    "--wait",
+    metavar="[DURATION]",
+    type=SECONDS,
+    is_flag=False,
+    flag_value=_FOR_EVER,
+    help="Wait while somebody else is at work on the session.",
+)
+def command(
+    call: Call,
+    agent_id: str,
+    text: str,
+    *,
+    command: tuple[str, ...],
+    timeout: float,
+    grace: float,
+    pruned: bool,
+    wait: float | None,
+) -> int:
+    """Send something to an agent, and print its answer: a turn.
+
+    The agent is a command, which reads all that was said before and the TEXT, as a JSON array of messages with role and
+    content. It prints its answer, or a JSON array of messages. Sent and answered is one turn, which is stored whole; if
+    the command fails, nothing of it is.
+
+    Exit codes: 0 it answered, 4 nothing may be sent now, 10 cancelled, 11 it failed, 124 timeout, 130 interrupted.
+    """
+    from gaia_sessions.runner.send import send  # the processes are no concern of whoever asks for help
+
+    said = text_or_stdin(text, "send", COMMIT_LIMIT, "the text") if text == STDIN else text
+    if not said.strip():
+        raise InvalidInput("what is sent is blank", hint="type what the agent is to be told")
+    session_id, sessions = call.session_id(agent_id, writes=True), call.sessions()
+    what = Command(command, timeout=timeout, grace=grace)
+
+    def before(record: Record) -> list[dict[str, str]]:
+        if pruned:
+            return context_messages(sessions.context(session_id))
+        return [*map(spoken, sessions.said_before(record))]
+
+    def tell(event: str) -> None:
+        for line in command_runs.event_lines(session_id, event, what, verbose=False):
+            output.print_aside(event, line, as_json=call.as_json)
+
+    with call.noticing_kept_messages():
+        outcome = send(
+            sessions,
+            session_id,
+            messages_of(said, "user", "what is sent"),
+            what,
+            before=before,
+            until=time.monotonic() + (wait or 0),
+            live={} if call.as_json else {2: sys.stderr.fileno()},
+            tell=tell,
+        )
+    warn_if_network(sessions.root)
+    return _print(call, sessions, session_id, outcome)
+
+
+def _print(call: Call, sessions: Sessions, session_id: str, outcome: SendOutcome) -> int:
+    """The answer, or why there is none."""
+    if outcome.is_cut:
+        output.print_aside("cut", "the answer has over 1 MiB: its middle is left out", as_json=call.as_json)
+    if outcome.turn:
+        turn = outcome.turn
+        call.print_result(turn, lambda: turn["text"].split("\n"))
+    elif outcome.answer is not None:
+        output.print_lines(outcome.answer.removesuffix("\n").split("\n"))
+    output.flush_result()
+    if outcome.problem:
+        raise outcome.problem
+    if outcome.turn:
+        return EXIT_DONE
+    report, stands = sessions.reporter()(session_id)
+    if call.as_json:
+        output.print_json(report)
+    else:
+        output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
+        for line in session_reports.next_lines(report, stands):
+            output.print_to_stderr(line)
+    return EXIT_INTERRUPTED if outcome.ended.cause == SIGNALLED else CODES_OF_REPORTS[report["status"]]

@@ -1,0 +1,111 @@
+"""One send to an agent that is a command: what it is given, and what of its output is the answer.
+
+The command gets all that was said before, and what is sent, as JSON on its stdin. It is watched as any other command.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+
+from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Send
+from gaia_sessions.errors import InvalidInput, SessionsError
+from gaia_sessions.jsonio.strict import dump_line, loads
+from gaia_sessions.session.command_runs import EXITED, SIGNALLED, CommandEnd
+from gaia_sessions.session.sends import ended_with, failed
+from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
+
+from . import tree
+from .output import NoLog, Whole
+from .run import environment, look_of
+from .signals import Signals
+from .supervise import Supervisor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gaia_sessions.api.command import Command
+    from gaia_sessions.api.send import SentTurn
+    from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.transcript import NewMessage
+
+
+class SendOutcome:
+    """What became of a send: how the command ended, and the turn, if it was answered.
+
+    answer: what the command wrote, if it ended well. is_cut: whether a message of it was too long. problem: why the
+    turn is not stored, or may not be on the disk.
+    """
+
+    __slots__ = ("answer", "ended", "is_cut", "problem", "turn")
+
+    def __init__(self, ended: CommandEnd) -> None:
+        self.ended = ended
+        self.answer: str | None = None
+        self.is_cut = False
+        self.problem: SessionsError | None = None
+        self.turn: SentTurn | None = None
+
+
+def send(  # noqa: PLR0913  # what can be said of it
+    sessions: Sessions,
+    agent_id: str,
+    said: Sequence[NewMessage],
+    command: Command,
+    *,
+    before: Callable[[Record], Sequence[dict[str, str]]],
+    until: float,
+    live: dict[int, int],
+    tell: Callable[[str], None],
+) -> SendOutcome:
+    """Runs ``command`` as the agent of a session, which is sent what is ``said``, and returns when it has ended.
+
+    ``before`` says what was said before. While somebody else is at work, it is waited ``until`` a time of the monotonic
+    clock. ``live``: where its streams are shown. Raises what ``Send.began`` raises; then nothing has begun.
+    """
+    tree.become_subreaper()
+    limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
+    with Signals() as signals, Send(sessions, agent_id, said, limits=limits) as sending:
+        while not sending.began(until):
+            time.sleep(SECONDS_BETWEEN_TRIES)
+            if signals.is_ended_by_somebody():
+                return SendOutcome(CommandEnd(SIGNALLED))
+        look = look_of(sessions, sending.record)
+        supervisor = Supervisor(command, look, tell, NoLog(), live, signals, Whole())
+        given = [*before(sending.record), *map(spoken, said)]
+        ended = supervisor.run(
+            [word.encode("utf-8", "surrogateescape") for word in command.words],
+            environment(sessions, agent_id, command),
+            dump_line(given, limit=sys.maxsize),
+        )
+        outcome = SendOutcome(ended)
+        try:
+            if ended.cause == EXITED and not ended.exit_code:
+                outcome.answer = ended.message
+                outcome.turn = sending.answer(_answer_in(ended.message))
+                outcome.is_cut = sending.is_cut
+            else:
+                sending.end(ended_with(ended))
+        except SessionsError as error:
+            outcome.problem = error
+            if not sending.is_over:
+                with suppress(SessionsError):  # whoever looks next will find it gone
+                    sending.end(failed(str(error)))
+    supervisor.finish()
+    return outcome
+
+
+def _answer_in(output: str) -> str | list[Json]:
+    """The answer in what a command wrote: the messages in a JSON array, else the text without its last line breaks."""
+    if output.lstrip().startswith("["):
+        try:
+            found = loads(output.strip().encode(), COMMIT_LIMIT)
+        except InvalidInput:
+            found = None
+        if isinstance(found, list) and found and all(isinstance(one, dict) and "role" in one for one in found):
+            return found
+    return output.rstrip("\n")
