@@ -123,6 +123,16 @@ def run_command(root: str, agent_id: str) -> object:
     return end_run(root, agent_id)
 
 
+def send(root: str, agent_id: str) -> object:
+    """One whole turn with an agent of this process; says ``BEGUN`` while that is at work."""
+
+    def agent(_: object) -> str:
+        os.write(1, b"BEGUN\n")
+        return "from a worker"
+
+    return gaia_sessions.SubAgentSession(agent, agent_id=agent_id, root=root).send("sent")["turn"]
+
+
 def import_(root: str, directory: str) -> object:
     report = gaia_sessions.Sessions(root).import_from(directory)
     for failed in report["failed"]:
@@ -169,6 +179,7 @@ OPERATIONS: dict[str, Operation] = {
     "begin-run": begin_run,
     "end-run": end_run,
     "run-command": run_command,
+    "send": send,
     "import": import_,
     "entries": entries,
     "messages": messages,

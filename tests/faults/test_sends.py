@@ -1,0 +1,113 @@
+"""A sender is killed at any system call: the last turn that is complete stands, and the next send goes on after it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions import Sessions, SubAgentSession
+from tests.faults.conftest import OPERATIONS, SPOKEN, Operation, command, root_of, run
+from tests.faults.worker import PROMPT, TURN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.faults.conftest import Case
+
+pytestmark = [
+    pytest.mark.usefixtures("needs_strace"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::gaia_sessions.errors.MessagesKeptAside"),  # what a killed sender had written
+]
+
+ORDER = ["before", "at work", "answered"]
+CHANGING = ("mkdirat", "fchmod", "renameat", "fsync", "fdatasync", "unlinkat", "flock")
+"""Between two of these no file is made and none is complete; how often others are called differs from run to run."""
+
+
+def _holds(_agent_id: str, data: bytes | None) -> bool:
+    return data is not None
+
+
+SEND = Operation(
+    "send",
+    OPERATIONS["add a turn"].prepare,
+    lambda project: command("send", root_of(project), "told"),
+    {f"told/{name}": _holds for name in ("state.json", "events.jsonl", "transcript.jsonl")},
+)
+
+
+def test_a_kill_of_a_sender_anywhere_leaves_whole_turns_and_the_next_goes_on(
+    case_of: Callable[[Operation], Case],
+) -> None:
+    case, stood = case_of(SEND), []
+    for call in [call for call in case.calls if call.changes]:
+        project = case.copy()
+        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+        assert ended.returncode == -9
+        stood.append(_stands_and_goes_on(root_of(project)))
+        assert "ACK" not in ended.stdout or stood[-1] == "answered", call
+        assert "BEGUN" not in ended.stdout or stood[-1] != "before", call
+
+    assert stood == sorted(stood, key=ORDER.index)
+    assert set(stood) == {*ORDER}
+
+
+def test_a_kill_of_gaia_sessions_send_anywhere_leaves_whole_turns_and_the_next_goes_on(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "gaia_sessions", "send", "told", "sent", "--", "printf", SPOKEN]
+
+    def prepared(number: int) -> str:
+        project = tmp_path / f"project-{number}"
+        project.mkdir()
+        root = root_of(str(project))
+        talk = Sessions(root)
+        talk.create("worker", agent_id="told", system_prompt=PROMPT)
+        talk.add_turn("told", TURN)
+        return root
+
+    def ended(number: int, *faults: str) -> tuple[str, int, str]:
+        root = prepared(number)
+        traced = ["strace", "-y", "-e", f"trace={','.join(CHANGING)}", "-e", "signal=none", *faults]
+        done = run([*traced, "-o", f"{root}.trace", *words], environment={"GAIA_SESSIONS_ROOT": root})
+        return root, done.returncode, done.stdout
+
+    root, code, out = ended(0)
+    assert (code, out) == (0, f"{SPOKEN}\n")
+    calls = re.findall(r"^(\w+)\(", Path(f"{root}.trace").read_text(), re.MULTILINE)
+    stood = []
+    for number, name in enumerate(calls, 1):
+        when = calls[:number].count(name)
+        root, code, out = ended(number, "-e", f"inject={name}:signal=SIGKILL:when={when}")
+        assert (code, out) == (-9, ""), (name, when)
+        stood.append(_stands_and_goes_on(root))
+
+    assert stood == sorted(stood, key=ORDER.index)
+    assert set(stood) == {*ORDER}
+
+
+def _stands_and_goes_on(root: str) -> str:
+    """Where the session stands; then the same is sent again, and each message is there once for each turn."""
+    given = [("system", PROMPT), *((one["role"], one["content"]) for one in TURN)]
+    sent = [("user", "sent"), ("assistant", SPOKEN)]
+    record = Sessions(root).read("told")
+    is_answered = record["turns"] == 2
+    is_begun = bool(record.get("runs")) and not is_answered
+    seen: list[list[tuple[str, str]]] = []
+
+    def agent(messages: list[dict[str, str]]) -> str:
+        seen.append([(one["role"], one["content"]) for one in messages])
+        return "again"
+
+    talk = SubAgentSession(agent, agent_id="told", root=root)
+    assert talk.send("next")["turn"] == record["turns"] + 1
+    before = given + (sent if is_answered else [])
+    assert seen == [[*before, ("user", "next")]]
+    assert [(one["role"], one["content"]) for one in talk.transcript] == [*seen[0], ("assistant", "again")]
+    kinds = [one["kind"] for one in Sessions(root).events("told") if isinstance(one, dict)]
+    assert kinds[-3:] == ["SubAgentStarted", "SubAgentReused", "SubAgentCompleted"]
+    assert kinds.count("SubAgentFailed") == is_begun
+    return "answered" if is_answered else "at work" if is_begun else "before"
