@@ -281,15 +281,18 @@ class Sessions:
         sessions = self._preview()
         return showing.children(sessions, Above(sessions), agent_id, utc_now(), self.config.limits)
 
-    def events(self, agent_id: str) -> Iterator[Json | SessionsError]:
-        """An iterator of what hosts reported about a session, in the order in which it was applied.
+    def events(self, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:
+        """An iterator of what happened to a session, in the order in which it was applied.
 
         Events that wait in the inbox are shown as applied, although nothing is written.
 
-        Each entry is ``{at, kind, run, phase, end?, detail?, revision, evidence}``; an error stands in place of one
-        that cannot be read. What the call raises it raises before the first step of the iteration.
+        Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq}``, where ``seq`` is its place
+        among those that can be read, from 1; an error stands in place of one that cannot be. With ``since`` there are
+        only those with a greater ``seq``. What the call raises it raises before the first step of the iteration.
         """
-        return self._preview().entries(agent_id, EVENTS)
+        from gaia_sessions.store.journal import numbered
+
+        return numbered(self._preview().entries(agent_id, EVENTS), since)
 
     def messages(
         self, agent_id: str, *, last: int | None = None, since: datetime | str | None = None

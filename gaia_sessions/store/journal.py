@@ -71,3 +71,16 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
             yield loads(line)
         except errors.InvalidInput as error:
             yield errors.InvalidInput(str(error), f"{path} line {number}")
+
+
+def numbered(found: Iterator[Json | SessionsError], since: int = 0) -> Iterator[Json | SessionsError]:
+    """The entries of ``found`` behind the first ``since`` that can be read, each with its number, from 1, as ``seq``.
+
+    An error has none; those before are left out too.
+    """
+    seq = 0
+    for entry in found:
+        if isinstance(entry, dict):
+            seq += 1
+        if seq >= since + (not isinstance(entry, errors.SessionsError)):
+            yield {**entry, "seq": seq} if isinstance(entry, dict) else entry

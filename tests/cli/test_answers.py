@@ -67,8 +67,15 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
     assert (answer["should_resume"], answer["advice"], answer[key]) == (True, advice + with_message, after[key])
     [entry] = gaia("events", "a", "--json").json
     evidence = {"message": message}
-    assert {**entry, "at": now} == {"at": now, "kind": key, "phase": "approval", "revision": 2, "evidence": evidence}
-    told = f"{local_time(entry['at'])} {key}, phase approval, message={message}".rstrip()
+    assert {**entry, "at": now} == {
+        "at": now,
+        "kind": key,
+        "phase": "approval",
+        "revision": 2,
+        "evidence": evidence,
+        "seq": 1,
+    }
+    told = f"{local_time(entry['at'])} {key}, phase approval, message={message} (event 1)"
     assert gaia("events", "a").out.decode().rstrip() == told
 
 

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions import Sessions
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
@@ -44,9 +45,9 @@ def test_each_is_a_line_for_people_with_its_evidence(gaia: Gaia, put: Gaia, root
 
     first, second = out.splitlines()
     assert (code, err) == (0, "")
-    assert first == f"{local_time(AT)} start, run 1, phase investigating, {keys}"
+    assert first == f"{local_time(AT)} start, run 1, phase investigating, {keys} (event 1)"
     assert second.startswith(f"{local_time(AT)} fail, run 1, phase investigating, failed, API Error")
-    assert second.endswith(keys)
+    assert second.endswith(f"{keys} (event 2)")
     assert "\x1b" not in second
 
 
@@ -54,7 +55,34 @@ def test_as_json_they_are_an_array_of_the_entries_as_they_are(gaia: Gaia, put: G
     put("a")
     journal(root, line(BEGUN), line(FAILED))
 
-    assert gaia("events", "a", "--json").json == [BEGUN, FAILED]
+    assert gaia("events", "a", "--json").json == [{**BEGUN, "seq": 1}, {**FAILED, "seq": 2}]
+
+
+@pytest.mark.parametrize(("since", "seqs", "complained"), [(0, [1, 2], True), (1, [2], True), (2, [], False)])
+def test_those_behind_a_number_can_be_asked_for(
+    program: Gaia, put: Gaia, root: str, since: int, seqs: list[int], *, complained: bool
+) -> None:
+    put("a", phase="completed", resume_ready=False)
+    journal(root, line(BEGUN), b"{torn\n", line(FAILED))
+
+    for words in ((), ("--follow",)):
+        code, out, err = program("events", "a", "--since", str(since), "--json", *words).all
+        found = [json.loads(one) for one in out.splitlines()] if words else json.loads(out)
+        assert (code, [one["seq"] for one in found], "line 2" in err) == (0, seqs, complained)
+    assert program("events", "a", "--since", "2").all == (0, "No events\n", "")
+    assert program("events", "a", "--since", "-1").code == 2
+
+
+def test_s14_the_numbers_have_no_gap_and_none_is_there_twice_with_eight_writers(root: str) -> None:
+    sessions = Sessions(root)
+    agent_id = sessions.create()
+    program = (
+        "import sys; from gaia_sessions import Sessions; [Sessions(sys.argv[1]).reset(sys.argv[2]) for _ in range(9)]"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", program, root, agent_id]) for _ in range(8)]
+    assert [writer.wait() for writer in writers] == [0] * 8
+    events = [one for one in sessions.events(agent_id) if isinstance(one, dict)]
+    assert [(one["seq"], one["revision"]) for one in events] == [(number, number + 1) for number in range(1, 73)]
 
 
 def test_a_session_that_nobody_reported_has_none(gaia: Gaia, put: Gaia) -> None:
@@ -70,7 +98,7 @@ def test_a_bad_line_is_complained_of_and_hides_no_other(gaia: Gaia, put: Gaia, r
 
     code, out, err = gaia("events", "a", "--json").all
 
-    assert (code, json.loads(out)) == (0, [BEGUN, FAILED])
+    assert (code, json.loads(out)) == (0, [{**BEGUN, "seq": 1}, {**FAILED, "seq": 2}])
     assert "events.jsonl line 2" in err
 
 
@@ -112,14 +140,15 @@ def test_each_new_one_is_followed_as_it_comes_until_the_work_has_ended(put: Gaia
     running(put)
     journal(root, line(BEGUN))
     with follow("--json") as following:
-        assert json.loads(read(following.stdout)) == BEGUN
+        assert json.loads(read(following.stdout)) == {**BEGUN, "seq": 1}
         again = {**FAILED, "phase": "planning"}
         journal(root, line(BEGUN), b'{"torn', b'": 1}\n', line(FAILED), line(again), line("text"))
-        assert [json.loads(read(following.stdout)) for _ in range(4)] == [{"torn": 1}, FAILED, again, "text"]
+        told = [json.loads(read(following.stdout)) for _ in range(4)]
+        assert told == [{"torn": 1, "seq": 2}, {**FAILED, "seq": 3}, {**again, "seq": 4}, "text"]
         last = {**FAILED, "kind": "stop", "at": format_time(utc_now())}
         journal(root, line(BEGUN), line(FAILED), line(last))
         running(put, ended_at=format_time(utc_now()), end="stopped")
-        assert (*following.communicate(), following.returncode) == (json.dumps(last) + "\n", "", 0)
+        assert (*following.communicate(), following.returncode) == (json.dumps({**last, "seq": 3}) + "\n", "", 0)
 
 
 def test_work_that_has_ended_is_shown_and_followed_no_further(gaia: Gaia, put: Gaia, root: str) -> None:

@@ -83,7 +83,7 @@ def test_the_events_of_the_session_say_who_closed_it_and_why(gaia: Gaia, put: Ga
     [event] = gaia("events", "gone", "--json").json
     assert (event["kind"], event["end"], event["phase"]) == ("reconcile", "lost", "approval")
     evidence = f"its client crashed or was closed: there is no process {NOBODY}"
-    expected = f"reconcile, run 1, phase approval, lost, {evidence}, host_gone=True"
+    expected = f"reconcile, run 1, phase approval, lost, {evidence}, host_gone=True (event 1)"
     assert gaia("events", "gone").all == (0, f"{local_time(event['at'])} {expected}\n", "")
     assert gaia("should-resume", "gone").code == 0
 

@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 @declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")
 @ID
 @click.option("-f", "--follow", is_flag=True, help="Print each new event as it comes, until the work has ended.")
-def command(call: Call, agent_id: str, *, follow: bool) -> None:
+@click.option("--since", metavar="N", type=click.IntRange(min=0), default=0, help="Only those behind number N.")
+def command(call: Call, agent_id: str, *, follow: bool, since: int) -> None:
     """Show what Claude Code or another client told of a session.
 
-    Each event comes with its evidence, in the order in which it was applied. With --follow, --json prints a document
-    on each line.
+    Each event comes with its evidence and its number, in the order in which it was applied; what `run`, `send` and
+    `reset` did is among them. With --follow, --json prints a document on each line.
     """
     found_id = call.session_id(agent_id)
     if follow:
-        _follow(call, found_id)
+        _follow(call, found_id, since)
         return
-    found = call.sessions().events(found_id)
+    found = call.sessions().events(found_id, since=since)
     if call.as_json:
         output.print_json_array(_readable_entries(found))
         return
@@ -42,7 +43,7 @@ def command(call: Call, agent_id: str, *, follow: bool) -> None:
     output.print_lines(lines or ["No events"])
 
 
-def _follow(call: Call, agent_id: str) -> None:
+def _follow(call: Call, agent_id: str, since: int) -> None:
     """Prints the events, after each look of a wait those that are new, until nobody reads them any more."""
     from gaia_sessions.api.waiting import looks
 
@@ -50,7 +51,7 @@ def _follow(call: Call, agent_id: str) -> None:
     for number, found in enumerate(looks(call.sessions().reporter, lambda: [agent_id])):
         if number == 0:
             _say_if_not_started(call, found[agent_id][0])
-        for entry in _readable_entries(_new(call.sessions().events(agent_id), seen)):
+        for entry in _readable_entries(_new(call.sessions().events(agent_id, since=since), seen)):
             if not output.print_at_once(entry, None if call.as_json else plain.event_line(entry)):
                 return
         if not output.is_result_read():
@@ -67,7 +68,8 @@ def _say_if_not_started(call: Call, found: Report | NoReport) -> None:
 def _new(found: Iterable[Json | SessionsError], seen: set[str]) -> Iterator[Json | SessionsError]:
     """Those of ``found`` that were not ``seen``: an event that waited is the same once it is applied."""
     for entry in found:
-        same = {**entry, "revision": None} if isinstance(entry, dict) else entry  # counted anew where others wrote
+        again = {"revision": None, "seq": None}  # counted anew where others wrote
+        same = {**entry, **again} if isinstance(entry, dict) else entry
         if str(same) not in seen:
             seen.add(str(same))
             yield entry

@@ -133,7 +133,7 @@ def tree_notes(line: Summary) -> Iterator[str]:
 
 
 def event_line(entry: Json) -> str:
-    """One entry of a session's events: time, kind, run, phase at that time, evidence."""
+    """One entry of a session's events: time, kind, run, phase at that time, evidence, number."""
     if not isinstance(entry, dict):
         return safe(entry)
     parts = [f"{local_time(str(entry.get('at')))}  {entry.get('kind')}"]
@@ -142,4 +142,5 @@ def event_line(entry: Json) -> str:
     parts += [str(entry[key]) for key in ("end", "detail") if key in entry]
     evidence = entry.get("evidence")
     keys = evidence.items() if isinstance(evidence, dict) else ()
-    return safe(", ".join([*parts, *(f"{key}={value}" for key, value in keys)]), _LONGEST_EVENT)
+    text = safe(", ".join([*parts, *(f"{key}={value}" for key, value in keys)]), _LONGEST_EVENT)
+    return f"{text} (event {entry['seq']})"
