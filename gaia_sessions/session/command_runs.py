@@ -11,11 +11,11 @@ from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 from . import schema
 from .clock import format_time
 from .events import MAX_MESSAGE_LENGTH
-from .ids import run_command
+from .ids import run_command, send_command
 from .phases import COMMAND_STARTED, is_final, is_new, waits_for_approval
 from .policy import claimed_runs, is_running
 from .run_ends import marker_fields, with_end_by_wrapper
-from .runs import has_agent, has_ended, with_new_run
+from .runs import has_agent, has_ended, is_conversation, with_new_run
 from .schema import KILLED, LOST, RUN_FAILED, STOPPED, STOPPED_BY_USER
 from .transcript import current_turn
 from .updates import with_activity, with_event, without_pause
@@ -136,7 +136,8 @@ def check_may_be_continued(record: Record, now: datetime) -> None:
     if has_agent(record, now, ()):
         raise refusal(record, "its agent is at work", _WAIT)
     if not is_final(record["phase"]):
-        raise refusal(record, "it has not ended", f"to go on with it, type {_RUN}")
+        going_on = send_command("{id}") if is_conversation(record) else _RUN
+        raise refusal(record, "it has not ended", f"to go on with it, type {going_on}")
 
 
 def refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:

@@ -59,6 +59,11 @@ def run_command(agent_id: str, *, ended: bool = False) -> str:
     return f"gaia-sessions run {'--continues ' if ended else ''}{agent_id} -- COMMAND"
 
 
+def send_command(agent_id: str, *, ended: bool = False) -> str:
+    """What a person types to go on with a conversation; with one that has ``ended``, at first."""
+    return f"gaia-sessions create --continues {agent_id}" if ended else f"gaia-sessions send {agent_id} TEXT -- COMMAND"
+
+
 def resume_line(agent_id: str) -> str:
     """The line of a delegation that requests to resume the session ``agent_id``; ``hosts.marker`` reads it."""
     return f"{MARKER_OPENING} {RESUME} {agent_id}]"

@@ -7,10 +7,10 @@ the time of the agent's transcript are arguments.
 from __future__ import annotations
 
 from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_between
-from .ids import run_command
+from .ids import run_command, send_command
 from .phases import HOST_OVER, RESUMABLE, is_final, is_new, is_resumable, phase_after, waits_for_approval
 from .record import answer_of
-from .runs import is_claimed, is_live, is_work_of_command
+from .runs import is_claimed, is_conversation, is_live, is_work_of_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         until: when the session can no longer be resumed; None if it cannot be resumed now. last_activity: when its
         agent last wrote to its transcript, if that was after ``last_updated``. paused_until: when the limit is reset
         that it waits for; absent if it waits for none. run_command: what a person types to go on with work that a
-        command did last, now or once it may be resumed; absent for that of agents, and once it is cancelled.
+        command did last, or with a conversation; absent for that of agents of hosts, and once it is cancelled.
         state, state_since: how the session stands, where that is known.
         """
 
@@ -159,7 +159,9 @@ def decide(
         decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
         decision["paused_until"] = record["paused_until"]
-    if cancellation is None and is_work_of_command(record):
+    if cancellation is None and is_conversation(record):
+        decision["run_command"] = send_command(agent_id, ended=is_final(record["phase"]))
+    elif cancellation is None and is_work_of_command(record):
         is_lost = record["runs"][-1]["run"] in dead_runs
         phase = phase_after(HOST_OVER, record["phase"]) if is_lost else record["phase"]
         decision["run_command"] = run_command(agent_id, ended=is_final(phase))

@@ -84,9 +84,15 @@ def is_send(run: Run) -> bool:
     return "turn" in run
 
 
+def is_conversation(record: Record) -> bool:
+    """Whether somebody sent something to an agent last, so that a person goes on with it by the next ``send``."""
+    runs = record.get("runs", ())
+    return is_send(runs[-1]) if runs else record.get("turns", 0) > 0
+
+
 def is_work_of_command(record: Record) -> bool:
     """Whether a command did the work last, so that ``gaia-sessions run`` goes on with it; else agents of a host do."""
-    return any(map(is_of_command, record.get("runs", ())[-1:]))
+    return any(is_of_command(run) and not is_send(run) for run in record.get("runs", ())[-1:])
 
 
 def client_of(run: Mapping[str, object]) -> str:

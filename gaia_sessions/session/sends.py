@@ -14,6 +14,7 @@ from .clock import format_time
 from .command_runs import check_nobody_at_work, end_of, refusal, refuse
 from .context import cut
 from .events import MAX_MESSAGE_LENGTH
+from .ids import send_command
 from .phases import TURN_TAKEN
 from .rounds import is_answer
 from .run_ends import marker_fields, with_end_by_wrapper
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .transcript import NewMessage
 
 _WAIT = "to wait until that is over, add --wait (in Python: wait=60)"
-_CONTINUE = "to go on with it in a new session, type gaia-sessions create --continues {id}"
+_CONTINUE = f"to go on with it in a new session, type {send_command('{id}', ended=True)}"
 
 
 _LONGEST_CONTENT = LINE_LIMIT - (16 << 10)

@@ -18,6 +18,7 @@ from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
+from gaia_sessions.session.runs import is_conversation
 from gaia_sessions.session.state import are_open, check_state
 from gaia_sessions.store.above import Above
 
@@ -82,7 +83,7 @@ if TYPE_CHECKING:
         tokens: what counts against its budget; absent if nobody reported any. max_tokens: its budget, if its record
         has one.
         usage: what all runs used, as far as that is known. model, worktree: those of the latest run, if known.
-        sums: only in a tree: it and all that is below it together.
+        turns: of a conversation, how many are complete. sums: only in a tree: it and all that is below it together.
         """
 
         agent_id: str
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
         depth: NotRequired[int]
         parent_status: NotRequired[str]
         selected: NotRequired[bool]
+        turns: NotRequired[int]
         tokens: NotRequired[int]
         max_tokens: NotRequired[int]
         usage: NotRequired[Usage]
@@ -286,6 +288,8 @@ def summarize(record: Record, found: Standing) -> Summary:
 def _told_by(record: Record) -> Summary:
     """The keys of a summary that only some records have."""
     line: Summary = {key: record[key] for key in ("parent_id", "max_tokens", "usage") if key in record}  # type: ignore[assignment]  # both have these
+    if is_conversation(record):
+        line["turns"] = record.get("turns", 0)
     if (tokens := reported_tokens(record)) is not None:
         line["tokens"] = tokens
     for run in record.get("runs", [])[-1:]:

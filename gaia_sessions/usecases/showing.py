@@ -5,6 +5,7 @@ Owns in which order children come, and what is said of a parent that is gone.
 
 from __future__ import annotations
 
+from itertools import dropwhile, islice, takewhile
 from typing import NamedTuple
 
 from gaia_sessions.errors import InvalidId, NewerSchema, SessionNotFound, SessionsError
@@ -12,6 +13,9 @@ from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.policy import resume_summary
 from gaia_sessions.session.record import check_readable, parent_id_of
+from gaia_sessions.session.rounds import is_answer
+from gaia_sessions.session.runs import is_conversation
+from gaia_sessions.session.transcript import readable
 from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
@@ -44,14 +48,27 @@ if TYPE_CHECKING:
         children: NotRequired[list[str]]
 
 
+_USER = "user"
+_MOST_OF_TURN = 1000
+"""So many messages of a turn are looked through for what was sent."""
+
+
+class LastTurn(NamedTuple):
+    """What was sent last in a conversation, and what was answered last; empty if that has no words."""
+
+    question: str
+    answer: str
+
+
 class View(NamedTuple):
-    """What a person is shown of a session."""
+    """What a person is shown of a session. last_turn: None unless it is a conversation with turns."""
 
     record: Record
     standing: Standing
     usage: TokenUsage
     parent: Line | None
     children: list[Line]
+    last_turn: LastTurn | None
 
 
 def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View:
@@ -66,7 +83,16 @@ def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View
         usage_of(record, now, config.budgets),
         parent,
         children(sessions, above, agent_id, now, config.limits),
+        _last_turn(sessions, record) if is_conversation(record) and record.get("turns") else None,
     )
+
+
+def _last_turn(sessions: Reader, record: Record) -> LastTurn:
+    newest_first = readable(sessions.messages_backwards(record["agent_id"]))
+    complete = dropwhile(lambda one: one["turn"] > record["turns"], newest_first)
+    messages = [*islice(takewhile(lambda one: one["turn"] == record["turns"], complete), _MOST_OF_TURN)]
+    answer = next((one["content"] for one in messages if is_answer(one)), "")
+    return LastTurn(next((one["content"] for one in messages if one["role"] == _USER), ""), answer)
 
 
 def shown(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Shown:

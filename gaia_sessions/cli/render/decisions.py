@@ -7,8 +7,8 @@ Owns the sentence for each check; that of one that fails ends with the code of i
 from __future__ import annotations
 
 from gaia_sessions.errors import plural
-from gaia_sessions.session.ids import resume_line, run_command
-from gaia_sessions.session.phases import is_final, is_new, waits_for_approval
+from gaia_sessions.session.ids import resume_line, run_command, send_command
+from gaia_sessions.session.phases import is_final, is_new, is_resumable, waits_for_approval
 
 from .words import Command, Copyable, duration, local_time, safe
 
@@ -46,6 +46,11 @@ def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:
     """What to type to go on with work that a command did last; nothing for that of agents, or if nothing goes on."""
     if "run_command" not in decision:
         return
+    if is_of_conversation(decision):
+        if may_be_asked(decision):
+            yield f"{indent}to go on with the conversation:"
+            yield Command(decision["run_command"], before=f"{indent}  ")
+        return
     if approves(decision):
         yield f"{indent}to approve what it asks, and go on, with a command of yours:"
     elif decision["should_resume"]:
@@ -63,6 +68,19 @@ def approves(decision: Decision) -> bool:
     """Whether to go on with the work is to approve what it asks, which nobody has answered."""
     is_answered = not decision.keys().isdisjoint(("approval", "denial"))
     return decision["should_resume"] and waits_for_approval(decision["phase"]) and not is_answered
+
+
+def is_of_conversation(decision: Decision) -> bool:
+    """Whether what goes on is a conversation, in which a person asks."""
+    agent_id = decision["agent_id"]
+    return decision.get("run_command") in (send_command(agent_id), send_command(agent_id, ended=True))
+
+
+def may_be_asked(decision: Decision) -> bool:
+    """Whether a person may ask the agent of a conversation now, or in a new session that continues it."""
+    refusing = ("no_live_run", "not_claimed", "resume_ready")
+    is_refused = any(not check["ok"] for check in decision["checks"] if check["name"] in refusing)
+    return is_final(decision["phase"] or "") or (is_resumable(decision["phase"] or "") and not is_refused)
 
 
 def needs_new_session(decision: Decision) -> bool:

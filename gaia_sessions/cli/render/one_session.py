@@ -13,7 +13,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import answer_of
-from gaia_sessions.session.runs import crash_text, has_ended, is_work_of_command, may_be_at_work
+from gaia_sessions.session.runs import crash_text, has_ended, is_conversation, is_work_of_command, may_be_at_work
 from gaia_sessions.session.schema import (
     CANCELLED,
     DENIED,
@@ -28,7 +28,14 @@ from gaia_sessions.usecases.pending import question_of
 from gaia_sessions.usecases.reporting import why_failed
 
 from .budgets import budget_text, todo_lines
-from .decisions import approves, failed_sentences, is_only_expired, needs_new_session
+from .decisions import (
+    approves,
+    failed_sentences,
+    is_of_conversation,
+    is_only_expired,
+    may_be_asked,
+    needs_new_session,
+)
 from .plain import agent_and_purpose, state_cell
 from .words import (
     WHY_STOPPED,
@@ -148,6 +155,10 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
         yield "resumable", f"for {time_left(decision['until'], now)}"
     elif not (is_final(phase) or is_running(decision) or decision["reason"] == "claimed"):
         yield "resumable", f"no: {'; '.join(failed_sentences(decision, 'it'))}"
+    if is_of_conversation(decision):
+        if may_be_asked(decision):
+            yield "to go on", f"`{decision['run_command']}`"
+        return
     is_lost = needs_new_session(decision) and not is_final(phase)
     if "run_command" in decision and (decision["should_resume"] or is_lost):
         yield "to approve" if approves(decision) else "to go on", f"`{decision['run_command']}`"
@@ -202,6 +213,10 @@ def _asked(view: View) -> str:
 def _last_message_lines(view: View) -> Iterator[Prose]:
     """What an agent said last, without the line that is shown as its question, or as why it failed."""
     question = question_of(view.record)
+    if view.last_turn:
+        yield from listed("asked last", [*safe_lines(view.last_turn.question.strip("\n"))][:_MOST_OUTPUT_LINES])
+        yield from listed("answered last", [*safe_lines(view.last_turn.answer.strip("\n"))][-_MOST_OUTPUT_LINES:])
+        return
     message = question.before if _asked(view) or why_failed(view.record) else question.message
     lines = [*safe_lines(message.strip("\n"))]
     if is_work_of_command(view.record):
@@ -300,6 +315,8 @@ def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
     run = record.get("runs", [])[-1] if is_work_of_command(record) else {}
     if "exit_code" in run:
         yield "exit code", str(run["exit_code"])
+    if "turns" in record and is_conversation(record):
+        yield "turns", f"{record['turns']}"
     if "timeout_secs" in run:
         yield "time limit", time_limit_text(run["timeout_secs"], run.get("hard_timeout_secs"))
     yield from _times_and_ids(view, now)

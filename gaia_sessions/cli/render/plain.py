@@ -118,10 +118,14 @@ def removed_lines(removed: Sequence[RemovedSession]) -> Iterator[str]:
 
 
 def state_cell(line: Summary) -> str:
-    """The state and what stands beside it; of a session that a later version wrote, that it is newer."""
+    """The state and what stands beside it; of a session that a later version wrote, that it is newer.
+
+    Of a conversation also how many turns it has.
+    """
     if "state" not in line:
         return line["status"]
-    return state_text(line["state"], line["phase"], line.get("liveness"), cancelled=line.get("cancelled", False))
+    text = state_text(line["state"], line["phase"], line.get("liveness"), cancelled=line.get("cancelled", False))
+    return f"{text}, {plural(line['turns'], 'turn')}" if "turns" in line else text
 
 
 def tree_notes(line: Summary) -> Iterator[str]:
