@@ -27,6 +27,7 @@ def create_session(  # noqa: PLR0913  # those of the method
     max_depth: int | None = None,
     max_tokens: int | None = None,
     system_prompt: str | None = None,
+    continues: str | None = None,
     root: str | None = None,
 ) -> str:
     """Creates a session and returns its id: see ``Sessions.create``."""
@@ -39,6 +40,7 @@ def create_session(  # noqa: PLR0913  # those of the method
         max_depth=max_depth,
         max_tokens=max_tokens,
         system_prompt=system_prompt,
+        continues=continues,
     )
 
 

@@ -113,6 +113,7 @@ class Sessions:
         max_depth: int | None = None,
         max_tokens: int | None = None,
         system_prompt: str | None = None,
+        continues: str | None = None,
     ) -> str:
         """Creates a session in phase ``initializing`` and returns its id.
 
@@ -120,10 +121,13 @@ class Sessions:
         one is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from
         the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
         its budget. ``system_prompt``, at most 16 KiB, begins [its transcript](store.md#transcripts).
+        ``continues`` is a session that has ended: its name, purpose and system prompt are those of the new one unless
+        others are given, and what was said in it is the beginning of the new one's context.
 
         Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name, a purpose or a system
         prompt that is blank, ``SessionNotFound`` and ``CorruptSession`` for the parent, ``TooDeep``,
-        ``TooManyChildren`` if 5 children of the parent are at work.
+        ``TooManyChildren`` if 5 children of the parent are at work, ``RunNotAllowed`` for one that has not ended, and
+        ``Cancelled`` for one that is.
         """
         from gaia_sessions.session.requests import NewSession
         from gaia_sessions.usecases import sessions
@@ -137,6 +141,7 @@ class Sessions:
             max_depth=max_depth,
             max_tokens=max_tokens,
             system_prompt=system_prompt,
+            continues=continues,
         )
         return self._write(sessions.create, os.urandom, new)["agent_id"]
 
@@ -801,7 +806,13 @@ class Sessions:
 
         return self._write(sending.fail, agent_id, run, ended, least_depth)
 
-    def said_before(self, record: Record, after: int = 0) -> Sequence[Message]:
+    def said_earlier(self, record: Record) -> Sequence[dict[str, str]]:
+        """For commands: what was said before the own messages of a session, by agents of hosts, or in earlier ones."""
+        from gaia_sessions.usecases import sending
+
+        return sending.said_earlier(self._store, record)
+
+    def own_messages(self, record: Record, after: int = 0) -> Sequence[Message]:
         """For commands: the messages of the transcript of ``record`` with a greater number, without the unreadable."""
         from gaia_sessions.session.transcript import after as is_after
         from gaia_sessions.session.transcript import readable

@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.context import context_messages
-from gaia_sessions.session.transcript import generation_of, is_system_prompt, last_seq, spoken
+from gaia_sessions.session.runs import is_of_command
+from gaia_sessions.session.transcript import conversation, generation_of, is_system_prompt, last_seq, spoken
 
 from .cancellation import CancellationToken
 from .ephemeral import EphemeralSession
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from typing import Any, Self
 
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import Message
 
     from .send import SentTurn, Sink
@@ -66,6 +67,8 @@ class SubAgentSession(Generic[Agent]):
         self._least_depth = 0
         self._known: list[Message] = []
         self._known_of: tuple[int, int] = (0, 0)  # generation of the transcript, last number
+        self._earlier: Sequence[dict[str, str]] = ()
+        self._earlier_of: list[Run] | None = None
         if agent_id is not None:
             self._sessions.read(agent_id)
             self.agent_id = agent_id
@@ -95,7 +98,7 @@ class SubAgentSession(Generic[Agent]):
         return self._agent
 
     def with_events(self, sink: Sink) -> Self:
-        """Itself; from now on ``sink`` is called with each [event](store.md#events) that a ``send`` or ``reset`` adds.
+        """Itself; from now on ``sink`` is called with each [event](#events) that a ``send`` or ``reset`` adds.
 
         What it raises ends the send.
         """
@@ -188,14 +191,16 @@ class SubAgentSession(Generic[Agent]):
         if pruned:
             return context_messages(self._sessions.context(self.agent_id))
         self._read_more(record)
-        return [*map(spoken, self._known)]
+        if self._earlier_of != (found := _runs_of_hosts(record)):
+            self._earlier, self._earlier_of = self._sessions.said_earlier(record), found
+        return conversation(self._earlier, self._known)
 
     def _read_more(self, record: Record) -> None:
         """Reads what came to the transcript since it was read last: it only grows, until it begins anew."""
         generation, last = self._known_of
         if generation != generation_of(record):
             self._known, last = [], 0
-        self._known += [one for one in self._sessions.said_before(record, last) if one["seq"] > last]
+        self._known += [one for one in self._sessions.own_messages(record, last) if one["seq"] > last]
         self._known_of = generation_of(record), last_seq(record)
 
     def _check_prompt(self, given: str | None) -> None:
@@ -214,6 +219,10 @@ class SubAgentSession(Generic[Agent]):
 
     def __repr__(self) -> str:
         return f"SubAgentSession({self._agent!r}, agent_id={self.agent_id!r}, root={self.root!r})"
+
+
+def _runs_of_hosts(record: Record) -> list[Run]:
+    return [run for run in record.get("runs", []) if not is_of_command(run)]
 
 
 def _ignore(_: object) -> None:

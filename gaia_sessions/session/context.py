@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     class TurnOf(TypedDict):
         """Which turn a message is of: its number in the session's own transcript, the run that it was, or both.
 
-        turn_id: what no other turn of the session has; told by ``Sessions.context`` alone.
+        turn_id: what no other turn of the session has; told by ``Sessions.context`` alone. session: whose turn it is,
+        if it is one of a session that is continued.
         """
 
         turn_id: NotRequired[str]
+        session: NotRequired[str]
         run: NotRequired[int]
         turn: NotRequired[int]
 
@@ -470,11 +472,13 @@ def _indented(text: str) -> list[str]:
 
 
 def _name(of: TurnOf) -> str:
-    return f"run {of['run']}" if "run" in of else f"turn {of['turn']}"
+    name = f"run {of['run']}" if "run" in of else f"turn {of['turn']}"
+    return f"{name} of {of['session']}" if "session" in of else name
 
 
 def _heading(of: TurnOf) -> str:
-    return f"{_name(of).capitalize()}:"
+    name = _name(of)
+    return f"{name[0].upper()}{name[1:]}:"
 
 
 def _earlier_line(turn: EarlierTurn) -> str:

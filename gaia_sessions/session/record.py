@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 
+NO_NAME = "unknown"
+"""The name of an agent of which nobody said what kind it is."""
+
 NO_PURPOSE = "general"
 """The purpose of a session of which nobody said what it is for."""
 

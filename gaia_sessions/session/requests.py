@@ -14,7 +14,7 @@ from .checks import check_flag, check_string, integer_from
 from .events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
-from .record import NO_PURPOSE, new_record
+from .record import NO_NAME, NO_PURPOSE, new_record
 from .retention import RESERVED_BYTES
 from .runs import is_claimed, is_live, with_stated_phase
 
@@ -41,7 +41,7 @@ class NewSession:
     """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``."""
 
     __slots__ = (
-        *("agent_id", "agent_name", "max_depth", "max_tokens", "metadata", "parent_id", "purpose"),
+        *("agent_id", "agent_name", "continues", "max_depth", "max_tokens", "metadata", "parent_id", "purpose"),
         "system_prompt",
     )
 
@@ -56,6 +56,7 @@ class NewSession:
         max_depth: int | None = None,
         max_tokens: int | None = None,
         system_prompt: str | None = None,
+        continues: str | None = None,
     ) -> None:
         check_string(agent_name, "agent_name")
         check_string(purpose, "purpose")
@@ -68,6 +69,7 @@ class NewSession:
         self.metadata = {} if metadata is None else check_metadata(metadata)
         self.agent_id = None if agent_id is None else check_agent_id(agent_id)
         self.parent_id = None if parent_id is None else check_agent_id(parent_id)
+        self.continues = None if continues is None else check_agent_id(continues)
         self.max_depth = _checked_number(max_depth, "max_depth", least=0)
         self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
         self.system_prompt = _checked_text(system_prompt, "system_prompt")
@@ -80,7 +82,26 @@ class NewSession:
             record["max_depth"] = self.max_depth
         if self.max_tokens is not None:
             record["max_tokens"] = self.max_tokens
+        if self.continues is not None:
+            record["continues"] = self.continues
         return record
+
+    def after(self, earlier: Record, system_prompt: str | None) -> NewSession:
+        """The same as it goes on with ``earlier``, which gives the name, the purpose and the ``system_prompt`` too.
+
+        What is not the default is taken from this one.
+        """
+        return NewSession(
+            earlier["agent_name"] if self.agent_name == NO_NAME else self.agent_name,
+            earlier["purpose"] if self.purpose == NO_PURPOSE else self.purpose,
+            self.metadata,
+            self.agent_id,
+            parent_id=self.parent_id,
+            max_depth=self.max_depth,
+            max_tokens=self.max_tokens,
+            system_prompt=system_prompt if self.system_prompt is None else self.system_prompt,
+            continues=earlier["agent_id"],
+        )
 
 
 class Start:
@@ -99,7 +120,7 @@ class Start:
         *,
         continues: str | None = None,
         new_id: str | None = None,
-        program: str = "unknown",
+        program: str = NO_NAME,
         **wanted: Unpack[Wanted],
     ) -> None:
         self.agent_id = None if agent_id is None else check_agent_id(agent_id)
@@ -113,7 +134,7 @@ class Start:
         """The new session, which continues the work of ``earlier``, if that is a session."""
         name, purpose = (earlier["agent_name"], earlier["purpose"]) if earlier else (self._program, NO_PURPOSE)
         wanted = {"agent_name": name, "purpose": purpose, **self._wanted}
-        return NewSession(agent_id=self.new_id, **wanted)  # type: ignore[arg-type]  # the keys of ``Wanted``
+        return NewSession(agent_id=self.new_id, continues=self.continues, **wanted)  # type: ignore[arg-type]  # the keys of ``Wanted``
 
 
 class Update:

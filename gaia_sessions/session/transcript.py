@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     Kind = TypeVar("Kind", bound=NewMessage)
 
 
-ROLES = ("system", "user", "assistant", "tool")
+SYSTEM = "system"
+ROLES = (SYSTEM, "user", "assistant", "tool")
 """Whose words a message can be."""
 
 LINE_LIMIT = strict.DOCUMENT_LIMIT
@@ -108,7 +109,7 @@ def message_of(given: object, place: int, now: datetime) -> NewMessage:
 
 def system_prompt_message(text: str, now: datetime) -> NewMessage:
     """The message that each generation of a transcript begins with. Raises ``InvalidInput``, ``TooLarge``."""
-    message = new_message("system", text, now)
+    message = new_message(SYSTEM, text, now)
     size = len(text.encode())
     if size > SYSTEM_PROMPT_LIMIT:
         raise errors.TooLarge("the system prompt", size, SYSTEM_PROMPT_LIMIT)
@@ -131,6 +132,12 @@ def system_prompt(messages: Iterator[Message | SessionsError]) -> Message | None
 def spoken(message: NewMessage) -> dict[str, str]:
     """What of ``message`` an agent is given: ``{role, content, tool_name?, tool_call_id?}``."""
     return {key: message[key] for key in _SPOKEN_KEYS if key in message}  # type: ignore[literal-required]  # its keys
+
+
+def conversation(earlier: Sequence[dict[str, str]], own: Sequence[Message]) -> list[dict[str, str]]:
+    """What an agent is given: the system prompt, what was said ``earlier``, and the ``own`` messages of the session."""
+    first = 1 if own and is_system_prompt(own[0]) else 0
+    return [*map(spoken, own[:first]), *earlier, *map(spoken, own[first:])]
 
 
 def without_place(message: NewMessage) -> NewMessage:

@@ -93,8 +93,12 @@ def context_of_session(
     else:
         room, measure = BYTES_PER_TOKEN * max_tokens, _size
     found = _context(Turns(sessions, record), turns, room, measure)
+    records = {agent_id: record}
     for turn in (*found["earlier"], *found["turns"]):
-        turn["turn_id"] = turn_id_of(record, turn)
+        of = turn.get("session", agent_id)
+        if of not in records:
+            records[of] = sessions.read(of)
+        turn["turn_id"] = turn_id_of(records[of], turn)
     return found
 
 

@@ -12,8 +12,9 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts.marker import without_additions
 from gaia_sessions.hosts.payload import clean
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.rounds import is_answer
-from gaia_sessions.session.runs import has_ended, has_started, is_of_command, is_workflow_itself
+from gaia_sessions.session.runs import has_ended, has_started, is_of_command, is_send, is_workflow_itself
 from gaia_sessions.session.transcript import (
     committed_bytes,
     is_system_prompt,
@@ -47,24 +48,64 @@ _FEW = 200
 
 
 class Turns:
-    """The turns of ``record``, as the rule of a context reads them.
+    """The turns of ``record``, as the rule of a context reads them, behind those of the session that it continues.
 
-    sessions: whose transcript it is; is_late: whether the time is over, then no more is read. notices: what must be
-    known of what can be read.
+    sessions: whose transcript it is; is_late: whether the time is over, then no more is read. known: the sessions that
+    continue this one, and the files of hosts that are read for them. has_own: whether the session's own transcript is
+    among it. notices: what must be known of what can be read.
     """
 
-    def __init__(self, sessions: Reader, record: Record, is_late: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self,
+        sessions: Reader,
+        record: Record,
+        is_late: Callable[[], bool] | None = None,
+        known: frozenset[str] = frozenset(),
+        *,
+        has_own: bool = True,
+    ) -> None:
         self._sessions = sessions
         self._record = record
         self._is_late = is_late or (lambda: False)
-        self._agents = _agents_of(record)
+        self._has_own = has_own
+        self._agents = [agent for agent in _agents_of(record) if agent.run.get("transcript_path") not in known]
         for agent in self._agents[:_LATEST]:
             agent.look()
         self.is_cut = False
-        self.summary = record["compaction"]["summary"] if "compaction" in record else None
+        self.summary = record["compaction"]["summary"] if has_own and "compaction" in record else None
         prompt = system_prompt(self._own_messages())
         self.system_prompt = prompt["content"] if prompt else None
         self.notices = list(_notices(self._agents[:_LATEST]))
+        self._earlier: Turns | None = None
+        if "continues" in record and self.summary is None:
+            self._earlier = self._continued(record["continues"], known)
+
+    def _continued(self, agent_id: str, known: frozenset[str]) -> Turns | None:
+        """The turns of the session that this one continues; None where it cannot be read, or continues this one."""
+        if agent_id in known or agent_id == self._record["agent_id"]:
+            return None
+        try:
+            record = self._sessions.read(agent_id)
+            check_readable(record)
+        except SessionsError:
+            self.notices.append(
+                f"it continues {agent_id}, which cannot be read: nothing is known of what was said there"
+            )
+            return None
+        files = {run["transcript_path"] for agent in self._agents for run in agent.runs if "transcript_path" in run}
+        earlier = Turns(
+            self._sessions, record, self._is_late, known | files | {self._record["agent_id"]}, has_own=self._has_own
+        )
+        self.notices += [f"of {agent_id}: {notice}" for notice in earlier.notices]
+        self.summary = earlier.summary
+        self.system_prompt = self.system_prompt or earlier.system_prompt
+        return earlier
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of it is known: no agent of a host, no message, no session before."""
+        nothing = not self._agents and (not self._has_own or not committed_bytes(self._record))
+        return nothing and (self._earlier is None or self._earlier.is_empty)
 
     def newest_first(self) -> Iterator[Said]:
         """All messages, the newest first, whole turns of hosts and of the session's own by their time."""
@@ -72,23 +113,46 @@ class Turns:
         while not self._is_late():
             stream = max(streams, key=lambda one: one.time())
             if stream.head is None:
+                if not self.is_cut:
+                    yield from self._said_earlier()
                 return
             yield from stream.turn()
         self.is_cut = True
 
+    def _said_earlier(self) -> Iterator[Said]:
+        if self._earlier is None:
+            self.is_cut = "continues" in self._record
+            return
+        for of, message, begins in self._earlier.newest_first():
+            yield self._as_earlier(of), message, begins
+        self.is_cut = self._earlier.is_cut
+
+    def _as_earlier(self, of: TurnOf) -> TurnOf:
+        return {"session": self._record["continues"], **of}
+
     def beginning(self, turn: TurnOf) -> NewMessage | None:
         """What the agent of a run was started with."""
+        if "session" in turn:
+            own: TurnOf = {key: value for key, value in turn.items() if key != "session"}  # type: ignore[assignment]
+            is_next = self._earlier is not None and turn["session"] == self._record["continues"]
+            return self._earlier.beginning(own if is_next else turn) if self._earlier else None
         agent = next((one for one in self._agents if one.runs[0]["run"] == turn.get("run")), None)
         return agent.first_message() if agent else None
 
     def first(self) -> tuple[TurnOf, list[NewMessage]] | None:
-        """The turn that is older, of the first agent's and of the first in the session's own transcript."""
+        """The turn that is older, of the first agent's and of the first in the session's own transcript.
+
+        Of a session that continues another, the first turn of that one.
+        """
+        first = self._earlier.first() if self._earlier else None
+        if first:
+            return self._as_earlier(first[0]), first[1]
         found = [*self._first_of_hosts(), *self._first_own()]
         return min(found, key=lambda one: one[1][0]["timestamp"], default=None)
 
     def _own_messages(self) -> Iterator[Message]:
         """The messages of the session's own transcript, the first first; none if that cannot be read."""
-        if not committed_bytes(self._record):
+        if not (self._has_own and committed_bytes(self._record)):
             return
         try:
             yield from readable(self._sessions.messages(self._record["agent_id"]))
@@ -108,7 +172,7 @@ class Turns:
     def _own(self) -> Iterator[Said]:
         """The messages of the session's own transcript that are told, the newest first."""
         record = self._record
-        if not committed_bytes(record):
+        if not (self._has_own and committed_bytes(record)):
             return
         has_file = bool(self._agents) and self._agents[0].run is record["runs"][-1] and self._agents[0].is_readable
         through, complete = replaced_through(record), record.get("turns", 0)
@@ -225,7 +289,8 @@ def _agents_of(record: Record) -> list[_Agent]:
     """The agents of hosts that were at work, the latest first; those with one file are one."""
     runs_by_file: dict[str, list[Run]] = {}
     for run in record.get("runs", ()):
-        if (has_started(run) or "last_message" in run) and (not is_of_command(run) or not committed_bytes(record)):
+        is_told = not is_of_command(run) or not (is_send(run) or committed_bytes(record))  # else by its messages
+        if is_told and (has_started(run) or "last_message" in run):
             file = run.get("transcript_path") or str(run["run"])
             runs_by_file[file] = [*runs_by_file.pop(file, []), run]
     return [_Agent(runs) for runs in reversed(runs_by_file.values())]

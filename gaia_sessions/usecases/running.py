@@ -113,15 +113,13 @@ def _begin_again(
 
 
 def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, fields: Run) -> Begun:
-    earlier = None if start.continues is None else _ended(store, start.continues, now)
+    earlier = None if start.continues is None else ended_session(store, start.continues, now)
     new = start.new_session(earlier)
 
     def created() -> Begun:
         record = new.record(now, random_bytes)
         if new.parent_id is not None:
             record = below_parent(store, record, new.parent_id, now)
-        if earlier is not None:
-            record["continues"] = earlier["agent_id"]
         begun = check_room_for_run(_with_run(store, record, fields, now))
         try:
             [entry] = subagent_events.started(store, {**record, "revision": record["revision"] - 1}, begun)
@@ -139,7 +137,7 @@ def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: St
         return created()
 
 
-def _ended(store: Store, agent_id: str, now: datetime) -> Record:
+def ended_session(store: Store, agent_id: str, now: datetime) -> Record:
     """The session whose work is to be continued. Raises ``RunNotAllowed`` unless it has ended, ``Cancelled``."""
     with store.open(agent_id) as session:
         refuse_if_cancelled(store, session.record)

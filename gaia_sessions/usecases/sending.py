@@ -6,17 +6,21 @@ rules are in ``session.sends``. ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import RunGone, RunNotAllowed
+from gaia_sessions.errors import RunGone, RunNotAllowed, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.child_limits import check_depth_of_work
+from gaia_sessions.session.context import TURNS, context_lines, context_of
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
 from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import has_ended
 from gaia_sessions.session.sends import check_may_send, with_answer_of_send, with_failed_send, with_send_begun
+from gaia_sessions.session.transcript import SYSTEM, is_system_prompt, readable, spoken
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import read_ancestors, subagent_events
 from gaia_sessions.system import gone_runs
 
+from .briefing import LONGEST_BRIEFING
+from .context import Turns
 from .resume import decide_on_known
 from .running import own_run, refuse_if_cancelled, with_lost_runs
 
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.store.port import Entry, HeldLock, Store
+    from gaia_sessions.store.port import Entry, HeldLock, Reader, Store
 
 
 def begin(
@@ -117,3 +121,26 @@ def _open_run(record: Record, begun: Run) -> Run:
     if has_ended(run):
         raise RunGone(record["agent_id"], begun["run"])
     return run
+
+
+def said_earlier(sessions: Reader, record: Record) -> list[dict[str, str]]:
+    """What was said before the session's own messages: in the sessions that it continues, and by agents of hosts.
+
+    The latter is one message, the context of what their files have of it.
+    """
+    found: list[dict[str, str]] = []
+    hosts = Turns(sessions, record, has_own=False)
+    if not hosts.is_empty:
+        told = context_of(hosts, turns=TURNS, room=LONGEST_BRIEFING, measure=len, notices=hosts.notices)
+        found.append({"role": SYSTEM, "content": "\n".join(context_lines(told))})
+    chain: dict[str, Record] = {}
+    while "continues" in record and record["continues"] not in chain:
+        try:
+            record = sessions.read(record["continues"])
+        except SessionsError:
+            break
+        chain[record["agent_id"]] = record
+    for agent_id in reversed(chain):
+        own = readable(sessions.messages(agent_id))
+        found += [spoken(message) for message in own if not is_system_prompt(message)]
+    return found

@@ -31,8 +31,17 @@ if TYPE_CHECKING:
 def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> Record:
     """Creates the session and returns its record. Raises ``TooLarge``, and ``SessionExists`` for an id of its own.
 
-    Below a parent it raises ``SessionNotFound`` and ``CorruptSession`` for that, ``TooDeep`` and ``TooManyChildren``.
+    One that goes on with another raises ``RunNotAllowed`` unless that has ended, and ``Cancelled`` if it is. Below a
+    parent it raises ``SessionNotFound`` and ``CorruptSession`` for that, ``TooDeep`` and ``TooManyChildren``.
     """
+    if new.continues is not None:
+        from gaia_sessions.session.transcript import readable, system_prompt
+
+        from .running import ended_session  # few sessions go on with another
+
+        earlier = ended_session(store, new.continues, now)
+        prompt = system_prompt(readable(store.messages(new.continues)))
+        new = new.after(earlier, prompt["content"] if prompt else None)
     if new.parent_id is None:
         return _store_new(store, now, random_bytes, new, new.record(now, random_bytes))
     with children_lock(store, new.parent_id):

@@ -41,6 +41,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @click.option(
     "--system-prompt", metavar="TEXT|-", help="What the agent is told first, at most 16 KiB; - reads standard input."
 )
+@click.option("--continues", metavar="ID", help="Go on in the new session with what that one has ended.")
 @METADATA
 @PAIRS
 def command(
@@ -53,6 +54,7 @@ def command(
     max_depth: int | None,
     max_tokens: int | None,
     system_prompt: str | None,
+    continues: str | None,
     metadata: tuple[str, ...],
     pairs: tuple[str, ...],
 ) -> None:
@@ -79,6 +81,7 @@ def command(
         max_depth=max_depth,
         max_tokens=max_tokens,
         system_prompt=system_prompt,
+        continues=None if continues is None else call.session_id(continues, writes=True),
     )
     warn_if_network(sessions.root)
     _warn_if_cancelled(call, parent_id, new_id)

@@ -21,7 +21,7 @@ from gaia_sessions.errors import InvalidInput
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.context import context_messages
-from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
+from gaia_sessions.session.transcript import COMMIT_LIMIT, conversation
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def command(
     def before(record: Record) -> list[dict[str, str]]:
         if pruned:
             return context_messages(sessions.context(session_id))
-        return [*map(spoken, sessions.said_before(record))]
+        return conversation(sessions.said_earlier(record), sessions.own_messages(record))
 
     def tell(event: str) -> None:
         for line in command_runs.event_lines(session_id, event, what, verbose=False):

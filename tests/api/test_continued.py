@@ -1,0 +1,191 @@
+"""A session that goes on with one that has ended: it knows what was said there, and says whose turns they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import Sessions, SubAgentSession
+from gaia_sessions.errors import Cancelled, RunNotAllowed, SessionNotFound
+from gaia_sessions.session.context import context_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROMPT = {"role": "system", "content": "Be brief."}
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def said(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+@pytest.fixture
+def sessions(root: str) -> Sessions:
+    """Session first has two turns and has ended."""
+    sessions = Sessions(root)
+    sessions.create("tester", "try it", agent_id="first", system_prompt="Be brief.")
+    sessions.add_turn("first", [user("one"), said("1")])
+    sessions.add_turn("first", [user("two"), said("2")])
+    sessions.finalize("first", "completed")
+    return sessions
+
+
+def told(sessions: Sessions, agent_id: str, **options: Any) -> Sequence[str]:
+    return context_lines(sessions.context(agent_id, **options))
+
+
+OF_FIRST = [
+    "Turn 1 of first:",
+    "  user: one",
+    "  assistant: 1",
+    "Turn 2 of first:",
+    "  user: two",
+    "  assistant: 2",
+]
+SYSTEM = ["System prompt:", "  Be brief."]
+
+
+def test_it_has_the_name_the_purpose_and_the_prompt_of_that_one_unless_others_are_given(sessions: Sessions) -> None:
+    sessions.create(agent_id="second", continues="first")
+    sessions.create("other", "else", agent_id="third", continues="first", system_prompt="Be long.")
+    second, third = sessions.read("second"), sessions.read("third")
+    assert [second[key] for key in ("agent_name", "purpose", "continues", "phase")] == [
+        "tester",
+        "try it",
+        "first",
+        "initializing",
+    ]
+    assert (third["agent_name"], third["purpose"]) == ("other", "else")
+    assert told(sessions, "second") == [*SYSTEM, *OF_FIRST]
+    assert told(sessions, "third")[:2] == ["System prompt:", "  Be long."]
+
+
+def test_its_context_begins_with_that_of_the_others_in_their_order(sessions: Sessions) -> None:
+    sessions.create(agent_id="second", continues="first")
+    sessions.add_turn("second", [user("three"), said("3")])
+    sessions.finalize("second", "failed")
+    sessions.create(agent_id="third", continues="second")
+    sessions.add_turn("third", [user("four"), said("4")])
+
+    of_second = ["Turn 1 of second:", "  user: three", "  assistant: 3"]
+    own = ["Turn 1:", "  user: four", "  assistant: 4"]
+    assert told(sessions, "third") == [*SYSTEM, *OF_FIRST, *of_second, *own]
+    earlier = ["Earlier turns:", "  turn 1 of first: one -> 1", "  turn 2 of first: two -> 2"]
+    assert told(sessions, "third", turns=2) == [*SYSTEM, *earlier, *of_second, *own]
+    found = sessions.context("third", turns=1)
+    ids = [(one.get("session"), one["turn_id"]) for one in (*found["earlier"], *found["turns"])]
+    assert ids == [("first", "0.1"), ("first", "0.2"), ("second", "0.1"), (None, "0.1")]
+
+
+@pytest.mark.parametrize("tokens", [50, 60, 80, 100, 150])
+def test_its_bound_holds(sessions: Sessions, tokens: int) -> None:
+    sessions.create(agent_id="second", continues="first")
+    for number in range(5):
+        sessions.add_turn("second", [user(f"{number} " * 40), said("word " * 30)])
+    lines = told(sessions, "second", max_tokens=tokens)
+    assert sum(len(line.encode()) + 1 for line in lines[len(SYSTEM) :]) <= 4 * tokens
+
+
+def test_its_agent_is_given_all_that_was_said_in_the_others(sessions: Sessions) -> None:
+    given: list[Any] = []
+
+    def agent(messages: list[dict[str, str]]) -> str:
+        given.append(messages)
+        return "3"
+
+    sessions.create(agent_id="second", continues="first")
+    talk = SubAgentSession(agent, agent_id="second", root=sessions.root)
+    talk.send("three")
+    earlier = [PROMPT, user("one"), said("1"), user("two"), said("2")]
+    assert given == [[*earlier, user("three")]]
+    assert talk.transcript == [*earlier, user("three"), said("3")]
+    assert talk.turns == 1
+
+
+def test_where_that_one_is_gone_it_is_said(sessions: Sessions) -> None:
+    sessions.create(agent_id="second", continues="first")
+    sessions.add_turn("second", [user("three"), said("3")])
+    sessions.remove(["first"])
+    notice = "(it continues first, which cannot be read: nothing is known of what was said there)"
+    own = ["Turn 1:", "  user: three", "  assistant: 3"]
+    assert told(sessions, "second") == [notice, *SYSTEM, *own]
+
+
+def test_sessions_that_continue_each_other_end(sessions: Sessions) -> None:
+    sessions.create(agent_id="second", continues="first")
+    path = Path(sessions.root, "first", "state.json")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "continues": "second"}))
+    sessions.add_turn("second", [user("three"), said("3")])
+    assert told(sessions, "second")[2:8] == OF_FIRST
+    talk = SubAgentSession(lambda _: "", agent_id="second", root=sessions.root)
+    assert [one["content"] for one in talk.transcript].count("one") == 1
+
+
+def test_only_what_has_ended_and_is_not_cancelled_is_gone_on_with(sessions: Sessions) -> None:
+    sessions.create(agent_id="open")
+    with pytest.raises(RunNotAllowed) as refused:
+        sessions.create(continues="open")
+    assert refused.value.problem == "it has not ended"
+    sessions.add_turn("open", [user("x")])
+    with pytest.raises(RunNotAllowed) as refused:
+        sessions.create(continues="open")
+    assert refused.value.hint == "to go on with it, type gaia-sessions send open TEXT -- COMMAND"
+    sessions.cancel("open")
+    with pytest.raises(Cancelled):
+        sessions.create(continues="open")
+    with pytest.raises(SessionNotFound):
+        sessions.create(continues="nobody")
+    assert sorted(sessions.ids()) == ["first", "open"]
+
+
+def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str, tmp_path: Path) -> None:
+    sessions = Sessions(root)
+    lines = [
+        {
+            "agentId": "a",
+            "type": "user",
+            "timestamp": "2026-01-08T18:05:30Z",
+            "message": {"role": "user", "content": "Count the files"},
+        },
+        {
+            "agentId": "a",
+            "type": "assistant",
+            "timestamp": "2026-01-08T18:05:40Z",
+            "message": {"role": "assistant", "content": [{"type": "text", "text": "There are 42."}]},
+        },
+    ]
+    transcript = tmp_path / "agent.jsonl"
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    sessions.create(agent_id="begun")
+    path = Path(root, "begun", "state.json")
+    record = json.loads(path.read_bytes())
+    run = {"run": 1, "host": "claude-code", "host_agent_id": "a", "started_at": "2026-01-08T18:05:30Z"}
+    ended = {"ended_at": "2026-01-08T18:05:41Z", "end": "stopped", "last_message": "There are 42."}
+    record |= {
+        "phase": "planning",
+        "resume_ready": True,
+        "runs": [{**run, **ended, "transcript_path": str(transcript)}],
+    }
+    path.write_text(json.dumps(record))
+    given: list[Any] = []
+
+    def agent(messages: list[dict[str, str]]) -> str:
+        given.append(messages)
+        return "ok"
+
+    talk = SubAgentSession(agent, agent_id="begun", root=root)
+    talk.send("And folders?")
+    talk.send("Sure?")
+    told_before = {"role": "system", "content": "Run 1:\n  user: Count the files\n  assistant: There are 42."}
+    assert given == [
+        [told_before, user("And folders?")],
+        [told_before, user("And folders?"), said("ok"), user("Sure?")],
+    ]
+    assert [run["run"] for run in sessions.read("begun")["runs"]] == [1, 2, 3]
