@@ -56,6 +56,21 @@ def run_in_shell(home: Path, lines: str, flags: str = "-u") -> subprocess.Comple
     return subprocess.run(words, cwd=home, env=environment, capture_output=True, text=True, check=False)
 
 
+def test_the_conversations_go_on_from_process_to_process_as_they_stand(tmp_path: Path) -> None:
+    page = "docs/conversations.md"
+    (tmp_path / "cleaner.py").write_text(block(page, "python"), encoding="utf-8")
+    assert len(block(page, "python").splitlines()) == 12
+
+    asked = run_in_shell(tmp_path, block(page, "sh"), "-eu")
+    first, second, *shown = asked.stdout.splitlines()
+    assert (asked.returncode, first) == (0, "Which of the files *.tmp do you mean?")
+    assert second == "Deleting old.tmp, of the files *.tmp."
+    assert "\n".join(shown[shown.index("asked last") :][:4]) == f"asked last\n  old.tmp\nanswered last\n  {second}"
+
+    counted = run_in_shell(tmp_path, block(page, "sh", 1), "-eu")
+    assert (counted.returncode, counted.stdout, counted.stderr) == (0, "2\n4\n", "")
+
+
 def test_the_commands_for_the_shell_run_as_they_stand(tmp_path: Path) -> None:
     done = run_in_shell(tmp_path, block("docs/shell.md", "sh"), "-eu")
 
