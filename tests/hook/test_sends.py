@@ -1,0 +1,37 @@
+"""An agent that a host began is asked by a person as well: no send stands in the way of what the host tells later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions import Sessions, SubAgentSession
+
+if TYPE_CHECKING:
+    from tests.hook.conftest import Host
+
+SENDS = 1000
+
+
+@pytest.mark.slow
+def test_after_1000_sends_the_late_stop_of_a_host_still_finds_its_run(host: Host) -> None:
+    agent_id = host.delegate()
+    host.hear(host.returning())
+    root = str(host.root)
+    written = [sum(path.stat().st_size for path in Path(root, agent_id).iterdir())]
+    talk = SubAgentSession(lambda _: "answer " * 20, agent_id=agent_id, root=root)
+    for number in range(1, SENDS + 1):
+        assert talk.send(f"question {number:>4}")["turn"] == number
+        written.append(sum(path.stat().st_size for path in Path(root, agent_id).iterdir()))
+
+    host.stop(message="Done at last.")
+
+    record = Sessions(root).read(agent_id)
+    assert [run["run"] for run in record["runs"]] == [1, SENDS, SENDS + 1]
+    assert (record["runs"][0]["end"], record["runs"][0]["last_message"]) == ("stopped", "Done at last.")
+    assert (record["phase"], record["turns"], record["runs_dropped"]) == ("investigating", SENDS, SENDS - 2)
+    assert Path(root, agent_id, "state.json").stat().st_size < 64 << 10
+    early, late = ((written[end] - written[end - 100]) / 100 for end in (200, SENDS))
+    assert late < 1.05 * early
