@@ -66,6 +66,7 @@ RUN: dict[str, Any] = {
     "workflow": {"run_id": "wf_1", "key": "v2:1"},
     "host_process": PROCESS,
     "wrapper": PROCESS,
+    "turn": 7,
     "timeout_secs": 600,
     "hard_timeout_secs": 630.5,
     "background": False,

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from gaia_sessions.errors import Cancelled, RunGone, RunNotAllowed, SessionExists, SessionsError
+from gaia_sessions.errors import RunNotAllowed, SessionExists, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import (
     CANCELLED,
     EXITED,
     SIGNALLED,
-    check_may_be_continued,
     check_may_run,
     is_ended_by_wrapper,
     with_command_begun,
@@ -25,23 +24,20 @@ from gaia_sessions.session.phases import is_new
 from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.report import Findings, report
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
-from gaia_sessions.session.run_ends import with_end_of_gone_host
-from gaia_sessions.session.runs import files_of, has_ended, is_of_command, process_of, run_by_number, updated_run
+from gaia_sessions.session.runs import has_ended, process_of, updated_run
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above, all_below
-from gaia_sessions.store.journal import event_entry
-from gaia_sessions.system import gone_runs, written_at
+from gaia_sessions.system import gone_runs
 
 from .briefing import ENDED
-from .reconcile import RECONCILE
+from .claiming import ended_session, own_run, refuse_if_cancelled, with_lost_runs
 from .reporting import latest_messages, why_failed
 from .resume import decide_on_known, standing
 from .sessions import below_parent, check_free_place, children_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -137,22 +133,6 @@ def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: St
         return created()
 
 
-def ended_session(store: Store, agent_id: str, now: datetime) -> Record:
-    """The session whose work is to be continued. Raises ``RunNotAllowed`` unless it has ended, ``Cancelled``."""
-    with store.open(agent_id) as session:
-        refuse_if_cancelled(store, session.record)
-        record = session.commit(with_lost_runs(store, session.record, gone_runs(session.record), now))
-    check_may_be_continued(record, now)
-    return record
-
-
-def refuse_if_cancelled(store: Store, record: Record) -> None:
-    """Raises ``Cancelled`` if the session is, and ``StoreFailure`` while that cannot be read."""
-    cancellation = Above(store).proved_cancellation(record)
-    if cancellation is not None:
-        raise Cancelled(record["agent_id"], **cancellation)
-
-
 def _with_run(store: Reader, record: Record, fields: Run, now: datetime) -> Record:
     begun = with_command_begun(record, fields, now)
     run = begun["runs"][-1]
@@ -179,17 +159,6 @@ def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd)
     if not ended.message or is_ended_by_wrapper(own_run(store.read(agent_id), run)):  # which nobody else ends
         return store.change(agent_id, rule)
     return store.add_messages(agent_id, [_message(run, ended, now)], rule)[0]
-
-
-def own_run(record: Record, begun: Run) -> Run:
-    """How the run that was ``begun`` stands in ``record``.
-
-    Whoever removes the session and creates it again, or restores an older copy, has another run with its number.
-    """
-    run = run_by_number(record, begun["run"])
-    if run is None or any(run.get(key) != begun.get(key) for key in ("wrapper", "started_at")):
-        raise RunGone(record["agent_id"], begun["run"])
-    return run
 
 
 def _message(run: Run, ended: CommandEnd, now: datetime) -> NewMessage:
@@ -259,17 +228,3 @@ def _lost_runs(record: Record, pid_ns: str | None) -> frozenset[int]:
     open_runs = [run for run in record.get("runs", ()) if not has_ended(run)]
     lived_there = {run["run"] for run in open_runs if pid_ns and (process_of(run) or {}).get("pid_ns") == pid_ns}
     return gone_runs(record) | lived_there
-
-
-def with_lost_runs(store: Reader, before: Record, lost: Collection[int], now: datetime) -> Change:
-    """``before`` with an end for the runs with the numbers ``lost``, and the entries of the journal."""
-    record, entries = before, []
-    for run in [run for run in before.get("runs", ()) if run["run"] in lost]:
-        record = with_end_of_gone_host(record, run, now, written_at(files_of(run)))
-        if is_of_command(run):
-            entries.append(subagent_events.lost(store, before, record, run, now))
-        else:
-            evidence = subagent_events.pid_of(run)
-            closed = updated_run(record, run)
-            entries.append(event_entry(format_time(now), RECONCILE, closed, record, before["revision"] + 1, evidence))
-    return Change(record, entries)

@@ -37,7 +37,7 @@ def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSessi
     if new.continues is not None:
         from gaia_sessions.session.transcript import readable, system_prompt
 
-        from .running import ended_session  # few sessions go on with another
+        from .claiming import ended_session  # few sessions go on with another
 
         earlier = ended_session(store, new.continues, now)
         prompt = system_prompt(readable(store.messages(new.continues)))

@@ -223,3 +223,22 @@ def test_a_session_that_has_ended_is_not_sent_to(program: Program, sessions: Ses
         4,
         "Hint: to go on with it in a new session, type gaia-sessions create --continues talk",
     )
+
+
+def test_the_session_may_be_named_by_a_part_of_its_id(program: Program, sessions: Sessions) -> None:
+    agent_id = sessions.create()
+    assert program("send", agent_id[-8:], "x", *AGENT).out == b"1 x []\n"
+    assert program("send", "latest", "x", *AGENT).out == b"3 x []\n"
+    assert program("send", "nobody", "x", *AGENT).code == 3
+
+
+def test_five_turns_of_a_command_one_of_which_is_killed_with_its_sender(program: Program, sessions: Sessions) -> None:
+    for number in range(5):
+        if number == 3:
+            words = [*COMMAND, "--root", sessions.root, "send", "talk", f"turn {number}", *SHELL, "sleep 60"]
+            with subprocess.Popen(words) as sender:
+                begun(sessions)
+                sender.kill()
+        assert program("send", "talk", f"turn {number}", *AGENT).all == (0, f"{2 + 2 * number} turn {number} []\n", "")
+    assert [content for _, role, content in spoken(sessions) if role == "user"] == [f"turn {n}" for n in range(5)]
+    assert (sessions.read("talk")["turns"], kinds(sessions).count("SubAgentFailed")) == (5, 1)

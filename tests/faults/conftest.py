@@ -542,6 +542,7 @@ OPERATIONS = {
                     )
                 ),
             },
+            noted="SessionReset",
             spare={"told/transcript-1.jsonl": _has_turns(), "told/transcript-2.jsonl": _has_turns()},
         ),
         Operation(

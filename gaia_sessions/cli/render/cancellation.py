@@ -8,7 +8,6 @@ from __future__ import annotations
 from itertools import islice
 
 from gaia_sessions.errors import plural
-from gaia_sessions.session.runs import is_of_command
 
 from .words import Hint, cancellation_text, client_text, local_time, safe
 
@@ -42,7 +41,7 @@ def cancelled_lines(
         line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
         yield line + since + (f": {safe(one['reason'])}" if "reason" in one else "")
-    commands = {agent_id: run for agent_id, run in at_work.items() if is_of_command(run)}
+    commands = {agent_id: run for agent_id, run in at_work.items() if "timeout_secs" in run}
     if commands:
         yield f"{'Its command is' if len(commands) == 1 else 'Their commands are'} ended within a few seconds:"
         yield from _at_work_lines(commands)

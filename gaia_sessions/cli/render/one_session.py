@@ -158,6 +158,8 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
     if is_of_conversation(decision):
         if may_be_asked(decision):
             yield "to go on", f"`{decision['run_command']}`"
+            if not is_final(phase):
+                yield "", f'or SubAgentSession(agent, agent_id="{decision["agent_id"]}")'
         return
     is_lost = needs_new_session(decision) and not is_final(phase)
     if "run_command" in decision and (decision["should_resume"] or is_lost):

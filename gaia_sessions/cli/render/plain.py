@@ -147,4 +147,4 @@ def event_line(entry: Json) -> str:
     evidence = entry.get("evidence")
     keys = evidence.items() if isinstance(evidence, dict) else ()
     text = safe(", ".join([*parts, *(f"{key}={value}" for key, value in keys)]), _LONGEST_EVENT)
-    return f"{text} (event {entry['seq']})"
+    return f"{text} (event {entry['seq']})" if "seq" in entry else text

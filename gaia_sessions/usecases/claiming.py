@@ -1,0 +1,69 @@
+"""What a process of ours looks at before it works on a session, or goes on in a new one with what has ended.
+
+Owns that nothing begins for what is cancelled, that runs of processes that are gone have an end first, and that each
+process ends no run but its own. ``now`` is an argument.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import Cancelled, RunGone
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.command_runs import check_may_be_continued
+from gaia_sessions.session.run_ends import with_end_of_gone_host
+from gaia_sessions.session.runs import files_of, is_of_command, run_by_number, updated_run
+from gaia_sessions.session.updates import Change
+from gaia_sessions.store import subagent_events
+from gaia_sessions.store.above import Above
+from gaia_sessions.store.journal import event_entry
+from gaia_sessions.system import gone_runs, written_at
+
+from .reconcile import RECONCILE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Reader, Store
+
+
+def refuse_if_cancelled(store: Store, record: Record) -> None:
+    """Raises ``Cancelled`` if the session is, and ``StoreFailure`` while that cannot be read."""
+    cancellation = Above(store).proved_cancellation(record)
+    if cancellation is not None:
+        raise Cancelled(record["agent_id"], **cancellation)
+
+
+def ended_session(store: Store, agent_id: str, now: datetime) -> Record:
+    """The session whose work is to be continued. Raises ``RunNotAllowed`` unless it has ended, ``Cancelled``."""
+    with store.open(agent_id) as session:
+        refuse_if_cancelled(store, session.record)
+        record = session.commit(with_lost_runs(store, session.record, gone_runs(session.record), now))
+    check_may_be_continued(record, now)
+    return record
+
+
+def own_run(record: Record, begun: Run) -> Run:
+    """How the run that was ``begun`` stands in ``record``.
+
+    Whoever removes the session and creates it again, or restores an older copy, has another run with its number.
+    """
+    run = run_by_number(record, begun["run"])
+    if run is None or any(run.get(key) != begun.get(key) for key in ("wrapper", "started_at")):
+        raise RunGone(record["agent_id"], begun["run"])
+    return run
+
+
+def with_lost_runs(store: Reader, before: Record, lost: Collection[int], now: datetime) -> Change:
+    """``before`` with an end for the runs with the numbers ``lost``, and the entries of the journal."""
+    record, entries = before, []
+    for run in [run for run in before.get("runs", ()) if run["run"] in lost]:
+        record = with_end_of_gone_host(record, run, now, written_at(files_of(run)))
+        if is_of_command(run):
+            entries.append(subagent_events.lost(store, before, record, run, now))
+        else:
+            evidence = subagent_events.pid_of(run)
+            closed = updated_run(record, run)
+            entries.append(event_entry(format_time(now), RECONCILE, closed, record, before["revision"] + 1, evidence))
+    return Change(record, entries)
