@@ -291,13 +291,14 @@ class Sessions:
 
         Events that wait in the inbox are shown as applied, although nothing is written.
 
-        Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq}``, where ``seq`` is its place
-        among those that can be read, from 1; an error stands in place of one that cannot be. With ``since`` there are
-        only those with a greater ``seq``. What the call raises it raises before the first step of the iteration.
+        Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}``, where ``seq`` is its place
+        among those that can be read, from 1; one that waits has none yet. An error stands in place of one that cannot
+        be read. With ``since`` there are only those behind that place. What the call raises it raises before the first
+        step of the iteration.
         """
-        from gaia_sessions.store.journal import numbered
+        from gaia_sessions.store.journal import behind
 
-        return numbered(self._preview().entries(agent_id, EVENTS), since)
+        return behind(self._preview().entries(agent_id, EVENTS), since)
 
     def messages(
         self, agent_id: str, *, last: int | None = None, since: datetime | str | None = None

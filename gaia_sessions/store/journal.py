@@ -73,14 +73,26 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
             yield errors.InvalidInput(str(error), f"{path} line {number}")
 
 
-def numbered(found: Iterator[Json | SessionsError], since: int = 0) -> Iterator[Json | SessionsError]:
-    """The entries of ``found`` behind the first ``since`` that can be read, each with its number, from 1, as ``seq``.
+def numbered(found: Iterator[Json | SessionsError], most: int | None = None) -> Iterator[Json | SessionsError]:
+    """The entries of ``found``, each that can be read with its place among those, from 1, as ``seq``.
 
-    An error has none; those before are left out too.
+    Only the first ``most`` of them have one.
     """
     seq = 0
     for entry in found:
-        if isinstance(entry, dict):
+        if isinstance(entry, dict) and seq != most:
             seq += 1
-        if seq >= since + (not isinstance(entry, errors.SessionsError)):
-            yield {**entry, "seq": seq} if isinstance(entry, dict) else entry
+            yield {**entry, "seq": seq}
+        else:
+            yield entry
+
+
+def behind(found: Iterator[Json | SessionsError], since: int) -> Iterator[Json | SessionsError]:
+    """Those of ``found`` with a greater ``seq``, and what stands behind that place and has none."""
+    seq = 0
+    for entry in found:
+        is_numbered = isinstance(entry, dict) and "seq" in entry
+        if is_numbered:
+            seq = entry["seq"]  # type: ignore[index,call-overload,assignment]  # just looked
+        if seq > since or (seq == since and not is_numbered):
+            yield entry

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError, StoreFailure
 from gaia_sessions.session.record import has_newer_schema, is_child
+from gaia_sessions.store.journal import numbered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,8 +100,15 @@ class Preview:
         return self._reader_of_transcripts().output(agent_id, number)
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
-        """Reads a journal, as ``Store.entries`` does, with what the waiting events add to it."""
-        return (self._sessions() if self._applies_everything() else self._store).entries(agent_id, journal)
+        """Reads a journal, as ``Store.entries`` does, with what the waiting events add to it.
+
+        Those on disk have a ``seq``, their number; what waits has none, since others may be written before it.
+        """
+        if not self._applies_everything():
+            return numbered(self._store.entries(agent_id, journal))
+        on_disk = self._store.entries(agent_id, journal) if self._store.has(agent_id) else ()
+        number = sum(isinstance(entry, dict) for entry in on_disk)
+        return numbered(self._sessions().entries(agent_id, journal), number)
 
     def _reader_of_transcripts(self) -> Reader:
         """The session itself may be one that only an event makes."""

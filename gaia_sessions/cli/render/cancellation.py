@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import islice
 
 from gaia_sessions.errors import plural
+from gaia_sessions.session.runs import is_of_command, is_send
 
 from .words import Hint, cancellation_text, client_text, local_time, safe
 
@@ -41,7 +42,7 @@ def cancelled_lines(
         line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
         yield line + since + (f": {safe(one['reason'])}" if "reason" in one else "")
-    commands = {agent_id: run for agent_id, run in at_work.items() if "timeout_secs" in run}
+    commands = {agent_id: run for agent_id, run in at_work.items() if _is_command(run)}
     if commands:
         yield f"{'Its command is' if len(commands) == 1 else 'Their commands are'} ended within a few seconds:"
         yield from _at_work_lines(commands)
@@ -53,6 +54,11 @@ def cancelled_lines(
         )
         yield Hint(f"{who} on until {they} `gaia-sessions cancelled ID`; to stop {them} at once, use the client:")
         yield from _at_work_lines(agents)
+
+
+def _is_command(run: Run) -> bool:
+    """Whether what is at work is a command, and no program that sends something to an agent of its own."""
+    return is_of_command(run) and ("timeout_secs" in run or not is_send(run))
 
 
 def _at_work_lines(at_work: Mapping[str, Run]) -> Iterator[str]:
