@@ -100,7 +100,8 @@ class SubAgentSession(Generic[Agent]):
     def with_events(self, sink: Sink) -> Self:
         """Itself; from now on ``sink`` is called with each [event](#events) that a ``send`` or ``reset`` adds.
 
-        What it raises ends the send.
+        What it raises is passed on: while the agent was not answered yet it ends the send, and a turn that is stored
+        stays.
         """
         self._sink = sink
         return self

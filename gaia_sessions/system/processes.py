@@ -85,14 +85,17 @@ def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
     is_gone, reason = _gone_by_itself(process)
     if is_gone or "lock" not in process:
         return is_gone, reason
-    is_held = _is_held(process)
+    is_held = _is_held(process, is_known=is_gone is not None)
     if is_held is None or (is_held and is_gone is False):
         return is_gone, reason
     return (False, "it holds its lock") if is_held else (True, "it does not hold its lock any more")
 
 
-def _is_held(process: HostProcess) -> bool | None:
-    """Whether the lock of ``process`` is held; None if that cannot be known from here."""
+def _is_held(process: HostProcess, *, is_known: bool) -> bool | None:
+    """Whether the lock of ``process`` is held; None if that cannot be known from here.
+
+    Its holder removes the file, last of all; of a process that ``is_known`` to be there somebody else has done that.
+    """
     import fcntl  # few processes have a lock
 
     path = process["lock"]
@@ -100,8 +103,8 @@ def _is_held(process: HostProcess) -> bool | None:
         return None
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:  # its holder removes it, last of all
-        return False if os.path.isdir(os.path.dirname(path)) else None
+    except FileNotFoundError:
+        return None if is_known or not os.path.isdir(os.path.dirname(path)) else False
     except (OSError, ValueError):
         return None
     try:

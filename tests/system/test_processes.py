@@ -366,3 +366,48 @@ def test_the_asking_process_is_not_its_own_ancestor() -> None:
     own = text("/proc/self/comm")
     found = nearest_ancestor((own,))
     assert found != os.getpid()
+
+
+LOCKS = """
+import fcntl, json, sys
+from gaia_sessions.system.processes import describe_holder
+with open(sys.argv[1], "ab") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print(json.dumps(describe_holder(sys.argv[1])), flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("knows", ["its pid", "another namespace", "nothing of processes"])
+def test_a_process_that_held_a_lock_is_gone_once_that_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rebooted: Callable[[], None], knows: str
+) -> None:
+    lock = tmp_path / "its.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", LOCKS, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        process: HostProcess = json.loads(holder.stdout.readline())
+        if knows != "its pid":
+            process["pid_ns"] = "pid:[1]"
+        if knows == "nothing of processes":
+            monkeypatch.setattr(processes, "_PID_NS", "/nowhere")
+        assert (is_gone(process), is_alive(process)) == (False, True)
+        holder.kill()
+        holder.wait()
+    assert (is_gone(process), is_alive(process)) == (True, False)
+    lock.unlink()
+    assert is_gone(process)
+    assert is_gone({**process, "lock": "/nowhere/its.lock"}) == (knows == "its pid")
+    rebooted()
+    assert not is_gone({**process, "pid_ns": "pid:[1]", "machine": "another"})
+
+
+def test_a_process_that_is_there_and_holds_its_lock_no_more_is_done_with_what_it_held_it_for(tmp_path: Path) -> None:
+    """As an asynchronous task that was lost; but a lock that somebody else has removed proves nothing of it."""
+    lock = tmp_path / "its.lock"
+    process: HostProcess = processes.describe_holder(str(lock))
+    assert (is_gone(process), is_alive(process)) == (False, True)
+    lock.touch()
+    assert (is_gone(process), is_alive(process)) == (True, False)
