@@ -202,7 +202,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         4,
         (
             "session 'agent-1' does not have this run 2 any more: "
-            "it was removed and created again, or restored from an older copy"
+            "somebody took it to be gone, or the session was removed and created again, or restored from a copy"
         ),
         "`gaia-sessions show agent-1` shows what it has",
         {"agent_id": "agent-1", "number": 2},

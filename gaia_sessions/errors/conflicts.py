@@ -102,7 +102,7 @@ class RunGone(Conflict):
     def __init__(self, agent_id: str, number: int) -> None:
         self.agent_id = agent_id
         self.number = number
-        problem = "it was removed and created again, or restored from an older copy"
+        problem = "somebody took it to be gone, or the session was removed and created again, or restored from a copy"
         super().__init__(
             f"session {agent_id!r} does not have this run {number} any more: {problem}",
             f"`gaia-sessions show {agent_id}` shows what it has",

@@ -1,4 +1,4 @@
-"""What it costs to tell an agent of earlier turns, however much was said in them.
+"""What it costs to tell an agent of earlier turns, however much was said in them, and to send it something.
 
 Owns how much that is: in one turn or in many, in the session's own transcript or in the file of a host.
 """
@@ -6,8 +6,10 @@ Owns how much that is: in one turn or in many, in the session's own transcript o
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
+from gaia_sessions import SubAgentSession
 from gaia_sessions.api.sessions import Sessions
 
 from . import samples
@@ -18,7 +20,7 @@ from .timing import Start, times_bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gaia_sessions.store.file_store import FileStore
 
@@ -31,6 +33,8 @@ _COUNTERS = Path("/proc/self/io")
 _COUNTED = (2, 100, _TURNS)
 _MORE_BYTES = 1.05
 """For the longer numbers of a later turn."""
+
+_MOST_CPU = 15.0
 
 
 def contexts(folder: str) -> Iterator[Finding]:
@@ -101,6 +105,24 @@ def _paused(client: Client, store: FileStore, messages: int) -> str:
     return agent_id
 
 
+def sends(folder: str) -> Iterator[Finding]:
+    """What a send writes, and the time of this process that it takes beside its agent, durable as by default."""
+    _, store = samples.project(folder)
+    talk = SubAgentSession(lambda _: "The answer.", "Be brief.", root=store.root)
+    written, times = {}, []
+    for number in range(1, _TURNS + 1):
+        before, began = _written() if _COUNTERS.exists() else 0, time.process_time()
+        talk.send("Make it.")
+        times.append(time.process_time() - began)
+        written[number] = _written() - before if _COUNTERS.exists() else 0
+    if _COUNTERS.exists():
+        yield from _later_turns("send", written)
+    last = sum(times[-100:]) / 100
+    yield Finding(
+        f"a send after {_TURNS - 100:,} to {_TURNS:,} others, beside its agent", 1000 * last, _MOST_CPU, "ms CPU"
+    )
+
+
 def _bytes_of_turns(store: FileStore) -> Iterator[Finding]:
     """What a turn writes, the first without a new file as the yardstick."""
     sessions = Sessions(store.root, {"durability": "fast"})
@@ -111,10 +133,14 @@ def _bytes_of_turns(store: FileStore) -> Iterator[Finding]:
         before = _written()
         sessions.add_turn(agent_id, said)
         written[number] = _written() - before
+    yield from _later_turns("turn", written)
+
+
+def _later_turns(what: str, written: Mapping[int, int]) -> Iterator[Finding]:
     first, *later = _COUNTED
     for number in later:
         yield Finding(
-            f"bytes that turn {number} writes: of turn {first}", written[number] / written[first], _MORE_BYTES
+            f"bytes that {what} {number} writes: of {what} {first}", written[number] / written[first], _MORE_BYTES
         )
 
 
