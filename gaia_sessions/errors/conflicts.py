@@ -232,6 +232,7 @@ _WHY_KEPT = {
     "open": ("is open", "are open"),
     "running": ("has ended, but an agent may still be at work on it", "have ended, but agents may be at work on them"),
     "above_open": ("has an open one below it", "have open ones below them"),
+    "continued": ("is continued by an open one", "are continued by open ones"),
 }
 """What is said of a session for each reason, and of several."""
 

@@ -1,7 +1,8 @@
 """Removes sessions that nobody has used for a long time, whatever their phase, once runs are closed that have an end.
 
-Must never remove one that may be resumed, waits for a limit, has a live run, is above an open one, or has an uncertain
-age; one that a person may still turn to only after some days. Each is judged twice, the second time under its lock.
+Must never remove one that may be resumed, waits for a limit, has a live run, is above an open one or continued by one,
+or has an uncertain age; one that a person may still turn to only after some days. Each is judged twice, the second time
+under its lock.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class CleanupPolicy:
     keep_days: for how long at least a person may turn to open work that had turns, or asks for an approval.
     """
 
-    __slots__ = ("age", "corrupt", "keep_days", "limits", "named", "now")
+    __slots__ = ("age", "corrupt", "keep_days", "keeps_continued", "limits", "named", "now")
 
     def __init__(self, now: datetime, hours: float, limits: Limits, *, keep_days: float, corrupt: bool = False) -> None:
         if not _is_valid_hours(hours):
@@ -91,6 +92,7 @@ class CleanupPolicy:
         self.limits = limits
         self.corrupt = corrupt
         self.named: Collection[str] = ()
+        self.keeps_continued = True
 
     def by_age(self, record: Record) -> str | None:
         """Why nobody may say that the session is old enough: somebody used it, or its time lies in the future."""

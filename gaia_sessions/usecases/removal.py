@@ -31,10 +31,12 @@ if TYPE_CHECKING:
         """What differs between those who remove sessions: each says with a code why a session must stay, or None.
 
         named: what goes as well, so that it holds nothing above it. corrupt: whether what cannot be read goes too.
+        keeps_continued: whether one stays with which an open one goes on, since that tells what was said in it.
         """
 
         named: Collection[str]
         corrupt: bool
+        keeps_continued: bool
 
         def by_age(self, record: Record) -> str | None: ...
 
@@ -64,11 +66,22 @@ class Judge:
         self.children: dict[str, list[str]] = {}
         self.unread: StoreFailure | None = None
         self._above_open = set[str]()
+        self._continues: dict[str, str] = {}
+        going_on: list[str] = []
         for agent_id, found in sessions.scan():
             if not isinstance(found, SessionsError):
                 self._know(agent_id, found)
+                if "continues" in found:
+                    self._continues[agent_id] = found["continues"]
+                    going_on += [agent_id] if is_open(found) and agent_id not in rule.named else []
             elif isinstance(found, StoreFailure):
                 self.unread = found
+        self._continued = set[str]()
+        while going_on:
+            earlier = self._continues.get(going_on.pop())
+            if earlier is not None and earlier not in self._continued:
+                self._continued.add(earlier)
+                going_on.append(earlier)
 
     def _know(self, agent_id: str, record: Record) -> None:
         """Notes what is above this session."""
@@ -97,7 +110,8 @@ class Judge:
             return ("above_open" if agent_id in self._above_open else None) if may_go else found.code
         if has_newer_schema(found):
             return "newer_schema"
-        return self.rule.by_age(found) or self._by_tree(agent_id) or self.rule.by_work(found, self.above)
+        why = self.rule.by_age(found) or self._by_tree(agent_id) or self.rule.by_work(found, self.above)
+        return why or ("continued" if self.rule.keeps_continued and agent_id in self._continued else None)
 
     def depth(self, found: RecordOrError) -> int:
         """How many sessions are above this one."""
@@ -165,12 +179,13 @@ def remove(
 class Named:
     """The rule for sessions that somebody names: only with ``force`` may work go that has not ended."""
 
-    __slots__ = ("corrupt", "named", "now")
+    __slots__ = ("corrupt", "keeps_continued", "named", "now")
 
     def __init__(self, agent_ids: Iterable[str], now: datetime, *, force: bool) -> None:
         self.named: Collection[str] = dict.fromkeys(agent_ids)
         self.now = now
         self.corrupt = force  # nobody knows whether one that cannot be read has ended
+        self.keeps_continued = not force
 
     def by_age(self, _record: Record) -> None:
         return None

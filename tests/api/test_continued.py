@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions, SubAgentSession
-from gaia_sessions.errors import Cancelled, RunNotAllowed, SessionNotFound
+from gaia_sessions.errors import Cancelled, NotRemovable, RunNotAllowed, SessionNotFound
 from gaia_sessions.session.context import context_lines
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def test_its_agent_is_given_all_that_was_said_in_the_others(sessions: Sessions) 
 def test_where_that_one_is_gone_it_is_said(sessions: Sessions) -> None:
     sessions.create(agent_id="second", continues="first")
     sessions.add_turn("second", [user("three"), said("3")])
-    sessions.remove(["first"])
+    sessions.remove(["first"], force=True)
     notice = "(it continues first, which cannot be read: nothing is known of what was said there)"
     own = ["Turn 1:", "  user: three", "  assistant: 3"]
     assert told(sessions, "second") == [notice, *SYSTEM, *own]
@@ -189,3 +189,27 @@ def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str,
         [told_before, user("And folders?"), said("ok"), user("Sure?")],
     ]
     assert [run["run"] for run in sessions.read("begun")["runs"]] == [1, 2, 3]
+
+
+def test_of_a_chain_what_was_said_first_is_given_first_and_none_of_it_is_removed_while_the_last_is_open(
+    sessions: Sessions,
+) -> None:
+    sessions.create(agent_id="second", continues="first")
+    sessions.add_turn("second", [user("three"), said("3")])
+    sessions.finalize("second", "completed")
+    sessions.create(agent_id="third", continues="second")
+    talk = SubAgentSession(lambda _: "", agent_id="third", root=sessions.root)
+    assert [one["content"] for one in talk.transcript] == ["Be brief.", "one", "1", "two", "2", "three", "3"]
+
+    report = sessions.cleanup(hours=0)
+    kept = {one["agent_id"]: one["reason"] for one in report["kept"]}
+    assert ({one: kept[one] for one in ("first", "second")}, "third" in report["removed"]) == (
+        {"first": "continued", "second": "continued"},
+        True,
+    )
+    sessions.create(agent_id="third", continues="second")
+    with pytest.raises(NotRemovable) as refused:
+        sessions.remove(["first"])
+    assert str(refused.value) == "session 'first' is continued by an open one"
+    sessions.finalize("third", "completed")
+    assert [one["agent_id"] for one in sessions.remove(["first"])] == ["first"]

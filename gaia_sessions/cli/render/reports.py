@@ -24,6 +24,7 @@ _KEPT = {
     "clock_skew": "whose last activity lies in the future",
     "mark_unread": "whose cancellation mark cannot be read",
     "above_open": "above one that is open, or may be",
+    "continued": "that an open one continues",
     "keep_days": "with turns or in approval, for {keep_days} (setting keep_days)",
     "running": "on which an agent may still be at work",
     "resumable": "that may be resumed",
