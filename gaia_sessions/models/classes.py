@@ -45,6 +45,7 @@ class HostProcess(StrictModel, frozen=True):
     pid_ns: str | None = None
     machine: str | None = None
     lock: str | None = Field(default=None, description="A file that it has locked for as long as its run lasts.")
+    lock_folder: str | None = Field(default=None, description="The device and the inode of its folder: elsewhere the same name may lead to another.")
 
 
 class Workflow(StrictModel, frozen=True):

@@ -104,6 +104,7 @@ check_host_process = object_with(
         "pid_ns": check_string,
         "machine": check_string,
         "lock": check_string,
+        "lock_folder": check_string,
     },
 )
 check_workflow = object_with({"run_id": check_string}, {"key": check_string})

@@ -71,6 +71,7 @@ class HostProcess(TypedDict, total=False):
     pid_ns: str
     machine: str
     lock: Annotated[str, "A file that it has locked for as long as its run lasts."]
+    lock_folder: Annotated[str, "The device and the inode of its folder: elsewhere the same name may lead to another."]
 
 
 class Workflow(TypedDict):

@@ -1,6 +1,6 @@
-"""The lock on a host's key, under which a session is looked for by that key and made if there is none.
+"""The lock on a key: under a host's key a session is looked for, and made if there is none; a send holds one.
 
-Owns the names of its lock files. Only a delegation takes it, so other hooks do not load it.
+Owns the names of its lock files. Only a delegation and a send take it, so other hooks do not load it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class KeyLock:
     """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
 
-    Such a key is used once, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks,
+    Few keys are used again, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks,
     which is in ``root``. path: the lock file, which is there for as long as the block lasts.
     """
 
@@ -42,6 +42,7 @@ class KeyLock:
         self._open_folder = open_folder
         self._name = f"{locks.KEY_PREFIX}{encode_key(*key)}{locks.SUFFIX}"
         self.path = os.path.join(os.path.abspath(root), LOCKS, self._name)
+        self._lock: locks.Lock | None = None
         self._timeout = timeout
         self._wait = wait
 
@@ -55,8 +56,12 @@ class KeyLock:
             raise
 
     def __exit__(self, *_: object) -> None:
-        with self._folder, self._lock:
+        """Frees it; a second time does nothing."""
+        if self._lock is None:
+            return
+        lock, self._lock = self._lock, None
+        with self._folder, lock:
             try:
-                self._lock.remove()
+                lock.remove()
             except OSError:  # a later sweep removes it
                 return

@@ -74,7 +74,17 @@ def describe_holder(lock: str) -> HostProcess:
     """The description of this process, which holds the ``lock``, a file: that it is free proves that it is gone."""
     boot = boot_signature().decode(errors="replace")
     process: HostProcess = describe(os.getpid()) or {"pid": os.getpid(), **({"boot_id": boot} if boot else {})}
-    return {**process, "lock": lock}
+    folder = _identity(os.path.dirname(lock))
+    return {**process, "lock": lock, "lock_folder": folder} if folder else process
+
+
+def _identity(folder: str) -> str:
+    """What a folder is known by, whatever its name; empty if it is not there."""
+    try:
+        found = os.stat(folder)
+    except (OSError, ValueError):
+        return ""
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
@@ -99,12 +109,13 @@ def _is_held(process: HostProcess, *, is_known: bool) -> bool | None:
     import fcntl  # few processes have a lock
 
     path = process["lock"]
-    if not is_this_boot(process.get("boot_id", "").encode()):
+    is_same_folder = _identity(os.path.dirname(path)) == process.get("lock_folder", "-")
+    if not is_same_folder or not is_this_boot(process.get("boot_id", "").encode()):
         return None
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return None if is_known or not os.path.isdir(os.path.dirname(path)) else False
+        return None if is_known else False
     except (OSError, ValueError):
         return None
     try:

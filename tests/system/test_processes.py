@@ -399,7 +399,8 @@ def test_a_process_that_held_a_lock_is_gone_once_that_is_free(
     assert (is_gone(process), is_alive(process)) == (True, False)
     lock.unlink()
     assert is_gone(process)
-    assert is_gone({**process, "lock": "/nowhere/its.lock"}) == (knows == "its pid")
+    for elsewhere in ({"lock": "/nowhere/its.lock"}, {"lock_folder": "1:2"}):  # as in another container
+        assert is_gone({**process, **elsewhere}) == (knows == "its pid")  # type: ignore[typeddict-item]  # its keys
     rebooted()
     assert not is_gone({**process, "pid_ns": "pid:[1]", "machine": "another"})
 
