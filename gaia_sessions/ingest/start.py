@@ -142,9 +142,9 @@ def _is_wake(run: Run, event: Event, now: datetime) -> bool:
 
 
 def _has_live_run(record: Record) -> bool:
-    """Whether an agent is at work on the session."""
+    """Whether an agent of a host or a command is at work on the session; a send keeps none from waking."""
     gone = gone_runs(record)
-    return any(runs.is_live(run) and run["run"] not in gone for run in record["runs"])
+    return any(runs.is_live(run) and not runs.is_send(run) and run["run"] not in gone for run in record["runs"])
 
 
 def _continue_in_new_session(store: Store, event: Event, earlier: Record, context: HandlerContext) -> EventResult:

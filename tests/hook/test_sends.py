@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions, SubAgentSession
+from gaia_sessions.errors import AgentAtWork
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -35,3 +36,26 @@ def test_after_1000_sends_the_late_stop_of_a_host_still_finds_its_run(host: Host
     assert Path(root, agent_id, "state.json").stat().st_size < 64 << 10
     early, late = ((written[end] - written[end - 100]) / 100 for end in (200, SENDS))
     assert late < 1.05 * early
+
+
+def test_an_agent_of_a_host_that_wakes_during_a_send_is_at_work_after_it(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="May I?\n[gaia-sessions: approval] may I?"))
+
+    def agent(_: object) -> str:
+        host.run("every_event", host.messaging())
+        host.run("every_event", host.starting())
+        return "answer"
+
+    talk = SubAgentSession(agent, agent_id=agent_id, root=str(host.root))
+    assert talk.send("go on")["turn"] == 1
+    with pytest.raises(AgentAtWork):
+        talk.send("too early")
+    host.run("every_event", host.ending(message="Done."))
+    record = Sessions(str(host.root)).read(agent_id)
+    assert [(run.get("turn"), run["end"]) for run in record["runs"]] == [
+        (None, "stopped"),
+        (1, "returned"),
+        (None, "stopped"),
+    ]
+    assert (record["phase"], record["turns"]) == ("completed", 1)
