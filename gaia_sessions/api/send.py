@@ -23,8 +23,8 @@ from gaia_sessions.jsonio.strict import json_type_of
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.report import task_id_of, turn_id_of
 from gaia_sessions.session.rounds import is_answer
-from gaia_sessions.session.sends import cancelled, failed, fitted, stopped
-from gaia_sessions.session.transcript import message_of
+from gaia_sessions.session.sends import answer_message, cancelled, failed, fitted, stopped
+from gaia_sessions.session.transcript import message_of, spoken
 from gaia_sessions.session.visible import visible_line
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe_holder
@@ -95,7 +95,7 @@ class Send:
     of the run. tell: called with each entry of the journal. least_depth: at which depth the caller says that the agent
     works. Once it is begun, ``record`` is that of the session, and ``run`` its run.
     said: what
-    is sent. is_cut: whether a message of the answer was too long.
+    is sent. is_cut: whether a message was too long.
     """
 
     record: Record
@@ -113,28 +113,33 @@ class Send:
     ) -> None:
         self._sessions = sessions
         self._agent_id = agent_id
-        self.said = said
+        self.said: Sequence[NewMessage] = [fitted(message) for message in said]
         self._limits: Run = limits or {}
         self._tell = tell
         self._least_depth = least_depth
         self._lock = sessions.lock_of_send(agent_id)
         self._holder: int | None = None
-        self.is_cut = False
+        self.is_cut = self.said != said
 
     def began(self, until: float) -> bool:
         """Begins it, or says that somebody else is still at work; after ``until`` of the monotonic clock that raises.
 
         Raises ``AgentAtWork``, ``RunNotAllowed``, ``Cancelled``, ``TooDeep``, ``SessionNotFound``.
         """
-        fields: Run = {"wrapper": describe_holder(self._lock.path), **self._limits}
+        self._wrapper = describe_holder(self._lock.path)
+        fields: Run = {"wrapper": self._wrapper, **self._limits}
+        self._holder = os.getpid()  # from here on it may be written, whatever interrupts us
         try:
             self.record, noted = self._sessions.begin_send(self._agent_id, fields, self._lock, self._least_depth)
-        except AgentAtWork:
-            if time.monotonic() >= until:
-                raise
-            return False
-        self._holder = os.getpid()
+        except DurabilityUnknown as error:  # and nobody was asked anything
+            raise StoreFailure("begin the send", error.path, error.reason) from error
+        except SessionsError as error:
+            self._holder = None
+            if isinstance(error, AgentAtWork) and time.monotonic() < until:
+                return False
+            raise
         self.run = self.record["runs"][-1]
+        self.said = [*answer_message(self.record, utc_now()), *self.said]
         for entry in noted:
             self._tell(entry)
         return True
@@ -151,7 +156,10 @@ class Send:
         if self._holder != os.getpid():  # not begun, over, or in a child that it was copied to
             return
         try:
-            self.end(_end_by(raised))
+            if hasattr(self, "run"):
+                self.end(_end_by(raised))
+            elif self._was_begun():
+                self.end(stopped("nobody was asked"))
         except (SessionsError, OSError) as failure:
             if raised is None:
                 raise
@@ -159,14 +167,16 @@ class Send:
         finally:
             self._release()
 
-    def answer(self, answered: object) -> SentTurn:
+    def answer(self, answered: object, given: Sequence[dict[str, str]] = ()) -> SentTurn:
         """Completes the turn with what was ``answered``, a text or messages, of which one that is too long is cut.
 
-        Raises ``InvalidInput`` for an answer
-        that is neither, and what ``add_turn`` raises; then nothing of the turn is stored.
+        Agents that return the whole conversation begin with what they were ``given``, which is not stored again. Raises
+        ``InvalidInput`` for an answer that is neither, and what ``add_turn`` raises; then nothing is stored.
         """
-        given = messages_of(answered, "assistant", "the answer of an agent")
-        messages = [fitted(message) for message in given]
+        self._check_holder()
+        whole = messages_of(answered, "assistant", "the answer of an agent")
+        new = whole[len(given) :] if given and [*map(spoken, whole[: len(given)])] == [*given] else whole
+        messages = [fitted(message) for message in new]
         last_try = time.monotonic() + _SECONDS_TO_WRITE
         while True:
             try:
@@ -182,7 +192,7 @@ class Send:
                     raise
                 time.sleep(SECONDS_BETWEEN_TRIES)
         self._release()
-        self.is_cut = messages != given
+        self.is_cut = self.is_cut or messages != new
         self._tell(noted)
         turn = record["turns"]
         said = [one["content"] for one in messages if is_answer(one)]
@@ -193,8 +203,7 @@ class Send:
             "turn_id": turn_id_of(record, {"turn": turn}),
             "text": said[-1] if said else "",
             "messages": [*stored],
-            "usage": self._sessions.usage(self._agent_id),
-            "report": self._sessions.report(self._agent_id),
+            **self._sessions.report_on_turn(record, stored),
         }
 
     def end(self, ended: SendEnd) -> Record:
@@ -203,6 +212,20 @@ class Send:
         self._release()
         self._tell(noted)
         return record
+
+    def _was_begun(self) -> bool:
+        """Whether the record has its run after all: whoever is interrupted while it begins does not know."""
+        runs = self._sessions.read(self._agent_id).get("runs", [])
+        mine = [run for run in runs if run.get("wrapper") == self._wrapper and "ended_at" not in run]
+        if mine:
+            self.run = mine[-1]
+        return bool(mine)
+
+    def _check_holder(self) -> None:
+        """Raises ``StoreFailure`` in a child that the agent has forked: what it returns is not the answer."""
+        if self._holder != os.getpid():
+            reason = f"process {self._holder}, which forked this one, sends" if self._holder else "the send is over"
+            raise StoreFailure("end the send to", self._agent_id, reason)
 
     def _release(self) -> None:
         if self._holder is not None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.preview import Preview
     from gaia_sessions.usecases.reconcile import Reconciled
     from gaia_sessions.usecases.removal import RemovedSession
+    from gaia_sessions.usecases.reporting import ReportOnTurn
     from gaia_sessions.usecases.resume import Standing
     from gaia_sessions.usecases.revivals import Revival
     from gaia_sessions.usecases.running import Begun
@@ -65,6 +66,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
 """Seconds until a command that is run is told to end, and how many it has after that."""
+
+_SECONDS_FOR_LOCK = 1.0
+"""How long the lock of a send is waited for, which is free unless somebody looks at it."""
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -350,8 +354,8 @@ class Sessions:
         Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. What was added before by other ways
         since the last turn belongs to it as well. With its ``number`` it can be asked for again: a turn that is
         complete and ends with the same messages stays as it is. Raises ``NotTheNextTurn`` for another number than the
-        next, ``SessionFinal``, ``BadArgument``, ``InvalidInput`` for what is no list of messages, ``TooLarge`` for a
-        message of more than 1 MiB and for 64 MiB in all.
+        next, ``SessionFinal``, ``AgentAtWork`` while a send is at work, ``BadArgument``, ``InvalidInput`` for what is
+        no list of messages, ``TooLarge`` for a message of more than 1 MiB and for 64 MiB in all.
         """
         from gaia_sessions.session.transcript import message_of
         from gaia_sessions.usecases import transcript
@@ -400,16 +404,20 @@ class Sessions:
         """Begins a transcript anew, with the system prompt alone and no turns, and returns the record.
 
         What was used and the todos stay; with ``forget`` no tokens are used any more, and there are no todos. The
-        messages are kept on disk, as an [archived transcript](store.md#transcripts). Raises ``SessionFinal``.
+        messages are kept on disk, as an [archived transcript](store.md#transcripts). Raises ``SessionFinal``, and
+        ``AgentAtWork`` while a send is at work.
         """
         from gaia_sessions.session.compaction import without_memory
         from gaia_sessions.session.transcript import without_turns
         from gaia_sessions.store.subagent_events import with_reset_noted
+        from gaia_sessions.usecases.claiming import check_no_send
 
         rule = without_memory if forget else without_turns
 
         def do(store: Store, now: datetime) -> Record:
-            return store.empty_transcript(agent_id, lambda record: with_reset_noted(record, rule(record, now), now))
+            return store.empty_transcript(
+                agent_id, lambda record: with_reset_noted(check_no_send(record), rule(record, now), now)
+            )
 
         return self._write(do)
 
@@ -772,7 +780,7 @@ class Sessions:
 
     def lock_of_send(self, agent_id: str) -> KeyLock:
         """For commands: the lock that is held for as long as a send to the agent of the session lasts."""
-        return self._store.lock_key(("send", check_agent_id(agent_id)))
+        return self._store.lock_key(("send", check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
 
     def begin_send(
         self, agent_id: str, fields: Run, lock: HeldLock, least_depth: int = 0
@@ -806,6 +814,12 @@ class Sessions:
         from gaia_sessions.usecases import sending
 
         return self._write(sending.fail, agent_id, run, ended, least_depth)
+
+    def report_on_turn(self, record: Record, messages: Sequence[Message]) -> ReportOnTurn:
+        """For commands: what a session has used, and the report on it, as its ``record`` was just written."""
+        from gaia_sessions.usecases import reporting
+
+        return reporting.report_on_turn(record, messages, utc_now(), self.config)
 
     def said_earlier(self, record: Record) -> Sequence[dict[str, str]]:
         """For commands: what was said before the own messages of a session, by agents of hosts, or in earlier ones."""

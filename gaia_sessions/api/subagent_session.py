@@ -7,13 +7,15 @@ any two turns, and in the middle of one: the next one goes on after the last tur
 from __future__ import annotations
 
 import inspect
+import threading
 import time
 from typing import Generic, TypeVar
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.context import context_messages
 from gaia_sessions.session.runs import is_of_command
-from gaia_sessions.session.transcript import conversation, generation_of, is_system_prompt, last_seq, spoken
+from gaia_sessions.session.transcript import conversation, generation_of, is_system_prompt, spoken
+from gaia_sessions.store.subagent_events import SESSION_RESET
 
 from .cancellation import CancellationToken
 from .ephemeral import EphemeralSession
@@ -65,8 +67,9 @@ class SubAgentSession(Generic[Agent]):
         self._sessions = Sessions(root or (above.root if above else None))
         self._sink: Sink = _ignore
         self._least_depth = 0
+        self._reading = threading.Lock()
         self._known: list[Message] = []
-        self._known_of: tuple[int, int] = (0, 0)  # generation of the transcript, last number
+        self._generation = 0  # of the transcript
         self._earlier: Sequence[dict[str, str]] = ()
         self._earlier_of: list[Run] | None = None
         if agent_id is not None:
@@ -135,8 +138,10 @@ class SubAgentSession(Generic[Agent]):
 
         Raises what ``Sessions.reset`` raises.
         """
-        self._sessions.reset(self.agent_id)
-        self._sink(self._last_event())
+        record = self._sessions.reset(self.agent_id)
+        for entry in self._sessions.events(self.agent_id):
+            if isinstance(entry, dict) and (entry["kind"], entry["revision"]) == (SESSION_RESET, record["revision"]):
+                self._sink({key: value for key, value in entry.items() if key != "seq"})
 
     def send(self, said: str | Iterable[Mapping[str, object]], *, pruned: bool = False, wait: float = 0) -> Any:  # noqa: ANN401  # awaitable, if the agent is
         """Calls the agent over all that was said before and what is ``said``, and returns the turn, a ``SentTurn``.
@@ -164,12 +169,13 @@ class SubAgentSession(Generic[Agent]):
         with send:
             while not send.began(until):
                 time.sleep(SECONDS_BETWEEN_TRIES)
-            answered = self._called(send, pruned=pruned)
+            given = self._given(send, pruned=pruned)
+            answered = self._called(given)
             if inspect.isawaitable(answered):
                 if inspect.iscoroutine(answered):
                     answered.close()
                 raise InvalidInput("the agent returned something to await", hint="declare it with `async def`")
-            return send.answer(answered)
+            return send.answer(answered, given)
 
     async def _send_and_await(self, send: Send, until: float, *, pruned: bool) -> SentTurn:
         import asyncio  # which a program with such an agent has loaded
@@ -177,32 +183,36 @@ class SubAgentSession(Generic[Agent]):
         with send:
             while not send.began(until):  # noqa: ASYNC110  # another process sets no event
                 await asyncio.sleep(SECONDS_BETWEEN_TRIES)
-            awaitable: Awaitable[object] = self._called(send, pruned=pruned)  # type: ignore[assignment]  # it is async
-            return send.answer(await awaitable)
+            given = self._given(send, pruned=pruned)
+            awaitable: Awaitable[object] = self._called(given)  # type: ignore[assignment]  # it is async
+            return send.answer(await awaitable, given)
 
-    def _called(self, send: Send, *, pruned: bool) -> object:
-        """What the agent returns, or what is awaited for that."""
-        before = self._before(send.record, pruned=pruned)
+    def _given(self, send: Send, *, pruned: bool) -> list[dict[str, str]]:
+        """What the agent is given: what was said before, and what is sent."""
+        return [*self._before(send.record, pruned=pruned), *map(spoken, send.said)]
+
+    def _called(self, given: list[dict[str, str]]) -> object:
+        """What the agent returns, or what is awaited for that. The list is its own, to change as it likes."""
         accepted = {"cancellation_token": self.cancellation_token, "events": self._sink}
         names = _parameters(self._agent)
-        given = {name: value for name, value in accepted.items() if names is None or name in names}
-        return self._agent([*before, *map(spoken, send.said)], **given)
+        named = {name: value for name, value in accepted.items() if names is None or name in names}
+        return self._agent([{**message} for message in given], **named)
 
     def _before(self, record: Record, *, pruned: bool = False) -> list[dict[str, str]]:
         if pruned:
             return context_messages(self._sessions.context(self.agent_id))
-        self._read_more(record)
-        if self._earlier_of != (found := _runs_of_hosts(record)):
-            self._earlier, self._earlier_of = self._sessions.said_earlier(record), found
-        return conversation(self._earlier, self._known)
+        with self._reading:
+            self._read_more(record)
+            if self._earlier_of != (found := _runs_of_hosts(record)):
+                self._earlier, self._earlier_of = self._sessions.said_earlier(record), found
+            return conversation(self._earlier, self._known)
 
     def _read_more(self, record: Record) -> None:
         """Reads what came to the transcript since it was read last: it only grows, until it begins anew."""
-        generation, last = self._known_of
-        if generation != generation_of(record):
-            self._known, last = [], 0
-        self._known += [one for one in self._sessions.own_messages(record, last) if one["seq"] > last]
-        self._known_of = generation_of(record), last_seq(record)
+        if self._generation != generation_of(record):
+            self._known, self._generation = [], generation_of(record)
+        last = self._known[-1]["seq"] if self._known else 0
+        self._known += self._sessions.own_messages(record, last)
 
     def _check_prompt(self, given: str | None) -> None:
         if given is None:
@@ -214,9 +224,6 @@ class SubAgentSession(Generic[Agent]):
                 f"session {self.agent_id!r} has {'another' if stored else 'no'} system prompt",
                 hint="leave it out: a session keeps the one that it was created with",
             )
-
-    def _last_event(self) -> Any:  # noqa: ANN401  # an entry of the journal
-        return [*self._sessions.events(self.agent_id)][-1]
 
     def __repr__(self) -> str:
         return f"SubAgentSession({self._agent!r}, agent_id={self.agent_id!r}, root={self.root!r})"

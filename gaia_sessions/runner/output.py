@@ -69,6 +69,11 @@ class Whole:
         self._data = bytearray()
         self._left_out = 0
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether there was more."""
+        return self._left_out > 0
+
     def add(self, data: bytes) -> None:
         self._data += data
         if len(self._data) > _MOST_KEPT:
@@ -88,10 +93,10 @@ class NoLog:
     """Where the output of a command is not kept."""
 
     def write(self, data: bytes) -> None:
-        """Keeps nothing."""
+        """For a run whose answer is kept elsewhere."""
 
     def close(self) -> None:
-        """Does nothing."""
+        """Nothing was begun."""
 
 
 class Live:

@@ -75,8 +75,9 @@ def send(  # noqa: PLR0913  # what can be said of it
             if signals.is_ended_by_somebody():
                 return SendOutcome(CommandEnd(SIGNALLED))
         look = look_of(sessions, sending.record)
-        supervisor = Supervisor(command, look, tell, NoLog(), live, signals, Whole())
-        given = [*before(sending.record), *map(spoken, said)]
+        whole = Whole()
+        supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
+        given = [*before(sending.record), *map(spoken, sending.said)]
         ended = supervisor.run(
             [word.encode("utf-8", "surrogateescape") for word in command.words],
             environment(sessions, agent_id, command),
@@ -86,8 +87,8 @@ def send(  # noqa: PLR0913  # what can be said of it
         try:
             if ended.cause == EXITED and not ended.exit_code:
                 outcome.answer = ended.message
-                outcome.turn = sending.answer(_answer_in(ended.message))
-                outcome.is_cut = sending.is_cut
+                outcome.turn = sending.answer(_answer_in(ended.message), given)
+                outcome.is_cut = sending.is_cut or whole.is_cut
             else:
                 sending.end(ended_with(ended))
         except SessionsError as error:

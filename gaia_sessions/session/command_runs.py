@@ -115,11 +115,15 @@ def check_may_run(record: Record, decision: Decision) -> None:
 
 def check_nobody_at_work(record: Record, decision: Decision, hint: str = _WAIT) -> None:
     """Raises ``AgentAtWork`` if an agent is at work by the policy's ``decision``, or about to be."""
-    wait = hint.replace("{id}", record["agent_id"])
     if is_running(decision):
-        raise AgentAtWork(record["agent_id"], "its agent is at work", wait)
+        raise at_work(record["agent_id"], hint=hint)
     if claimed_runs(decision):
-        raise AgentAtWork(record["agent_id"], "somebody is about to resume it", wait)
+        raise at_work(record["agent_id"], "somebody is about to resume it", hint)
+
+
+def at_work(agent_id: str, problem: str = "its agent is at work", hint: str = _WAIT) -> AgentAtWork:
+    """That the work of a session may not go on now, but later."""
+    return AgentAtWork(agent_id, problem, hint.replace("{id}", agent_id))
 
 
 def refuse(record: Record, reason: str) -> NoReturn:
@@ -134,7 +138,7 @@ def check_may_be_continued(record: Record, now: datetime) -> None:
     The runs of processes that are gone have their end.
     """
     if has_agent(record, now, ()):
-        raise refusal(record, "its agent is at work", _WAIT)
+        raise at_work(record["agent_id"])
     if not is_final(record["phase"]):
         going_on = send_command("{id}") if is_conversation(record) else _RUN
         raise refusal(record, "it has not ended", f"to go on with it, type {going_on}")

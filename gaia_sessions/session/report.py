@@ -13,7 +13,7 @@ from uuid import UUID
 
 from .budget import usage_of
 from .phases import is_failure, is_final, is_success
-from .runs import crash_text, has_agent, has_ended, is_of_command
+from .runs import crash_text, has_agent, has_ended, is_of_command, is_send
 from .schema import LOST, OUT_OF_TOKENS, RUN_FAILED, RUN_RETURNED, STOPPED, TIMED_OUT
 from .state import run_of
 from .transcript import generation_of
@@ -204,7 +204,7 @@ def _said_last(run: Run, findings: Findings, error: str | None) -> str | None:
 
     What a command said is the end of its output: where there was none, an earlier message is not what it said.
     """
-    if is_of_command(run) and has_ended(run) and "last_message" not in run:
+    if is_of_command(run) and (has_ended(run) or is_send(run)) and "last_message" not in run:
         return None
     said = (message for message in reversed(findings.messages) if message["role"] == _ASSISTANT)
     answers = [message["content"] for message in said if message["tool_name"] is None]

@@ -85,9 +85,12 @@ def is_send(run: Run) -> bool:
 
 
 def is_conversation(record: Record) -> bool:
-    """Whether somebody sent something to an agent last, so that a person goes on with it by the next ``send``."""
+    """Whether somebody sent something to an agent last, so that a person goes on with it by the next ``send``.
+
+    One that no agent worked on yet is one if it continues another.
+    """
     runs = record.get("runs", ())
-    return is_send(runs[-1]) if runs else record.get("turns", 0) > 0
+    return is_send(runs[-1]) if runs else record.get("turns", 0) > 0 or "continues" in record
 
 
 def is_work_of_command(record: Record) -> bool:

@@ -16,11 +16,12 @@ from .context import cut
 from .events import MAX_MESSAGE_LENGTH
 from .ids import send_command
 from .phases import TURN_TAKEN
+from .record import answer_of
 from .rounds import is_answer
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import with_new_run
 from .schema import CANCELLED, KILLED, RUN_FAILED, RUN_RETURNED, STOPPED_BY_USER
-from .transcript import COMMIT_LIMIT, LINE_LIMIT, current_turn
+from .transcript import COMMIT_LIMIT, LINE_LIMIT, SYSTEM, current_turn, new_message
 from .updates import with_activity, with_event, with_phase, without_answer, without_pause
 
 TYPE_CHECKING = False
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .schema import Record, Run
     from .transcript import NewMessage
 
-_WAIT = "to wait until that is over, add --wait (in Python: wait=60)"
+WAIT_TO_SEND = "to wait until that is over, add --wait (in Python: wait=60)"
 _CONTINUE = f"to go on with it in a new session, type {send_command('{id}', ended=True)}"
 
 
@@ -94,13 +95,23 @@ def check_may_send(record: Record, decision: Decision) -> None:
     """
     if phases.is_final(record["phase"]):
         raise refusal(record, f"it is {record['phase']}", _CONTINUE)
-    check_nobody_at_work(record, decision, _WAIT)
+    check_nobody_at_work(record, decision, WAIT_TO_SEND)
     if phases.is_new(record["phase"]):
         return
     if not phases.is_resumable(record["phase"]):
         refuse(record, "phase_not_resumable")
     if not record["resume_ready"]:
         refuse(record, "not_ready")
+
+
+def answer_message(record: Record, now: datetime) -> list[NewMessage]:
+    """What a person said by ``approve`` or ``deny`` to what the agent asked, as a message of the next turn."""
+    answered = answer_of(record)
+    if answered is None:
+        return []
+    word, given = answered
+    said = f": {given['message']}" if given["message"] else "."
+    return [new_message(SYSTEM, f"What you asked an approval for was {word}{said}", now)]
 
 
 def with_send_begun(record: Record, fields: Run, now: datetime) -> Record:

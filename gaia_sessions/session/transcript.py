@@ -12,6 +12,7 @@ from gaia_sessions.jsonio import strict
 from .checks import check_count, check_flag, check_number, check_string, check_time, is_integer, object_with, one_of
 from .clock import format_time
 from .phases import TURN_TAKEN
+from .runs import is_send, without_keys
 from .updates import check_open, with_activity, with_event
 
 TYPE_CHECKING = False
@@ -252,9 +253,11 @@ def _is_same(stored: Message, given: NewMessage) -> bool:
 
 
 def without_turns(record: Record, now: datetime) -> Record:
-    """Without what a record says of its messages: no turns, and no summary. Raises ``SessionFinal``."""
+    """Without what a record says of its messages: no turns, no summary, no last answer. Raises ``SessionFinal``."""
     check_open(record)
     rest: Record = {key: value for key, value in record.items() if key != "compaction"}  # type: ignore[assignment]
+    if "runs" in record:
+        rest["runs"] = [without_keys(run, "last_message") if is_send(run) else run for run in record["runs"]]
     return with_activity({**rest, "turns": 0}, now)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from gaia_sessions.errors import Cancelled, RunGone
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.command_runs import check_may_be_continued
+from gaia_sessions.session.command_runs import at_work, check_may_be_continued
 from gaia_sessions.session.run_ends import with_end_of_gone_host
-from gaia_sessions.session.runs import files_of, is_of_command, run_by_number, updated_run
+from gaia_sessions.session.runs import files_of, has_ended, is_of_command, is_send, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above
@@ -33,6 +33,14 @@ def refuse_if_cancelled(store: Store, record: Record) -> None:
     cancellation = Above(store).proved_cancellation(record)
     if cancellation is not None:
         raise Cancelled(record["agent_id"], **cancellation)
+
+
+def check_no_send(record: Record) -> Record:
+    """Returns ``record``; raises ``AgentAtWork`` while somebody sends something to its agent."""
+    sends = {run["run"] for run in record.get("runs", ()) if is_send(run) and not has_ended(run)}
+    if sends - gone_runs(record):
+        raise at_work(record["agent_id"])
+    return record
 
 
 def ended_session(store: Store, agent_id: str, now: datetime) -> Record:

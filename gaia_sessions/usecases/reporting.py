@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import islice
 
 from gaia_sessions import hosts
+from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.phases import is_failure
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings, report
@@ -20,9 +21,12 @@ from .resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
+    from typing import TypedDict
 
     from gaia_sessions.config import Config
+    from gaia_sessions.session.budget import TokenUsage
     from gaia_sessions.session.report import RecentMessage, Report
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import NewMessage
@@ -30,6 +34,13 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Reader
 
     from .resume import Standing
+
+    class ReportOnTurn(TypedDict):
+        """usage: what the session has used by then. report: how it stands."""
+
+        usage: TokenUsage
+        report: Report
+
 
 _END_OF_FILE = 1 << 18
 """Bytes of the file of a host, which may have many MB, that are looked through for the latest messages."""
@@ -46,6 +57,17 @@ def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, conf
     found = standing(above.cancellation, record, now, config.limits)
     findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
     return {**report(record, findings, now, config.budgets), **found.state}, found
+
+
+def report_on_turn(record: Record, messages: Sequence[NewMessage], now: datetime, config: Config) -> ReportOnTurn:
+    """What ``record`` has used, and the report on it, as it was just written with ``messages``.
+
+    No file is read for it, so that nothing can fail any more once a turn is stored.
+    """
+    found = standing(lambda _: None, record, now, config.limits)
+    findings = Findings([_as_recent(message) for message in messages[-RECENT_MESSAGES:]], None, found.dead_runs, "")
+    told = {**report(record, findings, now, config.budgets), **found.state}
+    return {"usage": usage_of(record, now, config.budgets), "report": told}  # type: ignore[typeddict-item]  # its keys
 
 
 def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:

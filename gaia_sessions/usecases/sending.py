@@ -6,14 +6,21 @@ rules are in ``session.sends``. ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import RunGone, RunNotAllowed, SessionsError
+from gaia_sessions.errors import LockTimeout, RunGone, RunNotAllowed, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.child_limits import check_depth_of_work
+from gaia_sessions.session.command_runs import at_work
 from gaia_sessions.session.context import TURNS, context_lines, context_of
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
 from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import has_ended
-from gaia_sessions.session.sends import check_may_send, with_answer_of_send, with_failed_send, with_send_begun
+from gaia_sessions.session.sends import (
+    WAIT_TO_SEND,
+    check_may_send,
+    with_answer_of_send,
+    with_failed_send,
+    with_send_begun,
+)
 from gaia_sessions.session.transcript import SYSTEM, is_system_prompt, readable, spoken
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import read_ancestors, subagent_events
@@ -57,7 +64,10 @@ def begin(
             check_depth_of_work(settled.record, read_ancestors(store, settled.record), least_depth)
         begun = check_room_for_run(with_send_begun(settled.record, fields, now))
         noted = subagent_events.started(store, settled.record, begun, least_depth)
-        lock.__enter__()  # nobody at work holds it; who looks at it does so for a moment
+        try:
+            lock.__enter__()  # who looks at it holds it for a moment
+        except LockTimeout as error:  # somebody is at work on what stood here before
+            raise at_work(agent_id, hint=WAIT_TO_SEND) from error
         try:
             return session.commit(Change(begun, [*settled.entries, *noted])), noted
         except BaseException:
@@ -130,11 +140,12 @@ def said_earlier(sessions: Reader, record: Record) -> list[dict[str, str]]:
     """
     found: list[dict[str, str]] = []
     hosts = Turns(sessions, record, has_own=False)
-    if not hosts.is_empty:
+    if hosts.notices or not hosts.is_empty:
         told = context_of(hosts, turns=TURNS, room=LONGEST_BRIEFING, measure=len, notices=hosts.notices)
         found.append({"role": SYSTEM, "content": "\n".join(context_lines(told))})
     chain: dict[str, Record] = {}
-    while "continues" in record and record["continues"] not in chain:
+    own_id = record["agent_id"]
+    while "continues" in record and record["continues"] not in (own_id, *chain):
         try:
             record = sessions.read(record["continues"])
         except SessionsError:

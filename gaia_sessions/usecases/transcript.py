@@ -26,6 +26,8 @@ from gaia_sessions.session.transcript import (
     turn_rule,
 )
 
+from .claiming import check_no_send
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,12 +58,16 @@ def add_turn(
     """Adds ``messages`` as the rest of a turn, which is complete then, in one commit.
 
     With a ``number``, a turn that is complete with the same messages stays as it is. Raises ``NotTheNextTurn`` for any
-    other that is not the next, ``InvalidInput`` without messages, and what ``Store.add_messages`` and its rule raise.
+    other that is not the next, ``AgentAtWork`` while a send is at work, ``InvalidInput`` without messages, and what
+    ``Store.add_messages`` and its rule raise.
     """
     if not messages:
         raise InvalidInput("a turn has no messages", hint="give what was sent, and what was answered")
     try:
-        record, added = store.add_messages(agent_id, messages, turn_rule(number, now), reserved=RESERVED_BYTES)
+        rule = turn_rule(number, now)
+        record, added = store.add_messages(
+            agent_id, messages, lambda record: check_no_send(rule(record)), reserved=RESERVED_BYTES
+        )
     except NotTheNextTurn:
         if number is None:
             raise

@@ -17,6 +17,7 @@ from gaia_sessions.cli.commands.create import warn_if_network
 from gaia_sessions.cli.group import CommandBehindDashes
 from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin
 from gaia_sessions.cli.render import command_runs, session_reports
+from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.session.command_runs import SIGNALLED
@@ -110,7 +111,7 @@ def command(
 def _print(call: Call, sessions: Sessions, session_id: str, outcome: SendOutcome) -> int:
     """The answer, or why there is none."""
     if outcome.is_cut:
-        output.print_aside("cut", "the answer has over 1 MiB: its middle is left out", as_json=call.as_json)
+        output.print_aside("cut", "a message has over 1 MiB: its middle is left out", as_json=call.as_json)
     if outcome.turn:
         turn = outcome.turn
         call.print_result(turn, lambda: turn["text"].split("\n"))
@@ -126,6 +127,8 @@ def _print(call: Call, sessions: Sessions, session_id: str, outcome: SendOutcome
         output.print_json(report)
     else:
         output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
+        if report["error"]:
+            output.print_to_stderr(f"  {safe(report['error'])}")
         for line in session_reports.next_lines(report, stands):
             output.print_to_stderr(line)
     return EXIT_INTERRUPTED if outcome.ended.cause == SIGNALLED else CODES_OF_REPORTS[report["status"]]
