@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions import EphemeralSession, Sessions, SubAgentSession
-from gaia_sessions.errors import AgentAtWork, Cancelled, InvalidInput, RunGone, RunNotAllowed, TooDeep
+from gaia_sessions.errors import (
+    AgentAtWork,
+    Cancelled,
+    DurabilityUnknown,
+    InvalidInput,
+    RunGone,
+    RunNotAllowed,
+    StoreFailure,
+    TooDeep,
+    TooLarge,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from gaia_sessions import CancellationToken
 
@@ -431,6 +443,83 @@ def test_processes_that_alternate_add_one_turn_after_the_other(talk: SubAgentSes
     assert talk.turns == 20
 
 
+@pytest.mark.parametrize(("answer", "word"), [("approve", "approved"), ("deny", "denied")])
+def test_what_a_person_said_to_a_question_reaches_the_agent(
+    talk: SubAgentSession[Agent], agent: Agent, answer: str, word: str
+) -> None:
+    sessions = Sessions(talk.root)
+    sessions.update(talk.agent_id, phase="approval")
+    getattr(sessions, answer)(talk.agent_id, "only the copy")
+    talk.send("go on")
+    told = {"role": "system", "content": f"What you asked an approval for was {word}: only the copy"}
+    assert agent.given == [[PROMPT, told, user("go on")]]
+    assert talk.transcript == [PROMPT, told, user("go on"), said("answer 1")]
+    talk.send("and now?")
+    assert agent.given[1].count(told) == 1
+
+
+def test_an_answer_that_is_the_whole_conversation_is_not_stored_twice(root: str) -> None:
+    def agent(messages: list[dict[str, str]]) -> list[dict[str, str]]:
+        messages.append(said(f"{len(messages)} before"))
+        return messages
+
+    talk = SubAgentSession(agent, "Be brief.", root=root)
+    assert [talk.send("one")["text"], talk.send("two")["text"]] == ["2 before", "4 before"]
+    assert talk.transcript == [PROMPT, user("one"), said("2 before"), user("two"), said("4 before")]
+
+
+def test_neither_a_turn_nor_a_reset_comes_between(root: str) -> None:
+    refused: list[type[BaseException]] = []
+
+    def agent(_: object) -> str:
+        for act in (lambda: sessions.add_turn("talk", [user("between")]), lambda: sessions.reset("talk")):
+            try:
+                act()
+            except AgentAtWork as error:
+                refused.append(type(error))
+        return "done"
+
+    sessions = Sessions(root)
+    sessions.create(agent_id="talk")
+    talk = SubAgentSession(agent, agent_id="talk", root=root)
+    talk.send("one")
+    assert (refused, talk.transcript) == ([AgentAtWork] * 2, [user("one"), said("done")])
+
+
+def test_a_send_that_was_taken_to_be_lost_adds_nothing(root: str) -> None:
+    """Its turn would come behind a later one: whoever finds that it has an end leaves it."""
+
+    def agent(_: object) -> str:
+        path = Path(root, "talk", "state.json")
+        record = json.loads(path.read_bytes())
+        ended = {"end": "lost", "ended_at": record["last_updated"]}
+        path.write_text(json.dumps({**record, "runs": [{**record["runs"][0], **ended}]}))
+        return "late"
+
+    Sessions(root).create(agent_id="talk")
+    talk = SubAgentSession(agent, agent_id="talk", root=root)
+    with pytest.raises(RunGone):
+        talk.send("one")
+    assert (talk.turns, talk.transcript) == (0, [])
+
+
+def test_a_claim_that_cannot_be_written_leaves_no_lock(talk: SubAgentSession[Agent]) -> None:
+    path = Path(talk.root, talk.agent_id, "state.json")
+    record = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**record, "metadata": {"large": "x" * ((1 << 20) - path.stat().st_size - 100)}}))
+    with pytest.raises(TooLarge):
+        talk.send("one")
+    path.write_text(json.dumps(record))
+    assert SubAgentSession(Agent(), agent_id=talk.agent_id, root=talk.root).send("two")["turn"] == 1
+
+
+def test_what_is_sent_may_be_longer_than_a_message_and_is_cut(talk: SubAgentSession[Agent], agent: Agent) -> None:
+    talk.send("BEGIN" + "x" * (2 << 20) + "END")
+    content = agent.given[0][-1]["content"]
+    assert (content[:5], content[-3:], len(content) < 1 << 20) == ("BEGIN", "END", True)
+    assert talk.transcript[1]["content"] == content
+
+
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
 
 
@@ -453,23 +542,73 @@ def test_a_sender_in_another_pid_namespace_is_known_by_its_lock(talk: SubAgentSe
     assert talk.transcript == [PROMPT, user("two"), said("answer 1")]
 
 
-def test_a_child_that_the_agent_forks_ends_nothing(root: str) -> None:
+@pytest.mark.parametrize("ends", ["with an error", "with an answer"])
+def test_a_child_that_the_agent_forks_neither_ends_nor_answers_it(root: str, ends: str) -> None:
     def agent(_: object) -> str:
         child = os.fork()
-        if not child:
+        if not child and ends == "with an error":
             raise ZeroDivisionError
-        os.waitpid(child, 0)
-        return "parent"
+        if child:
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        return "parent" if child else "child"
 
     talk = SubAgentSession(agent, root=root)
+    before = os.getpid()
     try:
         answered = talk.send("one")
-    except ZeroDivisionError:  # the child
-        os._exit(0)
+    except (ZeroDivisionError, StoreFailure):
+        os._exit(7 if os.getpid() != before else 1)
     assert (answered["text"], talk.turns, kinds(talk)[-1]) == ("parent", 1, ("SubAgentCompleted",))
 
 
-def test_the_transcript_is_read_once_however_often_it_is_sent_to(talk: SubAgentSession[Agent], agent: Agent) -> None:
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), DurabilityUnknown("/root/talk", "EIO")])
+def test_an_interrupt_while_it_begins_leaves_nobody_at_work(
+    talk: SubAgentSession[Agent], agent: Agent, monkeypatch: pytest.MonkeyPatch, interrupt: BaseException
+) -> None:
+    """As between the write of the claim and its return."""
+    begin = Sessions.begin_send
+
+    def interrupted(*arguments: Any) -> object:
+        begin(*arguments)
+        raise interrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Sessions, "begin_send", interrupted)
+        with pytest.raises(KeyboardInterrupt if isinstance(interrupt, KeyboardInterrupt) else StoreFailure):
+            talk.send("one")
+    record = Sessions(talk.root).read(talk.agent_id)
+    run = record["runs"][-1]
+    assert (run["end"], run["interruption"], record["error_count"]) == ("killed", "stopped_by_user", 0)
+    assert (talk.send("two")["turn"], len(agent.given)) == (1, 1)
+
+
+def test_threads_that_share_it_and_read_meanwhile_give_the_agent_the_right_messages(root: str) -> None:
+    given: list[int] = []
+
+    def agent(messages: list[dict[str, str]]) -> str:
+        given.append(len(messages))
+        return "ok"
+
+    talk = SubAgentSession(agent, root=root)
+    is_over = threading.Event()
+    lengths: list[int] = []
+
+    def read() -> None:
+        while not is_over.is_set():
+            lengths.append(len(talk.transcript))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(30):
+        talk.send("x")
+    is_over.set()
+    reader.join()
+    assert (given, lengths) == ([*range(1, 61, 2)], sorted(lengths))
+
+
+def test_what_others_added_or_reset_meanwhile_is_what_the_agent_is_given(
+    talk: SubAgentSession[Agent], agent: Agent
+) -> None:
     talk.send("one")
     Sessions(talk.root).add_turn(talk.agent_id, [user("by hand"), said("yes")])
     talk.send("two")

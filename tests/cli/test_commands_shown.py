@@ -168,7 +168,7 @@ def test_revive_says_to_run_what_broke_off(gaia: Gaia, ran: Gaia) -> None:
     assert gaia("revive").out.decode().splitlines() == [
         "tester: test",
         "  interrupted 12 minutes ago, resumable for 18 minutes: STOPPED BY THE USER",
-        "  this runs a command of yours, which is given a briefing:",
+        "  with a command of yours, which is given what was said so far:",
         command("job-1"),
         "  job-1",
     ]

@@ -46,7 +46,7 @@ def kinds(sessions: Sessions) -> list[Any]:
 def begun(sessions: Sessions) -> None:
     """Returns once a send is at work."""
     until = time.monotonic() + PATIENCE
-    while not any("ended_at" not in run for run in sessions.read("talk").get("runs", [])):
+    while not kinds(sessions) or kinds(sessions)[-1] not in ("SubAgentStarted", "SubAgentReused"):
         assert time.monotonic() < until
         time.sleep(0.01)
 
@@ -107,7 +107,7 @@ def test_an_answer_of_over_a_mebibyte_is_cut_in_the_middle_and_that_is_said(
 ) -> None:
     script = "print('BEGIN', 'x' * (3 << 20), 'END')"
     ended = program("send", "talk", "x", "--", sys.executable, "-c", script)
-    assert (ended.code, ended.err) == (0, b"the answer has over 1 MiB: its middle is left out\n")
+    assert (ended.code, ended.err) == (0, b"a message has over 1 MiB: its middle is left out\n")
     [_, (_, _, answer)] = spoken(sessions)
     assert (answer[:7], answer[-5:], "characters left out ...]" in answer) == ("BEGIN x", "x END", True)
     assert ended.out.decode() == f"{answer}\n"
@@ -202,8 +202,8 @@ def test_a_session_that_is_cancelled_meanwhile_stops_the_command(program: Progra
 def test_pruned_it_gets_the_context(program: Program, sessions: Sessions) -> None:
     for number in range(7):
         program("send", "talk", f"question {number}", *AGENT)
-    ended = program("send", "talk", "x", "--pruned", "--json", "--", "cat")
-    contents = [one["content"] for one in ended.json["messages"][1:]]
+    ended = program("send", "talk", "x", "--pruned", *SHELL, "printf 'given: '; cat")
+    contents = [one["content"] for one in json.loads(ended.out.decode().removeprefix("given: "))]
     assert contents[0] == "Be brief."
     assert contents[1].startswith("Earlier turns:\n  turn 1: question 0 -> 2 question 0")
     assert contents[2:] == [content for _, _, content in spoken(sessions)[4:14]] + ["x"]
@@ -242,3 +242,30 @@ def test_five_turns_of_a_command_one_of_which_is_killed_with_its_sender(program:
         assert program("send", "talk", f"turn {number}", *AGENT).all == (0, f"{2 + 2 * number} turn {number} []\n", "")
     assert [content for _, role, content in spoken(sessions) if role == "user"] == [f"turn {n}" for n in range(5)]
     assert (sessions.read("talk")["turns"], kinds(sessions).count("SubAgentFailed")) == (5, 1)
+
+
+def test_why_it_failed_is_said(program: Program, sessions: Sessions) -> None:
+    ended = program("send", "talk", "x", "--", "/no/such/program")
+    assert "  cannot be started: /no/such/program: No such file or directory\n" in ended.err.decode()
+    assert sessions.read("talk")["error_count"] == 1
+
+
+def test_whoever_waits_may_be_interrupted_and_has_begun_nothing(program: Program, sessions: Sessions) -> None:
+    slow = [*COMMAND, "--root", sessions.root, "send", "talk", "first", *SHELL, "sleep 3; echo slow"]
+    with subprocess.Popen(slow, stdout=subprocess.PIPE) as sender:
+        begun(sessions)
+        waits = [*COMMAND, "--root", sessions.root, "send", "talk", "second", "--wait", *AGENT]
+        with subprocess.Popen(waits, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+            time.sleep(1)
+            waiting.send_signal(signal.SIGINT)
+            assert waiting.wait(PATIENCE) == 130
+        assert sender.communicate()[0] == b"slow\n"
+    assert [content for _, _, content in spoken(sessions)] == ["first", "slow"]
+    assert program("send", "talk", "third", *AGENT).code == 0
+
+
+def test_after_a_reset_nothing_shows_what_was_said_before(program: Program, sessions: Sessions) -> None:
+    program("send", "talk", "first", *AGENT)
+    sessions.reset("talk")
+    for command in ("show", "report", "context"):
+        assert b"first" not in program(command, "talk").out
