@@ -25,7 +25,7 @@ GROUPS = {
         "wait": "Wait until the work of sessions has ended.",
         "pending": "Show who waits for a person, and for what.",
         "tree": "Show sessions below their parents.",
-        "events": "Show what Claude Code or another client told of a session.",
+        "events": "Show what happened to a session, and on what evidence.",
         "transcript": "Show the messages of a session in their order, or add one.",
         "context": "Show what an agent that goes on is told of the turns so far.",
         "usage": "Show the tokens of all agents, or the budget of a session.",

@@ -41,7 +41,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @click.option(
     "--system-prompt", metavar="TEXT|-", help="What the agent is told first, at most 16 KiB; - reads standard input."
 )
-@click.option("--continues", metavar="ID", help="Go on in the new session with what that one has ended.")
+@click.option("--continues", metavar="ID", help="Go on in the new session with that one, which has ended.")
 @METADATA
 @PAIRS
 def command(

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 @click.option("-f", "--follow", is_flag=True, help="Print each new event as it comes, until the work has ended.")
 @click.option("--since", metavar="N", type=click.IntRange(min=0), default=0, help="Only those behind number N.")
 def command(call: Call, agent_id: str, *, follow: bool, since: int) -> None:
-    """Show what Claude Code or another client told of a session.
+    """Show what happened to a session, and on what evidence.
 
-    Each event comes with its evidence and its number, in the order in which it was applied; what `run`, `send` and
-    `reset` did is among them. With --follow, --json prints a document on each line.
+    That is what Claude Code or another client told, and what `run`, `send` and `reset` did, in the order in which it
+    was applied, each with its number. With --follow, --json prints a document on each line.
     """
     found_id = call.session_id(agent_id)
     if follow:

@@ -30,7 +30,8 @@ def command(call: Call, agent_id: str, *, source: str, number: int | None) -> No
     Standard input has a JSON array of messages, each with role and content,
     and with tool_name, tool_call_id and tokens where they are known. It is
     one write. With its number it may be repeated: a turn that is complete
-    with the same messages stays as it is. Tokens are noted, not charged.
+    with the same messages stays as it is. Tokens are noted, not charged. A
+    new session is investigating from then on.
 
     \b
     [{"role": "user", "content": "How many files are there?"},

@@ -80,7 +80,8 @@ def may_be_asked(decision: Decision) -> bool:
     """Whether a person may ask the agent of a conversation now, or in a new session that continues it."""
     refusing = ("no_live_run", "not_claimed", "resume_ready")
     is_refused = any(not check["ok"] for check in decision["checks"] if check["name"] in refusing)
-    return is_final(decision["phase"] or "") or (is_resumable(decision["phase"] or "") and not is_refused)
+    phase = decision["phase"] or ""
+    return is_final(phase) or is_new(phase) or (is_resumable(phase) and not is_refused)
 
 
 def needs_new_session(decision: Decision) -> bool:

@@ -149,6 +149,11 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
 def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
     """Whether the work may be resumed, and by which command if one did it last."""
     phase = decision["phase"] or ""
+    if is_of_conversation(decision) and may_be_asked(decision):  # whatever the policy says of agents of hosts
+        yield "to go on", f"`{decision['run_command']}`"
+        if not is_final(phase):
+            yield "", f'or SubAgentSession(agent, agent_id="{decision["agent_id"]}")'
+        return
     if "cancellation" in decision:
         yield "cancelled", cancellation_text(decision["cancellation"], now)
     elif decision["until"] is not None:
@@ -156,10 +161,6 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
     elif not (is_final(phase) or is_running(decision) or decision["reason"] == "claimed"):
         yield "resumable", f"no: {'; '.join(failed_sentences(decision, 'it'))}"
     if is_of_conversation(decision):
-        if may_be_asked(decision):
-            yield "to go on", f"`{decision['run_command']}`"
-            if not is_final(phase):
-                yield "", f'or SubAgentSession(agent, agent_id="{decision["agent_id"]}")'
         return
     is_lost = needs_new_session(decision) and not is_final(phase)
     if "run_command" in decision and (decision["should_resume"] or is_lost):
@@ -216,8 +217,8 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
     """What an agent said last, without the line that is shown as its question, or as why it failed."""
     question = question_of(view.record)
     if view.last_turn:
-        yield from listed("asked last", [*safe_lines(view.last_turn.question.strip("\n"))][:_MOST_OUTPUT_LINES])
-        yield from listed("answered last", [*safe_lines(view.last_turn.answer.strip("\n"))][-_MOST_OUTPUT_LINES:])
+        yield from listed("asked last", [*safe_lines(view.last_turn.question.strip("\n"))])
+        yield from listed("answered last", [*safe_lines(view.last_turn.answer.strip("\n"))])
         return
     message = question.before if _asked(view) or why_failed(view.record) else question.message
     lines = [*safe_lines(message.strip("\n"))]

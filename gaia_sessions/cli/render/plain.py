@@ -8,6 +8,7 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 from gaia_sessions.session.policy import is_running
 from gaia_sessions.session.record import answer_of
+from gaia_sessions.session.state import BY_HAND
 
 from .words import ago, left_text, local_time, resume_text, safe, state_text
 
@@ -90,7 +91,8 @@ def columns(line: Line, now: datetime) -> list[str]:
     """The columns of one session after its id: agent and purpose, state, last activity, whether it may be resumed."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
-    resume = resume_text(line["resume"], line["phase"], now) if left_text(line["resume"], now) else ""
+    is_told = left_text(line["resume"], now) and "turns" not in line  # a person may ask at any time
+    resume = resume_text(line["resume"], line["phase"], now) if is_told else ""
     return [
         agent_and_purpose(line["agent_name"], line["purpose"]),
         state_cell(line),
@@ -124,6 +126,8 @@ def state_cell(line: Summary) -> str:
     """
     if "state" not in line:
         return line["status"]
+    if "turns" in line and line["state"] == BY_HAND:  # by ``turn`` alone, which says nothing of a phase
+        return f"{BY_HAND}, {plural(line['turns'], 'turn')}"
     text = state_text(line["state"], line["phase"], line.get("liveness"), cancelled=line.get("cancelled", False))
     return f"{text}, {plural(line['turns'], 'turn')}" if "turns" in line else text
 

@@ -34,7 +34,7 @@ _HOW = {
     WORKFLOW: "this runs the workflow again, without what it has finished:",
     DELEGATION: "its agent cannot be woken any more; this begins a new one, with a briefing:",
     LINE: "delegate to {agent} again, with this line in the prompt:",
-    RUN: "this runs a command of yours, which is given a briefing:",
+    RUN: "with a command of yours, which is given what was said so far:",
 }
 
 

@@ -122,7 +122,7 @@ def _cells(line: Line, now: datetime, room: int) -> dict[str, str]:
         return {"status": line["status"], "problem": plain.problem_text(line)}
     return {
         "state": plain.state_cell(line),
-        "left": left_text(line["resume"], now),
+        "left": "" if "turns" in line else left_text(line["resume"], now),
         "agent": safe(line["agent_name"], room),
         "purpose": "-" if line["purpose"] == plain.NO_PURPOSE else safe(line["purpose"], room),
         "seen": seen_text(line.get("last_activity", line["last_updated"]), now),
