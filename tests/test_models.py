@@ -67,6 +67,7 @@ RUN: dict[str, Any] = {
     "host_process": PROCESS,
     "wrapper": PROCESS,
     "turn": 7,
+    "depth": 3,
     "timeout_secs": 600,
     "hard_timeout_secs": 630.5,
     "background": False,

@@ -6,6 +6,7 @@ Owns that a send ends with its process: whatever leaves the block ends the run, 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from typing import TypedDict
 
@@ -20,11 +21,13 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.jsonio.strict import json_type_of
+from gaia_sessions.session.context import context_messages
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.report import task_id_of, turn_id_of
 from gaia_sessions.session.rounds import is_answer
+from gaia_sessions.session.runs import is_of_command
 from gaia_sessions.session.sends import answer_message, cancelled, failed, fitted, stopped
-from gaia_sessions.session.transcript import message_of, spoken
+from gaia_sessions.session.transcript import conversation, generation_of, is_system_prompt, message_of, spoken
 from gaia_sessions.session.visible import visible_line
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe_holder
@@ -71,6 +74,43 @@ def error_text(error: BaseException) -> str:
     return visible_line(well_formed("".join(format_exception_only(error))), MAX_MESSAGE_LENGTH)
 
 
+class Said:
+    """What was said in the session ``agent_id``, as an agent is given it; what is known of it is read once."""
+
+    def __init__(self, sessions: Sessions, agent_id: str) -> None:
+        self._sessions = sessions
+        self._agent_id = agent_id
+        self._reading = threading.Lock()
+        self._own: list[Message] = []
+        self._generation = 0  # of the transcript
+        self._earlier: Sequence[dict[str, str]] = ()
+        self._earlier_of: list[Run] | None = None
+
+    def before(self, record: Record, *, pruned: bool = False) -> list[dict[str, str]]:
+        """All that was said as ``record`` has it, or with ``pruned`` what ``Sessions.context`` tells of it."""
+        if pruned:
+            return context_messages(self._sessions.context(self._agent_id))
+        hosts = [run for run in record.get("runs", []) if not is_of_command(run)]
+        with self._reading:
+            self._read_more(record)
+            if self._earlier_of != hosts:
+                self._earlier, self._earlier_of = self._sessions.said_earlier(record), hosts
+            return conversation(self._earlier, self._own)
+
+    def system_prompt(self, record: Record) -> str | None:
+        """The system prompt, if there is one."""
+        with self._reading:
+            self._read_more(record)
+            return next((one["content"] for one in self._own[:1] if is_system_prompt(one)), None)
+
+    def _read_more(self, record: Record) -> None:
+        """Reads what came to the transcript since it was read last: it only grows, until it begins anew."""
+        if self._generation != generation_of(record):
+            self._own, self._generation = [], generation_of(record)
+        last = self._own[-1]["seq"] if self._own else 0
+        self._own += self._sessions.own_messages(record, last)
+
+
 class SentTurn(TypedDict):
     """One turn of a conversation, once it is answered.
 
@@ -91,11 +131,9 @@ class SentTurn(TypedDict):
 class Send:
     """A send of ``said`` to the agent of the session ``agent_id``, which is at work on it while the block lasts.
 
-    Begun by ``began``, ended by ``answer``, or by whatever else leaves the block. limits: the limits of time, as fields
-    of the run. tell: called with each entry of the journal. least_depth: at which depth the caller says that the agent
-    works. Once it is begun, ``record`` is that of the session, and ``run`` its run.
-    said: what
-    is sent. is_cut: whether a message was too long.
+    Begun by ``began``, ended by ``answer``, or by whatever else leaves the block. fields: of its run, such as its
+    limits of time. tell: called with each entry of the journal. Once it is begun, ``record`` is that of the session,
+    and ``run`` its run. said: what is sent. is_cut: whether a message was too long.
     """
 
     record: Record
@@ -107,16 +145,14 @@ class Send:
         agent_id: str,
         said: Sequence[NewMessage],
         *,
-        limits: Run | None = None,
+        fields: Run | None = None,
         tell: Sink = lambda _: None,
-        least_depth: int = 0,
     ) -> None:
         self._sessions = sessions
         self._agent_id = agent_id
         self.said: Sequence[NewMessage] = [fitted(message) for message in said]
-        self._limits: Run = limits or {}
+        self._fields: Run = fields or {}
         self._tell = tell
-        self._least_depth = least_depth
         self._lock = sessions.lock_of_send(agent_id)
         self._holder: int | None = None
         self.is_cut = self.said != said
@@ -127,10 +163,10 @@ class Send:
         Raises ``AgentAtWork``, ``RunNotAllowed``, ``Cancelled``, ``TooDeep``, ``SessionNotFound``.
         """
         self._wrapper = describe_holder(self._lock.path)
-        fields: Run = {"wrapper": self._wrapper, **self._limits}
+        fields: Run = {"wrapper": self._wrapper, **self._fields}
         self._holder = os.getpid()  # from here on it may be written, whatever interrupts us
         try:
-            self.record, noted = self._sessions.begin_send(self._agent_id, fields, self._lock, self._least_depth)
+            self.record, noted = self._sessions.begin_send(self._agent_id, fields, self._lock)
         except DurabilityUnknown as error:  # and nobody was asked anything
             raise StoreFailure("begin the send", error.path, error.reason) from error
         except SessionsError as error:
@@ -180,9 +216,7 @@ class Send:
         last_try = time.monotonic() + _SECONDS_TO_WRITE
         while True:
             try:
-                record, stored, noted = self._sessions.answer_send(
-                    self._agent_id, self.run, self.said, messages, self._least_depth
-                )
+                record, stored, noted = self._sessions.answer_send(self._agent_id, self.run, self.said, messages)
                 break
             except DurabilityUnknown:  # it is written
                 self._release()
@@ -208,13 +242,18 @@ class Send:
 
     def end(self, ended: SendEnd) -> Record:
         """Ends it without an answer: nothing of the turn is stored."""
-        record, noted = self._sessions.fail_send(self._agent_id, self.run, ended, self._least_depth)
+        record, noted = self._sessions.fail_send(self._agent_id, self.run, ended)
         self._release()
         self._tell(noted)
         return record
 
     def _was_begun(self) -> bool:
-        """Whether the record has its run after all: whoever is interrupted while it begins does not know."""
+        """Whether the record has its run after all: whoever is interrupted while it begins does not know.
+
+        Under the lock no other run of a send is open.
+        """
+        if not self._lock.is_held:
+            return False
         runs = self._sessions.read(self._agent_id).get("runs", [])
         mine = [run for run in runs if run.get("wrapper") == self._wrapper and "ended_at" not in run]
         if mine:

@@ -782,24 +782,17 @@ class Sessions:
         """For commands: the lock that is held for as long as a send to the agent of the session lasts."""
         return self._store.lock_key(("send", check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
 
-    def begin_send(
-        self, agent_id: str, fields: Run, lock: HeldLock, least_depth: int = 0
-    ) -> tuple[Record, Sequence[Entry]]:
+    def begin_send(self, agent_id: str, fields: Run, lock: HeldLock) -> tuple[Record, Sequence[Entry]]:
         """For commands: begins a send, a run with ``fields``; returns the record, and what was noted in its journal.
 
         Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``, ``TooDeep``.
         """
         from gaia_sessions.usecases import sending
 
-        return self._write(sending.begin, agent_id, fields, lock, self.config.limits, least_depth)
+        return self._write(sending.begin, agent_id, fields, lock, self.config.limits)
 
     def answer_send(
-        self,
-        agent_id: str,
-        run: Run,
-        said: Sequence[NewMessage],
-        answered: Sequence[NewMessage],
-        least_depth: int = 0,
+        self, agent_id: str, run: Run, said: Sequence[NewMessage], answered: Sequence[NewMessage]
     ) -> tuple[Record, Sequence[Message], Entry]:
         """For commands: completes the turn of a send: the record, its messages as stored, and what was noted.
 
@@ -807,13 +800,13 @@ class Sessions:
         """
         from gaia_sessions.usecases import sending
 
-        return self._write(sending.answer, agent_id, run, said, answered, least_depth)
+        return self._write(sending.answer, agent_id, run, said, answered)
 
-    def fail_send(self, agent_id: str, run: Run, ended: SendEnd, least_depth: int = 0) -> tuple[Record, Entry]:
+    def fail_send(self, agent_id: str, run: Run, ended: SendEnd) -> tuple[Record, Entry]:
         """For commands: ends a send without an answer: the record, and what was noted. Raises ``RunGone``."""
         from gaia_sessions.usecases import sending
 
-        return self._write(sending.fail, agent_id, run, ended, least_depth)
+        return self._write(sending.fail, agent_id, run, ended)
 
     def report_on_turn(self, record: Record, messages: Sequence[Message]) -> ReportOnTurn:
         """For commands: what a session has used, and the report on it, as its ``record`` was just written."""

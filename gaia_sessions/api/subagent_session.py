@@ -7,19 +7,16 @@ any two turns, and in the middle of one: the next one goes on after the last tur
 from __future__ import annotations
 
 import inspect
-import threading
 import time
 from typing import Generic, TypeVar
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session.context import context_messages
-from gaia_sessions.session.runs import is_of_command
-from gaia_sessions.session.transcript import conversation, generation_of, is_system_prompt, spoken
+from gaia_sessions.session.transcript import spoken
 from gaia_sessions.store.subagent_events import SESSION_RESET
 
 from .cancellation import CancellationToken
 from .ephemeral import EphemeralSession
-from .send import SECONDS_BETWEEN_TRIES, Send, messages_of
+from .send import SECONDS_BETWEEN_TRIES, Said, Send, messages_of
 from .sessions import Sessions
 
 TYPE_CHECKING = False
@@ -27,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from typing import Any, Self
 
-    from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.session.schema import Run
 
     from .send import SentTurn, Sink
 
@@ -66,16 +62,10 @@ class SubAgentSession(Generic[Agent]):
         self._agent = agent
         self._sessions = Sessions(root or (above.root if above else None))
         self._sink: Sink = _ignore
-        self._least_depth = 0
-        self._reading = threading.Lock()
-        self._known: list[Message] = []
-        self._generation = 0  # of the transcript
-        self._earlier: Sequence[dict[str, str]] = ()
-        self._earlier_of: list[Run] | None = None
+        self._fields: Run = {}
         if agent_id is not None:
             self._sessions.read(agent_id)
             self.agent_id = agent_id
-            self._check_prompt(system_prompt)
         else:
             self.agent_id = self._sessions.create(
                 agent_name or _name_of(agent),
@@ -83,6 +73,9 @@ class SubAgentSession(Generic[Agent]):
                 parent_id=above.agent_id if above else parent,  # type: ignore[arg-type]  # a text, or none
                 system_prompt=system_prompt,
             )
+        self._said = Said(self._sessions, self.agent_id)
+        if agent_id is not None and system_prompt is not None:
+            self._check_prompt(system_prompt)
         self.cancellation_token = CancellationToken(self.agent_id, root=self.root)
 
     @classmethod
@@ -115,7 +108,7 @@ class SubAgentSession(Generic[Agent]):
         The depth of the session is what counts if that is greater. ``send`` raises ``TooDeep`` before it calls anything
         if the limit of the session is smaller, by default 8.
         """
-        self._least_depth = depth + 1
+        self._fields = {"depth": depth + 1}
         return self
 
     @property
@@ -131,7 +124,7 @@ class SubAgentSession(Generic[Agent]):
     @property
     def transcript(self) -> list[dict[str, str]]:
         """What the agent will be given before what is sent next: the system prompt, and all that was said."""
-        return self._before(self._sessions.preview(self.agent_id))
+        return self._said.before(self._sessions.preview(self.agent_id))
 
     def reset(self) -> None:
         """Begins anew: the next turn is the first, after the system prompt. What was used, and the todos, stay.
@@ -161,7 +154,7 @@ class SubAgentSession(Generic[Agent]):
             self.agent_id,
             messages_of(said, "user", "what is sent"),
             tell=self._sink,
-            least_depth=self._least_depth,
+            fields=self._fields,
         )
         until = time.monotonic() + wait
         if _is_async(self._agent):
@@ -189,7 +182,7 @@ class SubAgentSession(Generic[Agent]):
 
     def _given(self, send: Send, *, pruned: bool) -> list[dict[str, str]]:
         """What the agent is given: what was said before, and what is sent."""
-        return [*self._before(send.record, pruned=pruned), *map(spoken, send.said)]
+        return [*self._said.before(send.record, pruned=pruned), *map(spoken, send.said)]
 
     def _called(self, given: list[dict[str, str]]) -> object:
         """What the agent returns, or what is awaited for that. The list is its own, to change as it likes."""
@@ -198,27 +191,8 @@ class SubAgentSession(Generic[Agent]):
         named = {name: value for name, value in accepted.items() if names is None or name in names}
         return self._agent([{**message} for message in given], **named)
 
-    def _before(self, record: Record, *, pruned: bool = False) -> list[dict[str, str]]:
-        if pruned:
-            return context_messages(self._sessions.context(self.agent_id))
-        with self._reading:
-            self._read_more(record)
-            if self._earlier_of != (found := _runs_of_hosts(record)):
-                self._earlier, self._earlier_of = self._sessions.said_earlier(record), found
-            return conversation(self._earlier, self._known)
-
-    def _read_more(self, record: Record) -> None:
-        """Reads what came to the transcript since it was read last: it only grows, until it begins anew."""
-        if self._generation != generation_of(record):
-            self._known, self._generation = [], generation_of(record)
-        last = self._known[-1]["seq"] if self._known else 0
-        self._known += self._sessions.own_messages(record, last)
-
-    def _check_prompt(self, given: str | None) -> None:
-        if given is None:
-            return
-        self._read_more(self._sessions.read(self.agent_id))
-        stored = next((one["content"] for one in self._known[:1] if is_system_prompt(one)), None)
+    def _check_prompt(self, given: str) -> None:
+        stored = self._said.system_prompt(self._sessions.read(self.agent_id))
         if stored != given:
             raise InvalidInput(
                 f"session {self.agent_id!r} has {'another' if stored else 'no'} system prompt",
@@ -227,10 +201,6 @@ class SubAgentSession(Generic[Agent]):
 
     def __repr__(self) -> str:
         return f"SubAgentSession({self._agent!r}, agent_id={self.agent_id!r}, root={self.root!r})"
-
-
-def _runs_of_hosts(record: Record) -> list[Run]:
-    return [run for run in record.get("runs", []) if not is_of_command(run)]
 
 
 def _ignore(_: object) -> None:

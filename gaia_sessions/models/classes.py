@@ -95,6 +95,7 @@ class Run(RunModel, frozen=True):
     host_process: HostProcess | None = Field(default=None, description="The process that ran it. All of this identifies it: a pid alone is used again.")
     wrapper: HostProcess | None = Field(default=None, description="The process that began it, which is no host: it runs a command, or sends something to an agent. Only that process ends the run, or the proof that it is gone.")
     turn: Number | None = Field(default=None, description="Which turn it is to add, if it is a send.")
+    depth: Count | None = Field(default=None, description="How deep its agent works at least, as whoever calls it said.")
     timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is asked to end.")
     hard_timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is killed.")
     background: bool | None = Field(default=None, description="Whether its agent works in the background, so that its delegation returns before.")

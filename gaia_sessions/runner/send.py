@@ -9,7 +9,7 @@ import sys
 import time
 from contextlib import suppress
 
-from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Send
+from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Said, Send
 from gaia_sessions.errors import InvalidInput, SessionsError
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session.command_runs import EXITED, SIGNALLED, CommandEnd
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.send import SentTurn
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import Run
     from gaia_sessions.session.transcript import NewMessage
 
 
@@ -57,19 +57,20 @@ def send(  # noqa: PLR0913  # what can be said of it
     said: Sequence[NewMessage],
     command: Command,
     *,
-    before: Callable[[Record], Sequence[dict[str, str]]],
+    is_pruned: bool,
     until: float,
     live: dict[int, int],
     tell: Callable[[str], None],
 ) -> SendOutcome:
     """Runs ``command`` as the agent of a session, which is sent what is ``said``, and returns when it has ended.
 
-    ``before`` says what was said before. While somebody else is at work, it is waited ``until`` a time of the monotonic
-    clock. ``live``: where its streams are shown. Raises what ``Send.began`` raises; then nothing has begun.
+    With ``is_pruned`` it is given the context in place of all that was said. While somebody else is at work, it is
+    waited ``until`` a time of the monotonic clock. ``live``: where its streams are shown. Raises what ``Send.began``
+    raises; then nothing has begun.
     """
     tree.become_subreaper()
     limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
-    with Signals() as signals, Send(sessions, agent_id, said, limits=limits) as sending:
+    with Signals() as signals, Send(sessions, agent_id, said, fields=limits) as sending:
         while not sending.began(until):
             time.sleep(SECONDS_BETWEEN_TRIES)
             if signals.is_ended_by_somebody():
@@ -77,7 +78,7 @@ def send(  # noqa: PLR0913  # what can be said of it
         look = look_of(sessions, sending.record)
         whole = Whole()
         supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
-        given = [*before(sending.record), *map(spoken, sending.said)]
+        given = [*Said(sessions, agent_id).before(sending.record, pruned=is_pruned), *map(spoken, sending.said)]
         ended = supervisor.run(
             [word.encode("utf-8", "surrogateescape") for word in command.words],
             environment(sessions, agent_id, command),

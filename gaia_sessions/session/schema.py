@@ -135,6 +135,7 @@ check_run = object_with(
         "host_process": check_host_process,
         "wrapper": check_host_process,
         "turn": check_number,
+        "depth": check_count,
         "timeout_secs": check_seconds,
         "hard_timeout_secs": check_seconds,
         "background": check_flag,

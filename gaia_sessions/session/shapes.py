@@ -126,6 +126,7 @@ class Run(TypedDict, total=False):
         "Only that process ends the run, or the proof that it is gone.",
     ]
     turn: Annotated[Number, "Which turn it is to add, if it is [a send](conversations.md)."]
+    depth: Annotated[Count, "How deep its agent works at least, as whoever calls it said."]
     timeout_secs: Annotated[Seconds, "After how many seconds its command is asked to end."]
     hard_timeout_secs: Annotated[Seconds, "After how many seconds its command is killed."]
     background: Annotated[bool, "Whether its agent works in the background, so that its delegation returns before."]

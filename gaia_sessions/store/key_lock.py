@@ -46,6 +46,11 @@ class KeyLock:
         self._timeout = timeout
         self._wait = wait
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the block is entered."""
+        return self._lock is not None
+
     def __enter__(self) -> None:
         with translate_errors("lock", f"{self._root}/{self._name}"):
             self._folder = self._open_folder()

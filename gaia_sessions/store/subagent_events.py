@@ -30,14 +30,11 @@ SESSION_RESET = "SessionReset"
 _LIMITS = ("timeout_secs", "hard_timeout_secs")
 
 
-def started(sessions: ReaderAbove, before: Record, record: Record, least_depth: int = 0) -> list[Entry]:
-    """That the latest run of ``record``, which was made of ``before``, has begun; if it had turns, that it goes on.
-
-    ``least_depth`` is how deep its agent works at least, as its caller knows.
-    """
+def started(sessions: ReaderAbove, before: Record, record: Record) -> list[Entry]:
+    """That the latest run of ``record``, which was made of ``before``, has begun; if it had turns, that it goes on."""
     run = record["runs"][-1]
     limits: Entry = {key: run[key] for key in _LIMITS if key in run}  # type: ignore[literal-required]  # keys of a run
-    evidence = {**_who(sessions, record, least_depth), **limits, **pid_of(run)}
+    evidence = {**_who(sessions, record, run), **limits, **pid_of(run)}
     entries = [_entry(SUBAGENT_STARTED, run["started_at"], record, run, before, evidence)]
     turns = before.get("turns", 0)
     if turns:
@@ -46,22 +43,18 @@ def started(sessions: ReaderAbove, before: Record, record: Record, least_depth: 
     return entries
 
 
-def ended(  # noqa: PLR0913  # all that an end is known by
+def ended(  # all that an end is known by
     sessions: ReaderAbove,
     before: Record,
     record: Record,
     run: Run,
     kind: str,
     now: datetime,
-    *,
-    least_depth: int = 0,
     evidence: Entry | None = None,
 ) -> Entry:
     """That ``run`` of ``before`` has ended as ``record`` has it: ``kind`` says how."""
     stored = updated_run(record, run)
-    return _entry(
-        kind, format_time(now), record, stored, before, {**_who(sessions, record, least_depth), **(evidence or {})}
-    )
+    return _entry(kind, format_time(now), record, stored, before, {**_who(sessions, record, run), **(evidence or {})})
 
 
 def lost(sessions: ReaderAbove, before: Record, record: Record, run: Run, now: datetime) -> Entry:
@@ -84,9 +77,9 @@ def pid_of(run: Run) -> Entry:
     return {"pid": process["pid"]} if "pid" in process else {}
 
 
-def _who(sessions: ReaderAbove, record: Record, least_depth: int) -> Entry:
+def _who(sessions: ReaderAbove, record: Record, run: Run) -> Entry:
     place = Above(sessions).place(record)
-    return {"name": record["agent_name"], "depth": max(place[1] if place else 0, least_depth)}
+    return {"name": record["agent_name"], "depth": max(place[1] if place else 0, run.get("depth", 0))}
 
 
 def _entry(kind: str, at: str, record: Record, run: Run, before: Record, evidence: Entry) -> Entry:

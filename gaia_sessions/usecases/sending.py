@@ -6,7 +6,7 @@ rules are in ``session.sends``. ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import LockTimeout, RunGone, RunNotAllowed, SessionsError
+from gaia_sessions.errors import DurabilityUnknown, LockTimeout, RunGone, RunNotAllowed, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.child_limits import check_depth_of_work
 from gaia_sessions.session.command_runs import at_work
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 
 def begin(
-    store: Store, now: datetime, agent_id: str, fields: Run, lock: HeldLock, limits: Limits, least_depth: int
+    store: Store, now: datetime, agent_id: str, fields: Run, lock: HeldLock, limits: Limits
 ) -> tuple[Record, Sequence[Entry]]:
     """Begins a send, a run that has ``fields``; returns the record, whose latest run it is, and what was noted of it.
 
-    ``lock`` is held from then on, for as long as the send lasts. ``least_depth`` is how deep the agent works, as its
-    caller knows. Of two at once one begins. Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``,
+    ``lock`` is held from then on, for as long as the send lasts, and also where the run may be written although this
+    raises. Of two at once one begins. Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``,
     ``TooDeep``, ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``TooLarge``. Then nothing has begun.
     """
     with store.open(agent_id) as session:
@@ -60,17 +60,19 @@ def begin(
         except RunNotAllowed:
             session.commit(settled)
             raise
-        if least_depth:
-            check_depth_of_work(settled.record, read_ancestors(store, settled.record), least_depth)
+        if "depth" in fields:
+            check_depth_of_work(settled.record, read_ancestors(store, settled.record), fields["depth"])
         begun = check_room_for_run(with_send_begun(settled.record, fields, now))
-        noted = subagent_events.started(store, settled.record, begun, least_depth)
+        noted = subagent_events.started(store, settled.record, begun)
         try:
             lock.__enter__()  # who looks at it holds it for a moment
         except LockTimeout as error:  # somebody is at work on what stood here before
             raise at_work(agent_id, hint=WAIT_TO_SEND) from error
         try:
             return session.commit(Change(begun, [*settled.entries, *noted])), noted
-        except BaseException:
+        except DurabilityUnknown:  # it is written
+            raise
+        except Exception:  # whoever is interrupted does not know what is written, and keeps the lock until he does
             lock.__exit__(None, None, None)
             raise
 
@@ -82,7 +84,6 @@ def answer(
     run: Run,
     said: Sequence[NewMessage],
     answered: Sequence[NewMessage],
-    least_depth: int,
 ) -> tuple[Record, Sequence[Message], Entry]:
     """Completes the turn of ``run``, as it was begun: what was ``said`` and ``answered``, in one commit.
 
@@ -97,16 +98,14 @@ def answer(
         stored = _open_run(record, run)
         closed = with_answer_of_send(record, stored, answered, marked, now)
         kind = subagent_events.SUBAGENT_COMPLETED
-        noted[:] = [subagent_events.ended(store, record, closed, stored, kind, now, least_depth=least_depth)]
+        noted[:] = [subagent_events.ended(store, record, closed, stored, kind, now)]
         return Change(closed, noted)
 
     record, added = store.add_messages(agent_id, [*said, *answered], rule, reserved=RESERVED_BYTES)
     return record, added, noted[0]
 
 
-def fail(
-    store: Store, now: datetime, agent_id: str, run: Run, ended: SendEnd, least_depth: int
-) -> tuple[Record, Entry]:
+def fail(store: Store, now: datetime, agent_id: str, run: Run, ended: SendEnd) -> tuple[Record, Entry]:
     """Ends ``run``, as it was begun, without an answer; returns the record, and what was noted. Raises ``RunGone``."""
     noted: list[Entry] = []
 
@@ -115,11 +114,7 @@ def fail(
         closed = with_failed_send(record, stored, ended, now)
         kind = subagent_events.SUBAGENT_FAILED if ended.is_failure else subagent_events.SUBAGENT_CANCELLED
         error = ended.fields.get("detail", ended.end)
-        noted[:] = [
-            subagent_events.ended(
-                store, record, closed, stored, kind, now, least_depth=least_depth, evidence={"error": error}
-            )
-        ]
+        noted[:] = [subagent_events.ended(store, record, closed, stored, kind, now, evidence={"error": error})]
         return Change(closed, noted)
 
     return store.change(agent_id, rule), noted[0]

@@ -21,15 +21,13 @@ from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.session.command_runs import SIGNALLED
-from gaia_sessions.session.context import context_messages
-from gaia_sessions.session.transcript import COMMIT_LIMIT, conversation
+from gaia_sessions.session.transcript import COMMIT_LIMIT
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
     from gaia_sessions.runner.send import SendOutcome
-    from gaia_sessions.session.schema import Record
 
 _FOR_EVER = f"{LONGEST:.0f}"
 
@@ -84,11 +82,6 @@ def command(
     session_id, sessions = call.session_id(agent_id, writes=True), call.sessions()
     what = Command(command, timeout=timeout, grace=grace)
 
-    def before(record: Record) -> list[dict[str, str]]:
-        if pruned:
-            return context_messages(sessions.context(session_id))
-        return conversation(sessions.said_earlier(record), sessions.own_messages(record))
-
     def tell(event: str) -> None:
         for line in command_runs.event_lines(session_id, event, what, verbose=False):
             output.print_aside(event, line, as_json=call.as_json)
@@ -99,7 +92,7 @@ def command(
             session_id,
             messages_of(said, "user", "what is sent"),
             what,
-            before=before,
+            is_pruned=pruned,
             until=time.monotonic() + (wait or 0),
             live={} if call.as_json else {2: sys.stderr.fileno()},
             tell=tell,
