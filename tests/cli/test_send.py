@@ -147,6 +147,7 @@ def test_what_it_writes_to_stderr_is_shown_as_it_comes(program: Program, session
     assert spoken(sessions)[-1] == (1, "assistant", "done")
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_sender_that_is_stopped_leaves_no_turn_and_no_error(
     program: Program, sessions: Sessions, number: int
@@ -250,6 +251,7 @@ def test_why_it_failed_is_said(program: Program, sessions: Sessions) -> None:
     assert sessions.read("talk")["error_count"] == 1
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_whoever_waits_may_be_interrupted_and_has_begun_nothing(program: Program, sessions: Sessions) -> None:
     slow = [*COMMAND, "--root", sessions.root, "send", "talk", "first", *SHELL, "sleep 3; echo slow"]
     with subprocess.Popen(slow, stdout=subprocess.PIPE) as sender:
