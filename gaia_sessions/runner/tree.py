@@ -35,6 +35,9 @@ _MOST_LISTED = 5_000
 _TIMES_FOR_STORMS = 10
 """A thousand processes that all want the processor take their time to end."""
 
+_EMPTY_LOOKS = 3
+"""So often no child must be seen before there is none, where the kernel does not say so for certain."""
+
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
 
 
@@ -171,13 +174,14 @@ def kill_all(child: Child, seconds: float) -> list[int]:
     until = time.monotonic() + seconds
     last = until + seconds * _TIMES_FOR_STORMS
     before: set[int] = set()
-    pause = _SHORTEST_PAUSE
+    pause, empty_looks = _SHORTEST_PAUSE, 0
     while True:
         reap(child)
         # What these have started is theirs no more when they have died. So nothing is asked of a process while others
         # flee: that would take longer than they need to become many more.
         found = set(_adopted() if child.has_ended() else (child.pid, *_adopted()))
-        if not found:
+        empty_looks = 0 if found else empty_looks + 1
+        if not found and (_has_no_child() or empty_looks > _EMPTY_LOOKS):
             return []
         _kill(found)
         if found != before:
@@ -189,6 +193,15 @@ def kill_all(child: Child, seconds: float) -> list[int]:
         if time.monotonic() > until:
             return descendants()
         before = found
+
+
+def _has_no_child() -> bool:
+    """Whether this process certainly has no child: the kernel's list of them may leave some out while others end."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
 
 
 def _kill(pids: Iterable[int]) -> None:
