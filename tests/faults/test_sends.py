@@ -45,7 +45,7 @@ def test_a_kill_of_a_sender_anywhere_leaves_whole_turns_and_the_next_goes_on(
     case_of: Callable[[Operation], Case],
 ) -> None:
     case, stood = case_of(SEND), []
-    for call in [call for call in case.calls if call.changes]:
+    for call in case.calls:
         project = case.copy()
         ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
         assert ended.returncode == -9
