@@ -108,7 +108,8 @@ def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(inst
 def test_no_tool_call_starts_the_hook_but_one_that_needs_a_permission(client: Client) -> None:
     program = Path(sys.executable).with_name("gaia-sessions")
     refused, later, listing = bash("python3 -c 'print(6*7)'"), bash("sleep 2"), bash(f"{program} list --json")
-    subs = [*[bash("ls")] * 4, refused, later, listing, *[bash("ls")] * 4, {"text": "Report."}]
+    # It may write down what came of the first wait only while the second one lasts.
+    subs = [*[bash("ls")] * 4, refused, later, later, listing, *[bash("ls")] * 4, {"text": "Report."}]
     scenario = {
         "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
         "subs": {"alpha": subs},
@@ -123,7 +124,7 @@ def test_no_tool_call_starts_the_hook_but_one_that_needs_a_permission(client: Cl
     assert (set(heard), heard.count("PermissionRequest")) == (own, 1), heard
     results = tool_results(client.requests("sub:alpha")[-1])
     assert "approval" in results[4]
-    [listed] = json.loads(json.loads(results[6]))
+    [listed] = json.loads(json.loads(results[7]))
     assert listed["liveness"] == {"state": "working"}, "it has written more than a second after the request"
     assert ["waiting" in run for run in client.host.record()["runs"]] == [False]
 

@@ -269,8 +269,12 @@ def test_the_command_dies_with_its_wrapper(wrap: Wrap) -> None:
 @needs_user
 def test_what_may_not_be_killed_is_returned_and_not_waited_for(wrap_as_user: Wrap, tmp_path: Path) -> None:
     source = """
+def is_wholly_root(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return "Uid:\\t0\\t0\\t0\\t0\\n" in file
+
 child = begin("sh", "-c", "sleep 60 > /dev/null & exec $0 --reuid=0 sleep 60 > /dev/null 2>&1", sys.argv[1])
-until(lambda: len(tree.descendants()) == 2 and os.stat(f"/proc/{child.pid}").st_uid == 0)
+until(lambda: len(tree.descendants()) == 2 and is_wholly_root(child.pid))
 begun = time.monotonic()
 left = tree.kill_all(child, 0.5)
 took = time.monotonic() - begun
