@@ -21,6 +21,7 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.jsonio.strict import json_type_of
+from gaia_sessions.session.clients import Told
 from gaia_sessions.session.context import context_messages
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.report import task_id_of, turn_id_of
@@ -203,10 +204,11 @@ class Send:
         finally:
             self._release()
 
-    def answer(self, answered: object, given: Sequence[dict[str, str]] = ()) -> SentTurn:
+    def answer(self, answered: object, given: Sequence[dict[str, str]] = (), told: Told | None = None) -> SentTurn:
         """Completes the turn with what was ``answered``, a text or messages, of which one that is too long is cut.
 
-        Agents that return the whole conversation begin with what they were ``given``, which is not stored again. Raises
+        Agents that return the whole conversation begin with what they were ``given``, which is not stored again.
+        ``told`` is what a client that answered tells of itself. Raises
         ``InvalidInput`` for an answer that is neither, and what ``add_turn`` raises; then nothing is stored.
         """
         self._check_holder()
@@ -216,7 +218,9 @@ class Send:
         last_try = time.monotonic() + _SECONDS_TO_WRITE
         while True:
             try:
-                record, stored, noted = self._sessions.answer_send(self._agent_id, self.run, self.said, messages)
+                record, stored, noted = self._sessions.answer_send(
+                    self._agent_id, self.run, self.said, messages, told or Told()
+                )
                 break
             except DurabilityUnknown:  # it is written
                 self._release()

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Answer", "Compaction", "End", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "Compaction", "Conversation", "End", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -74,6 +74,16 @@ class Worktree(StrictModel, frozen=True):
     branch: str | None = None
 
 
+class Conversation(StrictModel, frozen=True):
+    """Where the client that was the command of a run has what was said in the session, up to one turn."""
+
+    preset: str = Field(description="Which client.")
+    id: str = Field(description="Its ID of the conversation.")
+    cwd: str = Field(description="Where the client ran: it finds its conversations by that.")
+    generation: Count = Field(description="The generation of the transcript that has the turn; the first is 0.")
+    turn: Number = Field(description="The turn that it said last.")
+
+
 class Waiting(StrictModel, frozen=True):
     """Somebody is asked whether an agent may do what it wants to."""
 
@@ -115,6 +125,7 @@ class Run(RunModel, frozen=True):
     transcript_path: str | None = Field(default=None, description="The transcript of its agent, a file of the host.")
     output_path: str | None = Field(default=None, description="The file with what its command wrote.")
     model: str | None = Field(default=None, description="The model that its host named.")
+    conversation: Conversation | None = Field(default=None, description="Where a client that was its command has what was said, so that it can go on with that.")
     worktree: Worktree | None = Field(default=None, description="The worktree that its host made for the agent, if it was still there at the end.")
     usage: Usage | None = Field(default=None, description="As its host reported it when the agent was done.")
     consumed: Usage | None = Field(default=None, description="The sum over all its requests.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 
 from . import schema
+from .clients import Told, conversation_fields, with_figures
 from .clock import format_time
 from .events import MAX_MESSAGE_LENGTH
 from .ids import run_command, send_command
@@ -48,16 +49,30 @@ class CommandEnd:
     """How a command ended.
 
     cause: one of ``CAUSES``. exit_code: as shells say it, None if there is none. message: the end of what it wrote to
-    its stdout. detail: why it was not started. What no record can hold is replaced in both.
+    its stdout, or the last words of a client. detail: why it was not started, or has failed whatever its exit code is.
+    What no record can hold is replaced in both. told: what a client tells of itself, as fields of the run.
     """
 
-    __slots__ = ("cause", "detail", "exit_code", "message")
+    __slots__ = ("cause", "detail", "exit_code", "message", "told")
 
-    def __init__(self, cause: str, exit_code: int | None = None, message: str = "", detail: str | None = None) -> None:
+    def __init__(
+        self,
+        cause: str,
+        exit_code: int | None = None,
+        message: str = "",
+        detail: str | None = None,
+        told: Told | None = None,
+    ) -> None:
         self.cause = cause
         self.exit_code = exit_code
         self.message = _storable(message)
         self.detail = None if detail is None else _storable(detail)
+        self.told = told or Told()
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it ended by itself, and has done what it was to do."""
+        return self.cause == EXITED and not self.exit_code and self.detail is None
 
 
 def _storable(text: str) -> str:
@@ -175,14 +190,15 @@ def with_command_end(record: Record, run: Run, ended: CommandEnd, marker_phase: 
     if ended.exit_code is not None:
         fields["exit_code"] = ended.exit_code
     if ended.message:
-        fields["last_message"] = ended.message[-MAX_MESSAGE_LENGTH:]
-    closed = with_end_by_wrapper(record, run, end, fields, now)
-    return {**closed, "turns": current_turn(record)} if ended.message and closed is not record else closed
+        fields |= {"last_message": ended.message[-MAX_MESSAGE_LENGTH:], **conversation_fields(record, ended.told)}
+    counted, run = with_figures(record, run, ended.told)
+    closed = with_end_by_wrapper(counted, run, end, fields, now)
+    return {**closed, "turns": current_turn(record)} if ended.message and closed is not counted else closed
 
 
 def end_of(ended: CommandEnd, marker_phase: str | None) -> tuple[str, Run]:
     """One of ``ENDS``, and what is stored of it besides."""
-    if ended.cause == EXITED and not ended.exit_code:
+    if ended.is_success:
         return STOPPED, marker_fields(marker_phase)
     if ended.cause in (TIMED_OUT, OUT_OF_TOKENS):
         stated: Run = {} if marker_phase is None else {"reported": marker_phase}

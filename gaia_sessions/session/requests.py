@@ -130,6 +130,11 @@ class Start:
         self._wanted = {name: value for name, value in wanted.items() if value is not None}
         self.new_session(None)  # so that what cannot be is refused before anything else
 
+    @property
+    def is_new_work(self) -> bool:
+        """Whether nothing was done before."""
+        return self.agent_id is None and self.continues is None
+
     def new_session(self, earlier: Record | None) -> NewSession:
         """The new session, which continues the work of ``earlier``, if that is a session."""
         name, purpose = (earlier["agent_name"], earlier["purpose"]) if earlier else (self._program, NO_PURPOSE)

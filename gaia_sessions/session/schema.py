@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     AnswerKey = Literal["approval", "denial"]
     Answer = shapes.Answer
     Compaction = shapes.Compaction
+    Conversation = shapes.Conversation
     HostProcess = shapes.HostProcess
     LastError = shapes.LastError
     Move = shapes.Move
@@ -121,6 +122,10 @@ check_usage = object_with(
     },
 )
 check_worktree = object_with({}, {"path": check_string, "branch": check_string})
+check_conversation = object_with(
+    {"preset": check_string, "id": check_string, "cwd": check_string, "generation": check_count, "turn": check_number},
+    {},
+)
 check_waiting = object_with({"since": check_time, "for": check_string}, {})
 check_run = object_with(
     {"run": check_number},
@@ -152,6 +157,7 @@ check_run = object_with(
         "transcript_path": check_string,
         "output_path": check_string,
         "model": check_string,
+        "conversation": check_conversation,
         "worktree": check_worktree,
         "usage": check_usage,
         "consumed": check_usage,

@@ -10,6 +10,7 @@ from gaia_sessions.jsonio.strict import dump_line
 
 from . import phases
 from .budget import with_charge
+from .clients import Told, conversation_fields, with_figures
 from .clock import format_time
 from .command_runs import check_nobody_at_work, end_of, refusal, refuse
 from .context import cut
@@ -43,13 +44,17 @@ _LONGEST_CONTENT = LINE_LIMIT - (16 << 10)
 
 
 class SendEnd:
-    """How a send that was not answered ended: one of ``ENDS``, and what else is known of it, as fields of the run."""
+    """How a send that was not answered ended: one of ``ENDS``, and what else is known of it, as fields of the run.
 
-    __slots__ = ("end", "fields")
+    told: what a client that was asked tells of itself.
+    """
 
-    def __init__(self, end: str, fields: Run) -> None:
+    __slots__ = ("end", "fields", "told")
+
+    def __init__(self, end: str, fields: Run, told: Told | None = None) -> None:
         self.end = end
         self.fields = fields
+        self.told = told or Told()
 
     @property
     def is_failure(self) -> bool:
@@ -65,7 +70,9 @@ def failed(detail: str) -> SendEnd:
 def ended_with(command: CommandEnd) -> SendEnd:
     """The command that was the agent has ended otherwise than by its answer."""
     end, fields = end_of(command, None)
-    return SendEnd(end, fields if command.exit_code is None else {**fields, "exit_code": command.exit_code})
+    if command.exit_code is not None:
+        fields["exit_code"] = command.exit_code
+    return SendEnd(end, fields, command.told)
 
 
 def stopped(detail: str) -> SendEnd:
@@ -121,14 +128,17 @@ def with_send_begun(record: Record, fields: Run, now: datetime) -> Record:
 
 
 def with_answer_of_send(
-    record: Record, run: Run, answer: Sequence[NewMessage], marked: str | None, now: datetime
+    record: Record, run: Run, answer: Sequence[NewMessage], marked: str | None, told: Told, now: datetime
 ) -> Record:
     """With ``run``, which ``record`` has, answered: its turn is complete. A session that is final keeps its outcome.
 
     ``marked`` is the phase in the marker that ends the answer. What its messages say of their tokens is charged.
+    ``told`` is what a client that answered tells of itself.
     """
+    record, run = with_figures(record, run, told)
     said = [message["content"] for message in answer if is_answer(message)][-1:]
     fields: Run = {"last_message": said[0][-MAX_MESSAGE_LENGTH:]} if said and said[0] else {}
+    fields |= conversation_fields(record, told)
     if marked is not None and phases.is_resumable(marked):
         fields |= marker_fields(marked)
     closed = with_end_by_wrapper(record, run, RUN_RETURNED, fields, now)
@@ -142,4 +152,4 @@ def with_answer_of_send(
 
 def with_failed_send(record: Record, run: Run, ended: SendEnd, now: datetime) -> Record:
     """With ``run``, which ``record`` has, ended without an answer: of its turn nothing is stored."""
-    return with_end_by_wrapper(record, run, ended.end, ended.fields, now)
+    return with_end_by_wrapper(*with_figures(record, run, ended.told), ended.end, ended.fields, now)

@@ -100,6 +100,16 @@ class Worktree(TypedDict, total=False):
     branch: str
 
 
+class Conversation(TypedDict):
+    """Where the client that was the command of a run has what was said in the session, up to one turn."""
+
+    preset: Annotated[str, "[Which client](clients.md)."]
+    id: Annotated[str, "Its ID of the conversation."]
+    cwd: Annotated[str, "Where the client ran: it finds its conversations by that."]
+    generation: Annotated[Count, "The generation of the transcript that has the turn; the first is 0."]
+    turn: Annotated[Number, "The turn that it said last."]
+
+
 Waiting = TypedDict("Waiting", {"since": Time, "for": Annotated[str, "The tool that its agent wants to use."]})
 Waiting.__doc__ = "Somebody is asked whether an agent may do what it wants to."
 
@@ -151,6 +161,9 @@ class Run(TypedDict, total=False):
     transcript_path: Annotated[str, "The transcript of its agent, a file of the host."]
     output_path: Annotated[str, "The file with what its command wrote."]
     model: Annotated[str, "The model that its host named."]
+    conversation: Annotated[
+        Conversation, "Where a client that was its command has what was said, so that it can go on with that."
+    ]
     worktree: Annotated[Worktree, "The worktree that its host made for the agent, if it was still there at the end."]
     usage: Annotated[Usage, "As [its host reported it](hooks.md#what-a-run-cost) when the agent was done."]
     consumed: Annotated[Usage, "The sum over all its requests."]

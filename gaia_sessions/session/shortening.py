@@ -7,7 +7,7 @@ summary, errors) is never shortened: it must leave room for the end. Loaded only
 from __future__ import annotations
 
 from .record import encode
-from .runs import files_of, has_ended, is_send, may_be_at_work, without_keys
+from .runs import has_ended, is_send, may_be_at_work, without_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,14 +122,24 @@ def _without_reported_figures(record: Record) -> Record:
 
 
 def _without_files(record: Record) -> Record:
+    return _without_keys_of_runs(record, "transcript_path", "output_path")
+
+
+def _without_conversations(record: Record) -> Record:
+    """A client goes on in another conversation then."""
+    return _without_keys_of_runs(record, "conversation")
+
+
+def _without_keys_of_runs(record: Record, *keys: str) -> Record:
     runs = record.get("runs", [])
-    if not any(map(files_of, runs)):
+    if not any(key in run for run in runs for key in keys):
         return record
-    return {**record, "runs": [without_keys(run, "transcript_path", "output_path") for run in runs]}
+    return {**record, "runs": [without_keys(run, *keys) for run in runs]}
 
 
 _SHORTENING_STEPS: tuple[Shortening, ...] = (
     lambda record: cut_text(record, "last_message", 0, keep_latest=True),
+    _without_conversations,
     lambda record: cut_text(record, "last_message", 1000),
     lambda record: cut_text(record, "last_message", 200),
     lambda record: cut_text(record, "last_message", 0),

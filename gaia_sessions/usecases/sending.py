@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from gaia_sessions.session.clients import Told
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
@@ -84,11 +85,13 @@ def answer(
     run: Run,
     said: Sequence[NewMessage],
     answered: Sequence[NewMessage],
+    told: Told,
 ) -> tuple[Record, Sequence[Message], Entry]:
     """Completes the turn of ``run``, as it was begun: what was ``said`` and ``answered``, in one commit.
 
-    Returns the record, the messages as they are stored, and what was noted. Raises ``RunGone`` if the run is not this
-    sender's any more, and what ``Store.add_messages`` raises; then nothing of the turn is stored.
+    ``told`` is what a client that answered tells of itself. Returns the record, the messages as they are stored, and
+    what was noted. Raises ``RunGone`` if the run is not this sender's any more, and what ``Store.add_messages`` raises;
+    then nothing of the turn is stored.
     """
     last = [message["content"] for message in answered if is_answer(message)][-1:]
     marked = read_marker(last[0])[0] if last else None
@@ -96,7 +99,7 @@ def answer(
 
     def rule(record: Record) -> Change:
         stored = _open_run(record, run)
-        closed = with_answer_of_send(record, stored, answered, marked, now)
+        closed = with_answer_of_send(record, stored, answered, marked, told, now)
         kind = subagent_events.SUBAGENT_COMPLETED
         noted[:] = [subagent_events.ended(store, record, closed, stored, kind, now)]
         return Change(closed, noted)

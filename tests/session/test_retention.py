@@ -111,12 +111,15 @@ def test_a_record_that_fits_is_not_shortened_whatever_is_in_it() -> None:
     assert unchanged(fit_record, record) == (record, encode(record))
 
 
+CONVERSATION = {"preset": "claude", "id": "c" * 36, "cwd": "/w" * 50, "generation": 0, "turn": 1}
+
+
 def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
     full = record_with(
         ended_run(1, last_message="e" * 200, transcript_path="/t" * 50),
         {"run": 2, "started_at": WHEN, "detail": MARKER_DETAIL},
         {"run": 3, "claimed_at": WHEN, "host_session_id": "h" * 36},
-        ended_run(4, last_message="m" * 4000, detail="d" * 4000, transcript_path="/t" * 50),
+        ended_run(4, last_message="m" * 4000, detail="d" * 4000, transcript_path="/t" * 50, conversation=CONVERSATION),
         history=[moved("planning", "approval")] * 30,
         last_error={"message": "d" * 4000, "timestamp": WHEN},
         error_count=1,
@@ -124,7 +127,7 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
     )
     seen = []
     fill, over = filled(full, LIMIT)["metadata"]["fill"], 1
-    for _ in range(12):
+    for _ in range(13):
         record: Any = {**full, "metadata": {"fill": fill + "x" * over}}
         kept, data = fit_record(record)
         assert (len(data) <= LIMIT, data) == (True, encode(kept))
@@ -135,18 +138,19 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
         fit_record({**full, "metadata": {"fill": fill + "x" * over}})
 
     assert seen == [
-        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 200, 30, True),
-        ((1, 2, 3, 4), 0, 1000, 4000, 4000, 200, 30, True),
-        ((1, 2, 3, 4), 0, 200, 4000, 4000, 200, 30, True),
-        ((1, 2, 3, 4), 0, 0, 4000, 4000, 200, 30, True),
-        ((1, 2, 3, 4), 0, 0, 200, 200, 200, 30, True),
-        ((1, 2, 3, 4), 0, 0, 40, 40, 200, 30, True),
-        ((1, 2, 3, 4), 0, 0, 40, 40, 0, 30, True),
-        ((2, 3, 4), 0, 0, 40, 40, 0, 30, True),
-        ((2, 3, 4), 0, 0, 40, 40, 0, 10, True),
-        ((2, 3, 4), 0, 0, 40, 40, 0, 10, False),
-        ((2, 4), 0, 0, 40, 40, 0, 10, False),
-        ((4,), 0, 0, 40, 40, 0, 10, False),
+        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 200, 30, True, True),
+        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 200, 30, True, False),
+        ((1, 2, 3, 4), 0, 1000, 4000, 4000, 200, 30, True, False),
+        ((1, 2, 3, 4), 0, 200, 4000, 4000, 200, 30, True, False),
+        ((1, 2, 3, 4), 0, 0, 4000, 4000, 200, 30, True, False),
+        ((1, 2, 3, 4), 0, 0, 200, 200, 200, 30, True, False),
+        ((1, 2, 3, 4), 0, 0, 40, 40, 200, 30, True, False),
+        ((1, 2, 3, 4), 0, 0, 40, 40, 0, 30, True, False),
+        ((2, 3, 4), 0, 0, 40, 40, 0, 30, True, False),
+        ((2, 3, 4), 0, 0, 40, 40, 0, 10, True, False),
+        ((2, 3, 4), 0, 0, 40, 40, 0, 10, False, False),
+        ((2, 4), 0, 0, 40, 40, 0, 10, False, False),
+        ((4,), 0, 0, 40, 40, 0, 10, False, False),
     ]
 
 
@@ -165,6 +169,7 @@ def described(record: Record) -> tuple[object, ...]:
         len(record["tools"]["recent"]),
         len(record["history"]),
         "transcript_path" in runs[-1],
+        "conversation" in runs[-1],
     )
 
 

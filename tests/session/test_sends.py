@@ -13,6 +13,7 @@ from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import policy, sends
 from gaia_sessions.session.child_limits import is_at_work
+from gaia_sessions.session.clients import Told
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.context import cut
 from gaia_sessions.session.phases import MARKER_PHASES, PHASES, RESUMABLE, is_final
@@ -113,7 +114,7 @@ def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_rep
     record = record_with(phase=phase, runs=[run], charged_tokens=5)
 
     said = [answer("{}", tool_name="Bash", tokens=1), answer("Done", tokens=2)]
-    after = unchanged(lambda record: sends.with_answer_of_send(record, run, said, marked, LATER), record)
+    after = unchanged(lambda record: sends.with_answer_of_send(record, run, said, marked, Told(), LATER), record)
 
     now = format_time(LATER)
     marked = None if marked == "failed" else marked

@@ -1,0 +1,81 @@
+"""Where a client's conversation stands, and what it used: rules of the record."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gaia_sessions.session.clients import Told, conversation_to_go_on
+from gaia_sessions.session.command_runs import CAUSES, EXITED, CommandEnd, with_command_begun, with_command_end
+from gaia_sessions.session.record import decode, encode
+from gaia_sessions.session.sends import SendEnd, with_failed_send
+from gaia_sessions.session.usage import with_consumed
+from tests.records import record_with
+
+NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=1)
+WHERE: Any = {"preset": "claude", "id": "c-1", "cwd": "/project"}
+STANDS = {**WHERE, "generation": 0, "turn": 1}
+USED: Any = {"consumed": {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120}, "model": "opus"}
+
+
+def begun(**keys: Any) -> Any:
+    return with_command_begun(record_with(phase="planning", **keys), {"wrapper": {"pid": 1}}, NOW)
+
+
+def ended(record: Any, cause: str = EXITED, message: str = "All done.", told: Told | None = None) -> Any:
+    end = CommandEnd(cause, 0, message, told=told or Told(USED, WHERE))
+    return with_command_end(record, record["runs"][-1], end, None, LATER)
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("noted", [None, {"input_tokens": 100, "total_tokens": 100}])
+def test_what_it_used_counts_once_and_its_conversation_stands_at_its_last_words(cause: str, noted: Any) -> None:
+    record = begun(turns=0)
+    if noted:
+        record = with_consumed(record, 1, {"consumed": noted})
+
+    after = ended(record, cause)
+
+    run = after["runs"][-1]
+    assert (run["consumed"], run["model"], after["usage"]) == (USED["consumed"], "opus", USED["consumed"])
+    assert (run["conversation"], after["turns"]) == (STANDS, 1)
+    assert decode(encode(after), after["agent_id"]) == after
+    assert conversation_to_go_on(after, "claude", after["runs"]) == STANDS
+    assert ended(after, cause) == after
+
+
+def test_without_words_or_where_it_does_not_stand_it_has_no_conversation() -> None:
+    assert "conversation" not in ended(begun(), message="")["runs"][-1]
+    assert "conversation" not in ended(begun(), told=Told(USED))["runs"][-1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"turns": 2},
+        {"turns": 0, "transcripts_archived": 1},
+        {"turns": 1, "transcripts_archived": 1},
+        {"runs": [{"run": 1, "conversation": STANDS}, {"run": 2, "turn": 2, "end": "failed"}]},
+        {"runs": [{"run": 1}]},
+        {"runs": []},
+    ],
+    ids=["another turn", "emptied", "emptied, and a turn", "a send that failed", "unknown", "no run"],
+)
+def test_it_goes_on_only_where_the_session_stands(change: Any) -> None:
+    before = ended(begun())
+    record: Any = {**before, **change}
+
+    assert conversation_to_go_on(before, "codex", before["runs"]) is None
+    assert conversation_to_go_on(record, "claude", record["runs"]) is None
+
+
+def test_a_send_that_fails_has_used_something_too() -> None:
+    run: Any = {**begun()["runs"][-1], "turn": 1}
+    record: Any = {**begun(), "runs": [run]}
+
+    after = with_failed_send(record, run, SendEnd("failed", {"detail": "exit code 1"}, Told(USED, WHERE)), LATER)
+
+    assert (after["usage"], "conversation" in after["runs"][-1]) == (USED["consumed"], False)
