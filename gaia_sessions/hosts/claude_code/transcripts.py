@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run, Usage
 
 _MILLISECONDS = len("2026-01-08T18:05:30.123")
-_NO_MODEL = "<synthetic>"
+NO_MODEL = "<synthetic>"
 """What stands for the model of a message that the client made itself, such as an error."""
 
 
@@ -68,7 +68,7 @@ class _Used:
 
     def add(self, message: Payload) -> None:
         message_id, model = key_in(message, "id"), key_in(message, "model")
-        if not message_id or not model or model == _NO_MODEL:
+        if not message_id or not model or model == NO_MODEL:
             return
         figures = figures_in(object_in(message, "usage"), REQUEST_FIGURES)
         self.usage_by_message.setdefault(message_id, {}).update(figures)  # type: ignore[typeddict-item]  # it has their names

@@ -1,0 +1,274 @@
+"""Claude Code as a command: ``claude -p`` that reads and writes a JSON object a line (stream-json).
+
+As seen in runs of 2.1.197 and 2.1.330. Of the main agent the true figures are in ``message_delta``; a line of role
+``assistant`` tells one token of output. Of sub-agents only such lines come, so what they used is added up from their
+transcripts. The client ends when its stdin is closed and all its agents are done, each of which has one result more.
+Told to ``interrupt``, it ends its turn and the tools in it by a result that says so, and may be asked again.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+import uuid
+
+from gaia_sessions.errors import well_formed
+from gaia_sessions.hosts.clients import JsonLines, Options, check_words
+from gaia_sessions.hosts.payload import figures_in, key_in, object_in, text_in
+from gaia_sessions.jsonio.strict import dump_line
+from gaia_sessions.session.budget import consumed_tokens
+from gaia_sessions.session.usage import sum_of, with_total_tokens
+from gaia_sessions.session.visible import visible_line
+
+from .figures import REQUEST_FIGURES
+from .transcripts import NO_MODEL, consumption
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gaia_sessions.hosts.payload import Payload
+    from gaia_sessions.session.schema import Run, Usage
+
+PRESET = "claude"
+
+_FLAGS = (
+    *("-p", "--verbose", "--output-format", "stream-json", "--include-partial-messages"),
+    *("--input-format", "stream-json"),
+)
+_INTERRUPT = {"type": "control_request", "request_id": "end", "request": {"subtype": "interrupt"}}
+_REPORT = (
+    "You are stopped: no time or no tokens are left. Use no more tools. Report now what you have done and found, and "
+    "what is left to do."
+)
+_UNKNOWN_CONVERSATION = "No conversation found"
+_LONGEST_CALL = 100
+
+_OPTIONS = Options(
+    own=(
+        *("-p", "--print", "-r", "--resume", "-c", "--continue", "--session-id", "--fork-session", "--from-pr"),
+        *("--input-format", "--output-format", "--replay-user-messages", "--teleport", "--remote-control"),
+        *("--bg", "--background", "--cloud", "--desktop", "--tmux", "-h", "--help", "-v", "--version"),
+    ),
+    without_value=(
+        *("--allow-dangerously-skip-permissions", "--ax-screen-reader", "--bare", "--brief", "--chrome", "--no-chrome"),
+        *("--dangerously-skip-permissions", "--disable-slash-commands", "--exclude-dynamic-system-prompt-sections"),
+        *("--forward-subagent-text", "--ide", "--include-hook-events", "--include-partial-messages", "--restricted"),
+        *("--no-session-persistence", "--safe-mode", "--strict-mcp-config", "--verbose"),
+    ),
+    with_one_value=(
+        *(
+            "--agent",
+            "--agents",
+            "--append-system-prompt",
+            "--autocompact",
+            "--debug-file",
+            "--effort",
+            "--json-schema",
+        ),
+        *("--fallback-model", "--max-budget-usd", "--model", "-n", "--name", "--permission-mode", "--plugin-dir"),
+        *("--permission-prompts", "--plugin-url", "--setting-sources", "--settings", "--system-prompt"),
+        *("-d", "--debug", "-w", "--worktree", "--prompt-suggestions", "--system-prompt-snapshot", "--environment"),
+    ),
+)
+
+
+class ClaudeCode:
+    """One process of the client: see ``hosts.clients.Client``."""
+
+    def __init__(self, text: str, environment: Mapping[str, str], conversation_id: str | None) -> None:
+        self._is_resumed = conversation_id is not None
+        self.conversation_id = conversation_id or str(uuid.uuid4())
+        self.is_told_all = False
+        self._folder = environment.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+        self._to_say = [_user_message(text)]
+        self._lines = JsonLines()
+        self._result: Payload | None = None
+        self.must_be_killed = False
+        self._wants_report = self._is_asking = False
+        self._requests_left = float("inf")
+        self._main = _Agent()
+        self._tokens_in_lines: dict[str, int] = {}  # of messages of sub-agents
+        self._counted: dict[str, tuple[int, int]] = {}  # transcripts of sub-agents: their sizes, and the tokens in them
+
+    @staticmethod
+    def check(words: Sequence[str]) -> None:
+        check_words(PRESET, words[1:], _OPTIONS)
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self._result is not None and self._result.get("is_error") is False and not self._is_asking
+
+    @property
+    def message(self) -> str:
+        return text_in(self._result, "result") if self._result and self.is_at_rest else self._main.last_words
+
+    @property
+    def problem(self) -> str | None:
+        if self._result is None:
+            return "it ended without a result"
+        if self._result.get("is_error") is False:
+            return None
+        errors = self._result.get("errors")
+        told = [str(one) for one in errors] if isinstance(errors, list) else []
+        return text_in(self._result, "result") or "; ".join(told) or text_in(self._result, "subtype")
+
+    @property
+    def is_refused(self) -> bool:
+        has_begun = self._result is None or self._result.get("num_turns") != 0
+        return self._is_resumed and not has_begun and _UNKNOWN_CONVERSATION in (self.problem or "")
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        option = "--resume" if self._is_resumed else "--session-id"
+        return [words[0], *_FLAGS, option, self.conversation_id, *words[1:]]
+
+    def to_say(self) -> bytes:
+        said, self._to_say = b"".join(self._to_say), []
+        return said
+
+    def hear(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        for line, told in self._lines.add(data):
+            if told:
+                yield from self._heard(told)
+            else:  # it does not belong to the protocol
+                yield 1, line + b"\n"
+
+    def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:
+        if self.is_told_all:
+            return False
+        self._to_say.append(dump_line(_INTERRUPT))
+        self._wants_report = True
+        if is_out_of_tokens:
+            self._requests_left = 0 if self._is_asking else 1
+        return True
+
+    def figures(self) -> Run:
+        return self._main.figures()
+
+    def tokens_of_agents(self) -> int:
+        folder = os.path.join(glob.escape(self._folder), "projects", "*", self.conversation_id, "subagents")
+        for path in glob.iglob(os.path.join(folder, "**", "agent-*.jsonl"), recursive=True):
+            self._count(path)
+        return max(sum(self._tokens_in_lines.values()), sum(tokens for _, tokens in self._counted.values()))
+
+    def _count(self, path: str) -> None:
+        try:
+            size = os.stat(path).st_size
+        except OSError:  # it was removed meanwhile
+            return
+        if self._counted.get(path, (0, 0))[0] != size:
+            used = consumption({"transcript_path": path}, None, None, lambda: False)
+            if used:
+                self._counted[path] = size, consumed_tokens(used["consumed"])
+
+    def _heard(self, told: Payload) -> Iterator[tuple[int, bytes]]:
+        kind, is_of_main = told.get("type"), told.get("parent_tool_use_id") is None
+        if kind == "stream_event" and is_of_main:
+            yield from self._heard_event(object_in(told, "event"))
+        elif kind == "assistant":
+            yield from self._heard_message(object_in(told, "message"), is_of_main=is_of_main)
+        elif kind == "system" and told.get("status") == "requesting":
+            self._is_asking = True
+            self._requests_left -= 1
+        elif kind == "result":
+            self._heard_result(told)
+
+    def _heard_event(self, event: Payload) -> Iterator[tuple[int, bytes]]:
+        kind = event.get("type")
+        if kind == "message_start":
+            self._is_asking = True
+            self._main.begin(object_in(event, "message"))
+        elif kind == "content_block_delta":
+            text = text_in(object_in(event, "delta"), "text")
+            if text:
+                self._main.say(text)
+                yield 1, text.encode()
+        elif kind == "content_block_stop" and self._main.ends_line():
+            yield 1, b"\n"
+        elif kind == "message_delta":  # the end of what was asked for
+            self._is_asking = False
+            self._main.use(object_in(event, "usage"))
+            calls_tools = object_in(event, "delta").get("stop_reason") == "tool_use"
+            self.must_be_killed = self._requests_left <= 0 and calls_tools
+
+    def _heard_message(self, message: Payload, *, is_of_main: bool) -> Iterator[tuple[int, bytes]]:
+        message_id = key_in(message, "id") or ""
+        if message.get("model") != NO_MODEL and not is_of_main:
+            used = figures_in(object_in(message, "usage"), REQUEST_FIGURES)
+            self._tokens_in_lines[message_id] = consumed_tokens(used)  # type: ignore[arg-type]  # it has their names
+        content = message.get("content")
+        for block in content if isinstance(content, list) else []:
+            if isinstance(block, dict) and block.get("type") == "tool_use":
+                if is_of_main:
+                    self._main.calls.add(text_in(block, "id"))
+                yield 2, _call_line(block).encode()
+
+    def _heard_result(self, told: Payload) -> None:
+        self._result, self._is_asking = told, False
+        is_report = told.get("is_error") is False
+        if self._wants_report and not is_report and self._requests_left > 0:
+            self._to_say.append(_user_message(_REPORT))
+        else:
+            self.is_told_all = True
+        self._wants_report = False
+
+
+CLIENT = ClaudeCode
+
+
+class _Agent:
+    """What the main agent said and used: its messages come piece by piece."""
+
+    def __init__(self) -> None:
+        self.calls: set[str] = set()
+        self._usage_by_message: dict[str, Usage] = {}
+        self._message_id = ""
+        self._model: str | None = None
+        self._said: list[str] = []
+        self._said_before = ""
+        self._has_open_line = False
+
+    @property
+    def last_words(self) -> str:
+        return "".join(self._said).strip() or self._said_before
+
+    def begin(self, message: Payload) -> None:
+        self._said_before, self._said = self.last_words, []
+        self._message_id = key_in(message, "id") or ""
+        self._model = key_in(message, "model") or self._model
+        self.use(object_in(message, "usage"))
+
+    def use(self, usage: Payload) -> None:
+        figures = figures_in(usage, REQUEST_FIGURES)
+        self._usage_by_message.setdefault(self._message_id, {}).update(figures)  # type: ignore[typeddict-item]  # it has their names
+
+    def say(self, text: str) -> None:
+        self._said.append(text)
+        self._has_open_line = not text.endswith("\n")
+
+    def ends_line(self) -> bool:
+        """Whether the block that ends now leaves a line open, which ends with it."""
+        if not self._has_open_line:
+            return False
+        self._said.append("\n")
+        self._has_open_line = False
+        return True
+
+    def figures(self) -> Run:
+        if not self._usage_by_message:
+            return {}
+        total = with_total_tokens(sum_of(self._usage_by_message.values()))
+        found: Run = {"consumed": {**total, "tool_uses": len(self.calls)}}
+        return {**found, "model": self._model} if self._model else found
+
+
+def _user_message(text: str) -> bytes:
+    message = {"type": "user", "message": {"role": "user", "content": well_formed(text)}}
+    return dump_line(message, limit=sys.maxsize)
+
+
+def _call_line(block: Payload) -> str:
+    """A call of a tool in a line: its name, and the first text that it is given."""
+    given = next((value for value in object_in(block, "input").values() if isinstance(value, str)), "")
+    return f"  {visible_line(text_in(block, 'name'), _LONGEST_CALL)}: {visible_line(given, _LONGEST_CALL)}\n"
