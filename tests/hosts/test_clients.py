@@ -1,0 +1,270 @@
+"""Clients as commands: what they are given, and what is understood of what they write, as captured from real ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.errors import UsageError
+from gaia_sessions.hosts.clients import BY_NAME, PRESETS, client_class, preset_for
+
+if TYPE_CHECKING:
+    from gaia_sessions.hosts.clients import Client
+
+DATA = Path(__file__).parents[1] / "data" / "clients"
+VERSIONS = ("2.1.197", "2.1.330")
+ID = "01a218c0-d312-7172-bb7f-bc3b5a1fef36"
+
+
+def captured(name: str) -> bytes:
+    return (DATA / f"{name}.jsonl").read_bytes()
+
+
+def parts(name: str, *marks: bytes) -> list[bytes]:
+    """What was captured, cut behind the first line that has each of the ``marks`` in turn."""
+    rest, found = captured(name).splitlines(keepends=True), []
+    for mark in marks:
+        place = next(number for number, line in enumerate(rest, 1) if mark in line)
+        found.append(b"".join(rest[:place]))
+        rest = rest[place:]
+    return [*found, b"".join(rest)]
+
+
+def begun(preset: str = "claude", conversation_id: str | None = None, folder: Path = Path("/nowhere")) -> Client:
+    environment = {"CLAUDE_CONFIG_DIR": str(folder), "CODEX_HOME": str(folder)}
+    return client_class(preset)("Do it.", environment, conversation_id)
+
+
+def shown(client: Client, data: bytes, size: int | None = None) -> dict[int, str]:
+    """What is shown on each stream of ``data`` that comes in pieces of ``size``."""
+    streams = {1: b"", 2: b""}
+    step = size or len(data)
+    for start in range(0, len(data), step):
+        for number, part in client.hear(data[start : start + step]):
+            assert part, "an empty part would end the stream"
+            streams[number] += part
+    return {number: part.decode() for number, part in streams.items()}
+
+
+def lines(*told: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(one).encode() + b"\n" for one in told)
+
+
+RESULT = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1, "result": "All done."}
+UNKNOWN = {
+    **RESULT,
+    "subtype": "error_during_execution",
+    "is_error": True,
+    "num_turns": 0,
+    "result": None,
+    "errors": [f"No conversation found with session ID: {ID}"],
+}
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096, None])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_of_what_it_writes_texts_and_calls_are_shown_and_its_own_figures_counted(
+    version: str, size: int | None
+) -> None:
+    client = begun()
+    streams = shown(client, captured(f"claude-{version}-agents"), size)
+
+    is_late = version == "2.1.330"  # both agents work in the background, and each return is a turn
+    final = "Final: both done."
+    assert streams[1] == "Main says alpha done.\n" + f"{final}\n" * (2 if is_late else 0)
+    calls = ["Agent: Job alpha", "Agent: Job beta", "Bash: echo hi", "Bash: python3 -c 'import time; time.sleep(4)'"]
+    assert sorted(streams[2].splitlines()) == [f"  {call}" for call in calls]
+    requests, output = (4, 11 + 13 + 17 + 17) if is_late else (2, 11 + 13)
+    figures = client.figures()
+    assert figures["consumed"] == {
+        "input_tokens": 100 * requests,
+        "output_tokens": output,
+        "cache_read_tokens": 0,
+        "cache_creation_tokens": 0,
+        "total_tokens": 100 * requests + output,
+        "tool_uses": 2,
+    }
+    assert figures["model"].startswith("claude-")
+    assert client.message == (final if is_late else "Main says alpha done.")
+    assert (client.problem, client.is_at_rest, client.is_told_all, client.is_refused) == (None, True, True, False)
+    # Of each request of an agent a line tells the input, and one token of output; of the last one not always.
+    assert client.tokens_of_agents() == (4 if is_late else 2) * 101
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_told_to_end_it_is_asked_for_its_report(version: str) -> None:
+    client = begun()
+    assert json.loads(client.to_say())["message"]["content"] == "Do it."
+    before, ended, report = parts(f"claude-{version}-interrupted", b'"message_delta"', b'"error_during_execution"')
+
+    shown(client, before)
+    assert client.asks_to_end(is_out_of_tokens=True)
+    assert json.loads(client.to_say())["request"] == {"subtype": "interrupt"}
+    assert shown(client, ended)[1] == ""
+    assert "Report now" in json.loads(client.to_say())["message"]["content"]
+    assert (client.is_told_all, client.is_at_rest) == (False, False)
+    assert shown(client, report)[1] == "Report: half done.\n"
+    assert (client.message, client.problem, client.is_at_rest) == ("Report: half done.", None, True)
+    assert (client.is_told_all, client.must_be_killed, client.to_say()) == (True, False, b"")
+    assert not client.asks_to_end(is_out_of_tokens=True), "its stdin is closed"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_out_of_tokens_it_is_asked_for_nothing_while_it_is_being_asked(version: str) -> None:
+    client = begun()
+    shown(client, parts(f"claude-{version}-interrupted", b'"status":"requesting"')[0])
+
+    assert client.asks_to_end(is_out_of_tokens=True)
+    client.to_say()
+    failed = {**RESULT, "subtype": "error_during_execution", "is_error": True, "result": None, "errors": ["ended"]}
+    shown(client, lines(failed))
+
+    assert (client.to_say(), client.is_told_all, client.problem) == (b"", True, "ended")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_without_a_result_its_last_words_are_its_message(version: str) -> None:
+    client = begun()
+    shown(client, parts(f"claude-{version}-interrupted", b'"message_delta"')[0])
+
+    assert (client.message, client.problem, client.is_at_rest) == ("Step.", "it ended without a result", False)
+
+
+def test_a_conversation_that_it_does_not_know_is_refused_and_nothing_else_is() -> None:
+    for conversation_id, told, is_refused in ((ID, UNKNOWN, True), (None, UNKNOWN, False), (ID, RESULT, False)):
+        client = begun(conversation_id=conversation_id)
+        shown(client, lines(told))
+        assert client.is_refused == is_refused
+    assert not begun(conversation_id=ID).is_refused
+
+
+def test_what_is_no_line_of_it_is_shown_and_a_line_that_is_too_long_is_not() -> None:
+    client = begun()
+    huge = lines({"type": "user", "message": {"content": "x" * (9 << 20)}})
+
+    assert shown(client, b"2.1.330 (Claude Code)\n\n" + huge + lines(RESULT), 1 << 16)[1] == "2.1.330 (Claude Code)\n"
+    assert client.message == "All done."
+
+
+def test_what_its_agents_used_is_read_from_their_transcripts(tmp_path: Path) -> None:
+    client = begun(folder=tmp_path)
+    folder = tmp_path / "projects" / "-project" / str(client.conversation_id) / "subagents"
+    folder.mkdir(parents=True)
+    for agent, output in (("a1", 300), ("b2", 400)):
+        usage = {"input_tokens": 100, "output_tokens": output, "cache_read_input_tokens": 1000}
+        message = {"id": "m", "model": "claude-opus", "usage": usage, "content": []}
+        (folder / f"agent-{agent}.jsonl").write_bytes(lines({"type": "assistant", "message": message}))
+
+    assert client.tokens_of_agents() == 900
+    with (folder / "agent-a1.jsonl").open("ab") as file:
+        again = {"id": "n", "model": "claude-opus", "usage": {"output_tokens": 5}, "content": []}
+        file.write(lines({"type": "assistant", "message": again}))
+    assert client.tokens_of_agents() == 905
+
+
+def test_codex_counts_what_was_not_read_from_a_cache_since_it_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "2026" / "11" / "26"
+    folder.mkdir(parents=True)
+    rollout = folder / f"rollout-2026-11-26T16-46-59-{ID}.jsonl"
+
+    def count(used: int, cached: int, output: int) -> bytes:
+        total = {"input_tokens": used, "cached_input_tokens": cached, "output_tokens": output}
+        return lines({"type": "event_msg", "payload": {"type": "token_count", "info": {"total_token_usage": total}}})
+
+    rollout.write_bytes(count(1000, 400, 50))
+    client = begun("codex", ID, tmp_path)
+    assert client.figures()["consumed"]["total_tokens"] == 0
+    with rollout.open("ab") as file:
+        file.write(count(3000, 1400, 80))
+    told: list[dict[str, Any]] = [
+        {"type": "thread.started", "thread_id": ID},
+        {"type": "item.started", "item": {"id": "1", "type": "command_execution", "command": "ls\n-l"}},
+        {"type": "item.completed", "item": {"id": "2", "type": "agent_message", "text": "All done."}},
+        {"type": "turn.completed", "usage": {}},
+    ]
+
+    assert shown(client, lines(*told), 5) == {1: "All done.\n", 2: "  command_execution: ls -l\n"}
+    assert client.figures()["consumed"] == {
+        "input_tokens": 1000,
+        "output_tokens": 30,
+        "cache_read_tokens": 1000,
+        "total_tokens": 2030,
+        "tool_uses": 1,
+    }
+    assert (client.message, client.problem, client.is_at_rest, client.is_refused) == ("All done.", None, True, False)
+    assert begun("codex", ID, tmp_path).is_refused
+
+
+NAMED = [
+    (["claude"], "claude"),
+    (["/usr/bin/claude", "--model", "opus"], "claude"),
+    (["codex", "exec", "-m", "o3"], "codex"),
+    (["claude.sh"], None),
+    (["pytest", "-p", "x"], None),
+]
+
+
+@pytest.mark.parametrize(("words", "preset"), NAMED, ids=str)
+def test_a_preset_is_chosen_by_the_name_of_the_program(words: list[str], preset: str | None) -> None:
+    assert preset_for(words, BY_NAME) == preset
+    assert preset_for(words, None) is None
+    assert {preset_for([words[0]], named) for named in PRESETS} == {*PRESETS}
+
+
+TAKEN = {
+    "claude": [
+        "--allowedTools Bash Edit",
+        "--allowedTools Bash --model opus",
+        "--permission-mode acceptEdits --strict-mcp-config",
+        "--tools=Read,Bash -n name",
+        "--append-system-prompt text --add-dir a b c",
+        "--an-option-of-tomorrow value",
+        "-d api",
+        "--",
+    ],
+    "codex": ["exec -s read-only", "e -m o3 --oss", "-i a.png b.png", "-c model=o3 --skip-git-repo-check"],
+}
+REFUSED = {
+    "claude": {
+        "-p": "-p",
+        "--model opus -p": "-p",
+        "-pc": "-p",
+        "--resume": "--resume",
+        f"--resume={ID}": "--resume",
+        f"--session-id {ID}": "--session-id",
+        "--input-format text": "--input-format",
+        "--output-format=json": "--output-format",
+        "--continue": "--continue",
+        "say": "say",
+        "--model opus say": "say",
+        "--verbose say": "say",
+        "--permission-mode=plan say": "say",
+        "--allowedTools Bash -- say": "say",
+    },
+    "codex": {"--json": "--json", "exec say": "say", "resume": "resume", "-m o3 say": "say", "--last": "--last"},
+}
+
+
+@pytest.mark.parametrize(("preset", "typed"), [(name, one) for name, found in TAKEN.items() for one in found])
+def test_options_of_the_client_are_handed_to_it_behind_those_of_the_preset(preset: str, typed: str) -> None:
+    words = [f"/bin/{preset}", *typed.split()]
+    assert preset_for(words, BY_NAME) == preset
+    given = begun(preset).words(words)
+    own = [word for word in words[1:] if word not in {"exec", "e"}]
+    assert (given[0], [word for word in given if word in own]) == (words[0], own)
+    resumed = begun(preset, ID).words(words)
+    assert ID in resumed
+    assert ("resume" in resumed) == (preset == "codex")
+
+
+@pytest.mark.parametrize(("preset", "typed"), [(name, one) for name, found in REFUSED.items() for one in found])
+def test_what_is_the_presets_own_and_a_prompt_are_refused(preset: str, typed: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        preset_for([preset, *typed.split()], BY_NAME)
+
+    assert (refused.value.exit_code, "--no-preset" in refused.value.hint) == (2, True)
+    assert REFUSED[preset][typed] in str(refused.value)
+    assert preset_for([preset, *typed.split()], None) is None
