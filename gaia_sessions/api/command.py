@@ -14,6 +14,7 @@ import sys
 from contextlib import suppress
 
 from gaia_sessions.errors import BadArgument, InvalidInput, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.hosts.clients import BY_NAME, preset_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,11 +47,12 @@ class Command:
     """What is run, what it is told, and its limits.
 
     words: the program and its arguments. timeout: seconds until it is told to end; grace: how many it has after that.
-    keeps_background: processes that it leaves behind are not ended. Raises ``BadArgument``, and ``InvalidInput`` for a
-    task that is blank.
+    keeps_background: processes that it leaves behind are not ended. preset: which client it is, by default that with
+    the name of the program; None for any other command. Raises ``BadArgument``, ``InvalidInput`` for a task that is
+    blank, and ``UsageError`` for words that are the client's own.
     """
 
-    __slots__ = ("context", "cwd", "grace", "is_contained", "keeps_background", "task", "timeout", "words")
+    __slots__ = ("context", "cwd", "grace", "is_contained", "keeps_background", "preset", "task", "timeout", "words")
 
     def __init__(  # noqa: PLR0913  # what can be said of a command
         self,
@@ -63,6 +65,7 @@ class Command:
         cwd: str | None = None,
         is_contained: bool = False,
         keeps_background: bool = False,
+        preset: str | None = BY_NAME,
     ) -> None:
         if isinstance(words, str | bytes) or not words or not all(isinstance(word, str) for word in words):
             raise BadArgument("command", words, 'a program and its arguments, as ["pytest", "-x"]')
@@ -74,6 +77,7 @@ class Command:
             raise InvalidInput("the task is blank", hint="say what is to be done, or leave the task out")
         if any("\0" in text for text in (task or "", context or "", cwd or "")):
             raise InvalidInput("NUL stands in the task, the context or the folder, which no command can be given")
+        self.preset = preset_for(words, preset)
         self.words = [*words]
         self.task = task
         self.context = context if context and context.strip() else None
@@ -100,13 +104,16 @@ class Command:
         ``{task}`` in a word is the task, which stdin does not have then. None if there is nothing to tell.
         """
         words = [word.replace(TASK, self.task) for word in self.words] if self.task is not None else self.words
-        parts = [self.task] if self.task is not None and words == self.words else []
-        context = "\n\n".join(filter(None, (self.context, briefing)))
-        if context:
-            parts.append(f"Additional context:\n{context}")
-        if parts:
-            return words, "\n\n".join(parts) + "\n"
+        told = self.text(briefing, with_task=words == self.words)
+        if told:
+            return words, f"{told}\n"
         return words, None if self.task is None else ""
+
+    def text(self, briefing: str | None, *, with_task: bool = True) -> str:
+        """The task and the context, with what is known of earlier work; empty if there is nothing to tell."""
+        parts = [self.task] if self.task is not None and with_task else []
+        context = "\n\n".join(filter(None, (self.context, briefing)))
+        return "\n\n".join([*parts, f"Additional context:\n{context}"] if context else parts)
 
 
 def _checked_seconds(name: str, seconds: object) -> float:

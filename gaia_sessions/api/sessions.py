@@ -10,6 +10,7 @@ import os
 
 from gaia_sessions import config
 from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.hosts.clients import BY_NAME
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.budget import LoadedSkill, TokenUsage
     from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.clients import Told
     from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.context import Context
     from gaia_sessions.session.policy import Decision
@@ -602,6 +604,7 @@ class Sessions:
         cwd: str | None = None,
         is_contained: bool = False,
         keeps_background: bool = False,
+        preset: str | None = BY_NAME,
         token: Token | None = None,
     ) -> Report:
         """[Runs a command](run.md) as a sub-agent, and returns the report when it and all it has started have ended.
@@ -609,12 +612,14 @@ class Sessions:
         ``command`` is a program and its arguments. ``agent_id`` is a session whose work goes on; without it one is
         created: one that ``continues`` another, or of ``agent_name`` (by default the name of the program) with
         ``purpose``, below ``parent_id``, with the budget ``max_tokens``. ``task`` and ``context`` are what it is told,
-        ``timeout`` and ``grace`` its limits in seconds. ``token``, a ``CancellationToken``, cancels the session when it
-        is cancelled.
+        ``timeout`` and ``grace`` its limits in seconds. ``preset`` is [which client](clients.md) it is, ``"claude"`` or
+        ``"codex"``, by default that with the name of the program; None for any other command. ``token``, a
+        ``CancellationToken``, cancels the session when it is cancelled.
 
         It is run by a process of its own, so that this one may have other children; its output is not shown. It goes on
-        within its limits if this process is killed. Raises ``BadArgument``, ``InvalidInput`` for a task that is blank,
-        ``Cancelled``, ``RunNotAllowed`` if the work may not go on, and what ``create`` raises. Then nothing has begun.
+        within its limits if this process is killed. Raises ``BadArgument``, ``UsageError`` for words that a preset
+        gives itself, ``InvalidInput`` for a task that is blank or that a client does not have, ``Cancelled``,
+        ``RunNotAllowed`` if the work may not go on, and what ``create`` raises. Then nothing has begun.
         """
         from gaia_sessions.session.requests import Start
 
@@ -629,6 +634,7 @@ class Sessions:
             grace=grace,
             is_contained=is_contained,
             keeps_background=keeps_background,
+            preset=preset,
         )
         named = agent_id or new_agent_id(utc_now(), os.urandom)
         start = Start(
@@ -778,6 +784,13 @@ class Sessions:
 
         return self._write(running.end, agent_id, run, ended)
 
+    def note_figures(self, agent_id: str, run: Run, told: Told) -> Record:
+        """For commands: notes what a client says that the ``run`` used so far. Raises ``RunGone``."""
+        from gaia_sessions.session.clients import with_figures
+        from gaia_sessions.usecases.claiming import own_run
+
+        return self._change(agent_id, lambda record, _: with_figures(record, own_run(record, run), told)[0])
+
     def lock_of_send(self, agent_id: str) -> KeyLock:
         """For commands: the lock that is held for as long as a send to the agent of the session lasts."""
         return self._store.lock_key(("send", check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
@@ -792,15 +805,15 @@ class Sessions:
         return self._write(sending.begin, agent_id, fields, lock, self.config.limits)
 
     def answer_send(
-        self, agent_id: str, run: Run, said: Sequence[NewMessage], answered: Sequence[NewMessage]
+        self, agent_id: str, run: Run, said: Sequence[NewMessage], answered: Sequence[NewMessage], told: Told
     ) -> tuple[Record, Sequence[Message], Entry]:
         """For commands: completes the turn of a send: the record, its messages as stored, and what was noted.
 
-        Raises ``RunGone``, and what ``add_turn`` raises.
+        ``told`` is what a client that answered tells of itself. Raises ``RunGone``, and what ``add_turn`` raises.
         """
         from gaia_sessions.usecases import sending
 
-        return self._write(sending.answer, agent_id, run, said, answered)
+        return self._write(sending.answer, agent_id, run, said, answered, told)
 
     def fail_send(self, agent_id: str, run: Run, ended: SendEnd) -> tuple[Record, Entry]:
         """For commands: ends a send without an answer: the record, and what was noted. Raises ``RunGone``."""
@@ -827,14 +840,15 @@ class Sessions:
 
         return [*readable(self._store.messages(record["agent_id"], is_wanted=is_after(after)))]
 
-    def end_runs_of_gone_hosts_below(self, agent_id: str, pid_ns: str | None) -> Sequence[str]:
+    def end_runs_of_gone_hosts_below(self, agent_id: str, run: Run, pid_ns: str | None) -> Sequence[str]:
         """For commands: ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``.
 
-        Returns the ids of their sessions. One that cannot be read or written stops no other, and nothing is raised.
+        Counts what those used that began after its ``run``, which is over. Returns the ids of the sessions of which it
+        ended a run. One that cannot be read or written stops no other, and nothing is raised.
         """
         from gaia_sessions.usecases import running
 
-        return self._write(running.end_runs_of_gone_hosts_below, agent_id, pid_ns)
+        return self._write(running.end_runs_of_gone_hosts_below, agent_id, run, pid_ns)
 
     def report_as_ended(self, begun: Begun, ended: CommandEnd) -> Report:
         """For commands: the report as it would be if the end of the run that was ``begun`` had been stored."""

@@ -63,11 +63,19 @@ def count_ended_runs(store: Store, *, with_labels: bool) -> list[CountedRun]:
             continue
         if with_labels and found["purpose"] == NO_PURPOSE:
             _store_label(store, found)
-        for run in uncounted_runs(found):
-            counted = consumption(run, *span_of(found, run), lambda: False) if "transcript_path" in run else None
-            if counted and _store_counted(store, agent_id, run["run"], counted, 0):
-                counted_runs.append({"agent_id": agent_id, "run": run["run"]})
+        counted_runs += [
+            {"agent_id": agent_id, "run": run["run"]} for run in uncounted_runs(found) if count_run(store, found, run)
+        ]
     return counted_runs
+
+
+def count_run(store: Store, record: Record, run: Run, timeout: float = 0) -> bool:
+    """Whether ``record`` has now what ``run`` used, by the files of its host as they are now.
+
+    A lock is waited for no longer than ``timeout`` seconds.
+    """
+    counted = consumption(run, *span_of(record, run), lambda: False) if "transcript_path" in run else None
+    return counted is not None and _store_counted(store, record["agent_id"], run["run"], counted, timeout)
 
 
 def _store_label(store: Store, record: Record) -> None:

@@ -11,11 +11,14 @@ from contextlib import suppress
 
 from gaia_sessions.api.cancellation import CancellationToken
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
+from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases.briefing import GO_ON, answer_for_agent
 
 from . import contain, tree
+from .clients import client_of_run
 from .signals import Signals
 from .supervise import Supervisor
 
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import HostProcess, Record, Run
     from gaia_sessions.usecases.running import Begun
+
+    from .clients import ClientOfRun
 
 _SECONDS_TO_WRITE = 60
 """How long the end of a run is tried to be written."""
@@ -69,13 +74,16 @@ def run(
     """
     if command.is_contained and (problem := contain.why_impossible()):
         raise InvalidInput(problem, "--contain", "leave out --contain")
+    if command.preset and start.is_new_work and not command.text(None):
+        raise InvalidInput(f"there is nothing that {command.preset} is to do", hint="say it as the task")
     tree.become_subreaper()
     with Signals() as signals:
         wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
         begun = sessions.begin_run(start, {"wrapper": wrapper, **limits})
         agent_id = begun.record["agent_id"]
-        look = look_of(sessions, begun.record)
+        client = client_of_run(sessions, begun.record, command)
+        look = look_of(sessions, begun.record, client)
         try:
             log = sessions.open_output(agent_id, begun.run["run"])
             supervisor = Supervisor(command, look, lambda event: tell(agent_id, event), log, live, signals)
@@ -84,11 +92,13 @@ def run(
                 sessions, begun, CommandEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals
             )
         try:
-            ended = _supervised(supervisor, sessions, begun, command, stdin)
+            ended = _supervised(supervisor, sessions, begun, command, stdin, client)
         except BaseException:
             with suppress(SessionsError):  # what went wrong is to be known
                 sessions.end_run(agent_id, begun.run, CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
             raise
+        finally:
+            supervisor.close_log()
         outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
     refused = supervisor.finish()
     if refused and outcome.problem is None:
@@ -96,13 +106,27 @@ def run(
     return outcome
 
 
-def _supervised(supervisor: Supervisor, sessions: Sessions, begun: Begun, command: Command, stdin: int) -> CommandEnd:
-    words, told = command.told(sessions.briefing(begun) or None)
-    return supervisor.run(
-        [word.encode("utf-8", "surrogateescape") for word in words],
-        environment(sessions, begun.record["agent_id"], command),
-        stdin if told is None else told.encode("utf-8", "surrogateescape"),
-    )
+def _supervised(
+    supervisor: Supervisor,
+    sessions: Sessions,
+    begun: Begun,
+    command: Command,
+    stdin: int,
+    client: ClientOfRun | None,
+) -> CommandEnd:
+    env = environment(sessions, begun.record["agent_id"], command)
+    if client is None:
+        words, told = command.told(sessions.briefing(begun) or None)
+        return supervisor.run(words, env, stdin if told is None else told)
+
+    def going_on() -> str:
+        answer = answer_for_agent(begun.earlier) if begun.earlier else ""
+        return "\n\n".join(filter(None, (answer, command.text(None)))) or GO_ON
+
+    def anew() -> str:
+        return f"{command.text(sessions.briefing(begun) or None)}\n\n{NOTE}"
+
+    return client.supervised(supervisor, env, going_on, anew)
 
 
 def environment(sessions: Sessions, agent_id: str, command: Command) -> dict[str, str]:
@@ -115,7 +139,7 @@ def environment(sessions: Sessions, agent_id: str, command: Command) -> dict[str
     }
 
 
-def look_of(sessions: Sessions, record: Record) -> Callable[[], str | None]:
+def look_of(sessions: Sessions, record: Record, client: ClientOfRun | None) -> Callable[[], str | None]:
     """What says whether the session was cancelled meanwhile, or has spent the budget of its own; None if neither."""
     agent_id = record["agent_id"]
     token = CancellationToken(agent_id, root=sessions.root)
@@ -124,7 +148,8 @@ def look_of(sessions: Sessions, record: Record) -> Callable[[], str | None]:
         with suppress(SessionsError):  # its end will say so
             if token.is_cancelled:
                 return CANCELLED
-            if "max_tokens" in record and sessions.usage(agent_id)["limit_reached"]:
+            unnoted = client.unnoted_tokens() if client else 0
+            if "max_tokens" in record and sessions.usage(agent_id)["tokens"] + unnoted >= record["max_tokens"]:
                 return OUT_OF_TOKENS
         return None
 
@@ -149,7 +174,7 @@ def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | No
                 continue
             return Outcome(begun.run, ended, sessions.report_as_ended(begun, ended), error)
         try:
-            sessions.end_runs_of_gone_hosts_below(agent_id, pid_ns)
+            sessions.end_runs_of_gone_hosts_below(agent_id, begun.run, pid_ns)
             return Outcome(begun.run, ended, sessions.report(agent_id), None)
         except SessionsError as error:
             return Outcome(begun.run, ended, sessions.report_as_ended(begun, ended), error)

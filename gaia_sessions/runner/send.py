@@ -12,11 +12,13 @@ from contextlib import suppress
 from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Said, Send
 from gaia_sessions.errors import InvalidInput, SessionsError
 from gaia_sessions.jsonio.strict import dump_line, loads
-from gaia_sessions.session.command_runs import EXITED, SIGNALLED, CommandEnd
+from gaia_sessions.session.command_runs import SIGNALLED, CommandEnd
+from gaia_sessions.session.context import context_lines
 from gaia_sessions.session.sends import ended_with, failed
 from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
 
 from . import tree
+from .clients import client_of_run
 from .output import NoLog, Whole
 from .run import environment, look_of
 from .signals import Signals
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Run
     from gaia_sessions.session.transcript import NewMessage
+
+
+_SAID_BEFORE = "What was said so far, the oldest first:"
+_SAID_NOW = "End of what was said so far. Now:"
 
 
 class SendOutcome:
@@ -75,20 +81,23 @@ def send(  # noqa: PLR0913  # what can be said of it
             time.sleep(SECONDS_BETWEEN_TRIES)
             if signals.is_ended_by_somebody():
                 return SendOutcome(CommandEnd(SIGNALLED))
-        look = look_of(sessions, sending.record)
+        client = client_of_run(sessions, sending.record, command)
+        look, env = look_of(sessions, sending.record, client), environment(sessions, agent_id, command)
         whole = Whole()
         supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
-        given = [*Said(sessions, agent_id).before(sending.record, pruned=is_pruned), *map(spoken, sending.said)]
-        ended = supervisor.run(
-            [word.encode("utf-8", "surrogateescape") for word in command.words],
-            environment(sessions, agent_id, command),
-            dump_line(given, limit=sys.maxsize),
-        )
+        given: list[dict[str, str]] = []
+        if client is None:
+            given = [*Said(sessions, agent_id).before(sending.record, pruned=is_pruned), *map(spoken, sending.said)]
+            ended = supervisor.run(command.words, env, dump_line(given, limit=sys.maxsize).decode())
+        else:
+            sent = "\n\n".join(message["content"] for message in sending.said)
+            ended = client.supervised(supervisor, env, lambda: sent, lambda: _behind_context(sessions, agent_id, sent))
         outcome = SendOutcome(ended)
         try:
-            if ended.cause == EXITED and not ended.exit_code:
+            if ended.is_success:
                 outcome.answer = ended.message
-                outcome.turn = sending.answer(_answer_in(ended.message), given)
+                answer = _answer_in(ended.message) if client is None else ended.message
+                outcome.turn = sending.answer(answer, given, ended.told)
                 outcome.is_cut = sending.is_cut or whole.is_cut
             else:
                 sending.end(ended_with(ended))
@@ -97,8 +106,19 @@ def send(  # noqa: PLR0913  # what can be said of it
             if not sending.is_over:
                 with suppress(SessionsError):  # whoever looks next will find it gone
                     sending.end(failed(str(error)))
+        if client is not None:
+            sessions.end_runs_of_gone_hosts_below(agent_id, sending.run, supervisor.namespace)
     supervisor.finish()
     return outcome
+
+
+def _behind_context(sessions: Sessions, agent_id: str, sent: str) -> str:
+    """What is ``sent`` as a client that remembers nothing is told it: before it stands what was said so far."""
+    context = sessions.context(agent_id)
+    prompt = [context.pop("system_prompt")] if "system_prompt" in context else []
+    lines = context_lines(context)
+    earlier = ["\n".join([_SAID_BEFORE, *lines, _SAID_NOW])] if lines else []
+    return "\n\n".join([*prompt, *earlier, sent])
 
 
 def _answer_in(output: str) -> str | list[Json]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gaia_sessions.api.command import Command
+    from gaia_sessions.hosts.clients import Client
     from gaia_sessions.store.port import Output
 
     from .output import Tail, Whole
@@ -48,6 +49,7 @@ SIGNAL_PASSED = "signal_passed"
 BACKGROUND_ENDED = "background_ended"
 BACKGROUND_LEFT = "background_left"
 NOT_KILLED = "not_killed"
+ANOTHER_CONVERSATION = "another_conversation"
 """What ``tell`` is told of."""
 
 SECONDS_AFTER_SIGNAL = 5.0
@@ -71,7 +73,7 @@ _MOST_CHUNKS_LEFT = 16
 
 
 class Supervisor:
-    """One command: ``run`` it once, then ``finish``.
+    """One command: ``run`` it, then ``close_log``, then ``finish``.
 
     namespace: the pid namespace in which it lived, if it had one of its own and was seen there.
     """
@@ -104,26 +106,39 @@ class Supervisor:
         self._teller = threading.Thread(target=self._tell_all, daemon=True)
         self._teller.start()
         self._paused = 0.0
+        self._client: Client | None = None
+        self._stdin: int | None = None  # where the command is told something
+        self._has_news = False  # of a client
         self.namespace: str | None = None
         self._cause: str | None = None
         self._signal: int | None = None
         self._deadline = self._hard = float("inf")
 
-    def run(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: bytes | int) -> CommandEnd:
-        """Starts the command as ``argv``, and returns how it ended, when nothing of it is left.
+    def run(
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        stdin: str | int,
+        client: Client | None = None,
+        cwd: str | None = None,
+    ) -> CommandEnd:
+        """Starts the command as ``words``, and returns how it ended, when nothing of it is left.
 
-        ``stdin`` is what it reads. A process of another user, which only he can end, is not waited for.
+        ``stdin`` is what it reads; a ``client`` says more, and runs in ``cwd``. If that refuses the conversation, this
+        may be called once more. A process of another user, which only he can end, is not waited for.
         """
+        argv = [word.encode("utf-8", "surrogateescape") for word in words]
+        self._client, cwd = client, cwd or self._command.cwd
         try:
             try:
                 if self._command.is_contained:
-                    _check_that_it_exists(argv, self._command.cwd, env)
-                child = self._start(argv, env, stdin)
+                    _check_that_it_exists(argv, cwd, env)
+                child = self._start(argv, env, stdin, cwd)
             except OSError as error:
                 name = os.fsdecode(error.filename or argv[0])
                 return CommandEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
             try:
-                self._tell(STARTED)
+                self.tell(STARTED)
                 self._watch(child)
                 self._end_all(child)
             except BaseException:
@@ -131,29 +146,36 @@ class Supervisor:
                 raise
             return CommandEnd(self._cause or EXITED, child.exit_code, self._outputs.message())
         finally:
-            self._outputs.close()
+            if self._stdin is not None:
+                self._forget(self._stdin)
+                self._stdin = None
+
+    def close_log(self) -> None:
+        """Nothing more is run: the log is on the disk when this returns."""
+        self._outputs.close()
 
     def finish(self) -> OSError | None:
         """Returns when whoever reads our output has all of it, or is gone: why it could not be written."""
-        self._tell("")
+        self.tell("")
         refused = self._outputs.finish()
         self._teller.join()
         return refused
 
-    def _tell(self, event: str) -> None:
+    def tell(self, event: str) -> None:
+        """Has ``event`` told, by and by."""
         self._events.put(event)
 
     def _tell_all(self) -> None:
         while event := self._events.get():
             self._tell_of(event)
 
-    def _start(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: bytes | int) -> tree.Child:
+    def _start(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: str | int, cwd: str | None) -> tree.Child:
         pipes = {number: os.pipe() for number in (1, 2)}
-        reads, writes = os.pipe() if isinstance(stdin, bytes) else (stdin, -1)
+        reads, writes = os.pipe() if isinstance(stdin, str) else (stdin, -1)
         try:
             child = tree.start(
                 argv,
-                cwd=self._command.cwd,
+                cwd=cwd,
                 env=env,
                 stdin=reads,
                 stdout=pipes[1][1],
@@ -171,10 +193,11 @@ class Supervisor:
             os.set_blocking(fd, False)
             self._streams[fd] = number
             self._selector.register(fd, selectors.EVENT_READ)
-        if isinstance(stdin, bytes):
+        if isinstance(stdin, str):
             os.set_blocking(writes, False)
-            self._to_be_told = memoryview(stdin)
-            self._selector.register(writes, selectors.EVENT_WRITE)
+            self._stdin = writes
+            told = self._client.to_say() if self._client else stdin.encode("utf-8", "surrogateescape")
+            self._say(told)
         return child
 
     def _now(self) -> float:
@@ -186,18 +209,19 @@ class Supervisor:
         soft = began + self._command.timeout
         self._deadline = self._hard = began + self._command.hard_timeout
         while not child.has_ended() and self._now() < self._deadline:
+            self._has_news = False
             self._step(min(next_look, self._deadline, self._deadline if self._cause else soft) - self._now())
             if self._command.is_contained and self.namespace is None:
                 self.namespace = contain.namespace_of(child.pid)
             self._pass_on(child)
             tree.reap(child)
             now = self._now()
-            if not child.has_ended() and now >= next_look:
+            if not child.has_ended() and (self._has_news or now >= next_look):
                 next_look = now + _SECONDS_BETWEEN_LOOKS
                 self._end_for(self._look(), child)
             if not child.has_ended() and self._cause is None and now >= soft:
                 self._end_for(TIMED_OUT, child)
-                self._tell(SOFT_LIMIT)
+                self.tell(SOFT_LIMIT)
 
     def _end_for(self, cause: str | None, child: tree.Child) -> None:
         """Tells the command to end for ``cause``, unless it was told so before: a cancellation is short in any case."""
@@ -208,7 +232,12 @@ class Supervisor:
         self._cause = cause
         if cause == OUT_OF_TOKENS:
             self._deadline = min(self._deadline, self._now() + self._command.grace)
-        self._send(child, signal.SIGTERM)
+        if self._client is None:
+            self._send(child, signal.SIGTERM)
+        elif cause != CANCELLED and self._client.asks_to_end(is_out_of_tokens=cause == OUT_OF_TOKENS):
+            self._say(self._client.to_say())
+        else:
+            self._send(child, signal.SIGINT)  # by which it still tells what was used
 
     def _pass_on(self, child: tree.Child) -> None:
         """Does what the signals ask for that we were sent: the first is passed on, the next one ends all at once."""
@@ -219,8 +248,8 @@ class Supervisor:
                 self._signal = number
                 self._cause = self._cause or SIGNALLED
                 self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
-                self._send(child, number)
-                self._tell(SIGNAL_PASSED)
+                self._send(child, number if self._client is None else signal.SIGINT)
+                self.tell(SIGNAL_PASSED)
             elif number in PASSED_ON and not self._signal == number == signal.SIGHUP:  # terminal and shell both hang up
                 self._deadline = 0.0
         self._signals.noted.clear()
@@ -242,17 +271,17 @@ class Supervisor:
         if not child.has_ended():
             self._cause = self._cause or TIMED_OUT
             if self._cause == TIMED_OUT and self._now() >= self._hard:
-                self._tell(HARD_LIMIT)
+                self.tell(HARD_LIMIT)
         elif self._cause is None and tree.descendants():
             if self._command.keeps_background:
-                self._tell(BACKGROUND_LEFT)
+                self.tell(BACKGROUND_LEFT)
                 self._drain()
                 return
             self._end_background(child)
         elif self._cause is not None:
             self._wait_for_rest(child)
         if tree.kill_all(child, SECONDS_TO_KILL):
-            self._tell(NOT_KILLED)
+            self.tell(NOT_KILLED)
         self._drain()
 
     def _end_background(self, child: tree.Child) -> None:
@@ -261,7 +290,7 @@ class Supervisor:
         rest = tree.descendants()
         if not rest:
             return
-        self._tell(BACKGROUND_ENDED)
+        self.tell(BACKGROUND_ENDED)
         for pid in rest:
             with suppress(OSError):
                 os.kill(pid, signal.SIGTERM)
@@ -303,10 +332,38 @@ class Supervisor:
             self._forget(fd)
             del self._streams[fd]
             return False
-        self._outputs.add(number, data)
+        if number == 1 and self._client is not None:
+            self._hear(self._client, data)
+        else:
+            self._outputs.add(number, data)
         if self._outputs.is_full(number) and fd in self._selector.get_map():
             self._selector.unregister(fd)
         return True
+
+    def _hear(self, client: Client, data: bytes) -> None:
+        """Shows what the client tells by ``data``, and says what it is to be told then."""
+        before = client.figures()
+        for number, shown in client.hear(data):
+            self._outputs.add(number, shown)
+        self._has_news = self._has_news or client.figures() != before
+        self._say(client.to_say())
+        if client.must_be_killed:
+            self._deadline = 0.0
+        elif client.is_told_all and self._cause is not None:  # its report is there; what goes on has had its time
+            self._deadline = min(self._deadline, self._now() + SECONDS_FOR_BACKGROUND)
+
+    def _say(self, data: bytes) -> None:
+        """Has ``data`` written to the stdin of the command, which is closed once all is told."""
+        if self._stdin is None:
+            return
+        if data:
+            self._to_be_told = memoryview(bytes(self._to_be_told) + data)
+        if self._stdin not in self._selector.get_map() and (self._to_be_told or self._is_told_all):
+            self._selector.register(self._stdin, selectors.EVENT_WRITE)
+
+    @property
+    def _is_told_all(self) -> bool:
+        return self._client is None or self._client.is_told_all
 
     def _listen(self) -> None:
         """Reads again from the streams whose readers have caught up."""
@@ -315,14 +372,20 @@ class Supervisor:
                 self._selector.register(fd, selectors.EVENT_READ)
 
     def _tell_more(self, fd: int) -> None:
+        does_listen = True
         try:
             self._to_be_told = self._to_be_told[os.write(fd, self._to_be_told[:_CHUNK]) :]
         except BlockingIOError:
             return
         except OSError:  # it does not want to know
-            self._to_be_told = memoryview(b"")
-        if not self._to_be_told:
+            self._to_be_told, does_listen = memoryview(b""), False
+        if self._to_be_told:
+            return
+        if self._is_told_all or not does_listen:
             self._forget(fd)
+            self._stdin = None
+        else:
+            self._selector.unregister(fd)
 
     def _forget(self, fd: int) -> None:
         if fd in self._selector.get_map():

@@ -50,6 +50,14 @@ _NOTICES = {
     "approved": " What it asked an approval for was approved, see below: carry it out.",
     "denied": " What it asked an approval for was denied, see below: do not do that; find another way, or end.",
 }
+_WAS_APPROVED = "What you asked an approval for is approved: carry it out."
+_NOTICES_TO_WHO_REMEMBERS = {
+    "approved": _WAS_APPROVED,
+    "denied": "What you asked an approval for is denied: do not do that; find another way, or end.",
+}
+GO_ON = "Go on with the work."
+"""What an agent that remembers the earlier run is told if there is nothing else to say."""
+
 _APPROVED_BY_GOING_ON = " It asked for an approval, see below; that it goes on means that it is approved: carry it out."
 
 
@@ -100,6 +108,15 @@ def context_of_session(
             records[of] = sessions.read(of)
         turn["turn_id"] = turn_id_of(records[of], turn)
     return found
+
+
+def answer_for_agent(record: Record) -> str:
+    """What an agent that remembers the earlier run is told of what it asked, by a person; empty if it asked nothing."""
+    answer = answer_of(record)
+    if answer is None:
+        return _WAS_APPROVED if waits_for_approval(record["phase"]) else ""
+    word, given = answer
+    return "\n".join(filter(None, (_NOTICES_TO_WHO_REMEMBERS[word], given["message"])))
 
 
 def _context(source: Turns, turns: int, room: int, measure: Measure) -> Context:

@@ -10,10 +10,10 @@ from contextlib import suppress
 
 from gaia_sessions.errors import RunNotAllowed, SessionExists, SessionsError
 from gaia_sessions.hosts.marker import read_marker
+from gaia_sessions.ingest.consumption import count_run
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import (
     CANCELLED,
-    EXITED,
     SIGNALLED,
     check_may_run,
     is_ended_by_wrapper,
@@ -188,8 +188,7 @@ def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: Comman
 
 
 def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:
-    has_worked = ended.cause == EXITED and not ended.exit_code
-    kind = subagent_events.SUBAGENT_COMPLETED if has_worked else subagent_events.SUBAGENT_FAILED
+    kind = subagent_events.SUBAGENT_COMPLETED if ended.is_success else subagent_events.SUBAGENT_FAILED
     if ended.cause in (CANCELLED, SIGNALLED):
         kind = subagent_events.SUBAGENT_CANCELLED
     facts: Entry = {"cause": ended.cause}
@@ -200,16 +199,20 @@ def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended:
     return subagent_events.ended(store, before, closed, run, kind, now, evidence=facts)
 
 
-def end_runs_of_gone_hosts_below(store: Store, now: datetime, agent_id: str, pid_ns: str | None) -> list[str]:
+def end_runs_of_gone_hosts_below(store: Store, now: datetime, agent_id: str, run: Run, pid_ns: str | None) -> list[str]:
     """Ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``, of which nothing is left.
 
-    Returns the ids of the sessions. One that cannot be read or written stops no other: ``reconcile`` will find it.
+    Counts what those used that began after ``run``, now that their files are whole. Returns the ids of the sessions of
+    which a run was ended. One that cannot be read or written stops no other: ``reconcile`` will find it.
     """
     changed: list[str] = []
     with suppress(SessionsError):  # of looking for those below
         for found in all_below(store, agent_id):
             with suppress(SessionsError):
                 changed += _ended_as_lost(store, found, pid_ns, now)
+                for other in store.read(found["agent_id"]).get("runs", ()):
+                    if has_ended(other) and other.get("started_at", "") >= run["started_at"]:
+                        count_run(store, found, other, _SHORT_WAIT)
     return changed
 
 

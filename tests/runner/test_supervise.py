@@ -38,7 +38,7 @@ from gaia_sessions.runner.signals import Signals
 from gaia_sessions.runner.supervise import Supervisor
 from gaia_sessions.store.output_file import Kept
 
-path, options, argv = sys.argv[1], json.loads(sys.argv[2]), [os.fsencode(word) for word in sys.argv[3:]]
+path, options, argv = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3:]
 log, events, began = Kept(), [], time.monotonic()
 supervise.SECONDS_AFTER_SIGNAL = options.get("after_signal", supervise.SECONDS_AFTER_SIGNAL)
 supervise.SECONDS_FOR_BACKGROUND = options.get("for_background", supervise.SECONDS_FOR_BACKGROUND)
@@ -65,7 +65,8 @@ with Signals() as signals:
     live = {1: 1, 2: 2} if options.get("live", True) else {}
     supervisor = Supervisor(command, look, events.append, log, live, signals)
     stdin = options.get("stdin")
-    ended = supervisor.run(argv, os.environ, 0 if stdin is None else b"x" * stdin)
+    ended = supervisor.run(argv, os.environ, 0 if stdin is None else "x" * stdin)
+    supervisor.close_log()
 seconds = time.monotonic() - began
 log.close()
 children = tree.descendants()

@@ -468,7 +468,8 @@ def test_a_run_whose_process_nobody_can_describe_is_never_called_lost(sessions: 
 def test_runs_below_end_with_the_processes_in_which_they_lived(
     sessions: Sessions, wrapper: subprocess.Popen[str]
 ) -> None:
-    top = begin(sessions).record["agent_id"]
+    begun = begin(sessions)
+    top = begun.record["agent_id"]
     inside: Any = {**process(os.getpid()), "pid_ns": "pid:[7]"}
     gone = sessions.begin_run(Start(parent_id=top), fields(wrapper.pid)).record["agent_id"]
     wrapper.kill()
@@ -487,8 +488,10 @@ def test_runs_below_end_with_the_processes_in_which_they_lived(
     record: Any = sessions.read(hosted)
     rewrite(sessions, {**record, "phase": "planning", "runs": [{"run": 1, **host}]})
 
-    assert sessions.end_runs_of_gone_hosts_below(top, None) == [gone]
-    assert sorted(sessions.end_runs_of_gone_hosts_below(top, "pid:[7]")) == sorted([contained, deeper, hosted])
+    assert sessions.end_runs_of_gone_hosts_below(top, begun.run, None) == [gone]
+    assert sorted(sessions.end_runs_of_gone_hosts_below(top, begun.run, "pid:[7]")) == sorted(
+        [contained, deeper, hosted]
+    )
 
     ends = {one: sessions.read(one)["runs"][0].get("end") for one in (top, alive, elsewhere, contained, deeper, hosted)}
     lost = dict.fromkeys((contained, deeper, hosted), "lost")
@@ -530,13 +533,14 @@ def test_a_run_that_may_have_no_room_for_its_end_does_not_begin(sessions: Sessio
 def test_a_session_below_that_somebody_changes_delays_no_end(
     sessions: Sessions, wrapper: subprocess.Popen[str]
 ) -> None:
-    top = begin(sessions).record["agent_id"]
+    begun = begin(sessions)
+    top = begun.record["agent_id"]
     lost = [sessions.begin_run(Start(parent_id=top), fields(wrapper.pid)).record["agent_id"] for _ in range(2)]
     wrapper.kill()
     wrapper.wait()
     with FileStore(sessions.root).open(lost[0]):
-        assert sessions.end_runs_of_gone_hosts_below(top, None) == lost[1:]
-    assert sessions.end_runs_of_gone_hosts_below(top, None) == lost[:1]
+        assert sessions.end_runs_of_gone_hosts_below(top, begun.run, None) == lost[1:]
+    assert sessions.end_runs_of_gone_hosts_below(top, begun.run, None) == lost[:1]
 
 
 def test_a_refusal_is_a_conflict_for_programs() -> None:

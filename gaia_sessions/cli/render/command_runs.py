@@ -31,5 +31,7 @@ def event_lines(agent_id: str, event: str, command: Command, *, verbose: bool) -
         yield f"{agent_id}: what it left in the background was ended (--keep-background leaves it)"
     elif event == supervise.BACKGROUND_LEFT:
         yield f"{agent_id}: what it left in the background goes on without limits"
+    elif event == supervise.ANOTHER_CONVERSATION:
+        yield f"{agent_id}: that conversation is gone; another one begins, and is told what was said so far"
     elif event == supervise.NOT_KILLED:
         yield f"{agent_id}: not all that it has started could be killed, such as what has become another user's"

@@ -1,0 +1,101 @@
+"""A client as the command of a run: which conversation it goes on with, what it used, and how it ended.
+
+Owns that a client which does not know its conversation any more begins another one, and that what its main agent used
+is in the record while it works: a wrapper that is killed loses half a second of it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.hosts.clients import client_class
+from gaia_sessions.session.budget import consumed_tokens
+from gaia_sessions.session.clients import Told, conversation_to_go_on
+from gaia_sessions.session.command_runs import EXITED, CommandEnd
+
+from .supervise import ANOTHER_CONVERSATION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gaia_sessions.api.command import Command
+    from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.hosts.clients import Client
+    from gaia_sessions.session.schema import Record
+
+    from .supervise import Supervisor
+
+_SECONDS_BETWEEN_NOTES = 0.5
+
+
+def client_of_run(sessions: Sessions, record: Record, command: Command) -> ClientOfRun | None:
+    """The client that is the ``command`` of the latest run of ``record``; None for any other command."""
+    return None if command.preset is None else ClientOfRun(sessions, record, command, command.preset)
+
+
+class ClientOfRun:
+    """The client ``preset`` as the ``command`` of the latest run of ``record``."""
+
+    def __init__(self, sessions: Sessions, record: Record, command: Command, preset: str) -> None:
+        self._sessions = sessions
+        self._agent_id = record["agent_id"]
+        *earlier, self._run = record["runs"]
+        self._command = command
+        self._preset = preset
+        self._found = conversation_to_go_on(record, preset, earlier)
+        self._cwd = os.path.realpath(command.cwd or os.getcwd())
+        self._client: Client | None = None
+        self._noted = Told()
+        self._noted_at = float("-inf")
+
+    def supervised(
+        self, supervisor: Supervisor, env: Mapping[str, str], going_on: Callable[[], str], anew: Callable[[], str]
+    ) -> CommandEnd:
+        """Has it run, and returns how it ended.
+
+        ``going_on`` is what it is told where it remembers what was said, ``anew`` where it begins another conversation.
+        """
+        if self._found and self._can_work_in(self._found["cwd"]):
+            program = self._command.words[0]
+            words = [os.path.abspath(program) if os.sep in program else program, *self._command.words[1:]]
+            client = client_class(self._preset)(going_on(), env, self._found["id"])
+            ended = self._ended(supervisor, env, client, words, self._found["cwd"])
+            if ended.cause != EXITED or not client.is_refused:
+                return ended
+            supervisor.tell(ANOTHER_CONVERSATION)
+        client = client_class(self._preset)(anew(), env, None)
+        return self._ended(supervisor, env, client, self._command.words, self._cwd)
+
+    def _can_work_in(self, cwd: str) -> bool:
+        """Whether it may run where its conversation is: elsewhere it does not find that."""
+        return os.path.isdir(cwd) and (self._command.cwd is None or self._cwd == cwd)
+
+    def _ended(
+        self, supervisor: Supervisor, env: Mapping[str, str], client: Client, words: Sequence[str], cwd: str
+    ) -> CommandEnd:
+        self._client = client
+        ended = supervisor.run(client.words(words), env, "", client, cwd)
+        detail = ended.detail or (client.problem if ended.cause == EXITED else None)
+        told = Told(client.figures())
+        if client.is_at_rest and client.conversation_id:
+            told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": cwd}
+        return CommandEnd(ended.cause, ended.exit_code, client.message, detail, told)
+
+    def unnoted_tokens(self) -> int:
+        """Notes in the record what its main agent used so far; returns what else counts, that of its sub-agents too."""
+        if self._client is None:
+            return 0
+        told = Told(self._client.figures())
+        if told.figures != self._noted.figures and time.monotonic() >= self._noted_at + _SECONDS_BETWEEN_NOTES:
+            with suppress(SessionsError):  # its end will have it
+                self._sessions.note_figures(self._agent_id, self._run, told)
+                self._noted, self._noted_at = told, time.monotonic()
+        return _tokens(told) - _tokens(self._noted) + self._client.tokens_of_agents()
+
+
+def _tokens(told: Told) -> int:
+    return consumed_tokens(told.figures.get("consumed", {}))
