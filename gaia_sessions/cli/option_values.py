@@ -13,12 +13,18 @@ from datetime import datetime
 import click
 
 from gaia_sessions.errors import InvalidInput, TooLarge, UsageError
+from gaia_sessions.hosts.clients import BY_NAME, PRESETS
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import LENGTHS, length_of_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from gaia_sessions.jsonio.strict import Json
+
+    Function = TypeVar("Function", bound=Callable[..., object])
 
 METADATA = click.option(
     "--metadata",
@@ -29,6 +35,22 @@ METADATA = click.option(
 PAIRS = click.option(
     "-m", "--meta", "pairs", metavar="KEY=VALUE", multiple=True, help="Metadata with a text value; can be repeated."
 )
+
+
+def with_presets(command: Function) -> Function:
+    """``command`` with the options for the preset, whose value ``wanted_preset`` reads."""
+    without = click.option("--no-preset", is_flag=True, help="The command is none of these clients, whatever its name.")
+    named = click.option(
+        "--preset",
+        type=click.Choice(PRESETS),
+        help="Which client the command is.  [default: by the name of its program]",
+    )
+    return named(without(command))
+
+
+def wanted_preset(preset: str | None, *, no_preset: bool) -> str | None:
+    """The preset that is wanted, as ``hosts.clients`` has it."""
+    return None if no_preset else preset or BY_NAME
 
 
 STDIN = "-"

@@ -14,11 +14,12 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network
 from gaia_sessions.cli.group import CommandBehindDashes
-from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin
+from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin, wanted_preset, with_presets
 from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import Copyable, safe
-from gaia_sessions.errors import UsageError
+from gaia_sessions.errors import InvalidInput, UsageError
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
+from gaia_sessions.hosts.clients import preset_for
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
 from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.ids import is_agent_id
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from gaia_sessions.runner.run import Outcome
 
 
+_SAY_TASK = "type --task 'what is to be done'"
+
+
 class _New(TypedDict):
     """What is said of a new session, by the names of the options."""
 
@@ -47,10 +51,10 @@ class _New(TypedDict):
 
 
 @declare(
-    "run --task 'Review src/auth' --timeout 15m -- claude -p",
+    "run --task 'Review src/auth' --timeout 15m -- claude",
     "run --agent tester --purpose 'unit tests' -- pytest -x",
-    "run agent-123 -- claude -p",
-    "run --json --task 'Review src' -- claude -p '{task}' > a.json",
+    "run agent-123 -- claude --model opus",
+    "run --json --task 'Review src' -- my-agent '{task}' > a.json",
     cls=CommandBehindDashes,
 )
 @click.argument("agent_id", metavar="[ID]", required=False)
@@ -65,6 +69,7 @@ class _New(TypedDict):
     "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
 )
 @click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="It is told to end when they are used up.")
+@with_presets
 @click.option("--cwd", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where it runs.")
 @click.option(
     "--parent", metavar="ID", help=f"Session above the new one.  [default: {SESSION_VARIABLE}, if it is here]"
@@ -85,6 +90,8 @@ def command(
     timeout: float,
     grace: float,
     cwd: str | None,
+    preset: str | None,
+    no_preset: bool,
     contain: bool,
     keep_background: bool,
     quiet: bool,
@@ -97,16 +104,19 @@ def command(
     and the command is told what was found so far. All that the command has started ends with it.
 
     It reads the task and the context on stdin; without them ours, unless that is a terminal. Its output is shown as it
-    comes, and kept.
+    comes, and kept. Of a client that has a preset, give no -p and no prompt: the preset does, and knows how to end it.
 
     Exit codes: 0 success, 4 it may not be run, 10 cancelled, 11 it failed, 124 timeout, 130 interrupted.
     """
     from gaia_sessions.runner.run import run  # the processes are no concern of whoever asks for help
 
     sessions = call.sessions()
+    which = wanted_preset(preset, no_preset=no_preset)
+    needs_task = preset_for(command, which) is not None and (task, context, agent_id, new["continues"]) == (None,) * 4
     what = Command(
         command,
-        task=_task(task),
+        task=_task(STDIN if needs_task else task),
+        preset=which,
         context=context,
         cwd=cwd,
         timeout=timeout,
@@ -136,8 +146,12 @@ def _task(typed: str | None) -> str | None:
     if typed != STDIN:
         return typed
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("--task - reads the task from stdin, which is a terminal", "type --task 'what is to be done'")
-    return text_or_stdin(STDIN, "--task", COMMIT_LIMIT, "the task")
+        raise UsageError("the task is read from stdin, which is a terminal", _SAY_TASK)
+    try:
+        return text_or_stdin(STDIN, "--task", COMMIT_LIMIT, "the task")
+    except InvalidInput as error:
+        error.hint = error.hint or _SAY_TASK
+        raise
 
 
 def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:

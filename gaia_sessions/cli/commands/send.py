@@ -15,7 +15,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.commands.create import warn_if_network
 from gaia_sessions.cli.group import CommandBehindDashes
-from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin
+from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin, wanted_preset, with_presets
 from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
@@ -33,9 +33,9 @@ _FOR_EVER = f"{LONGEST:.0f}"
 
 
 @declare(
-    "send agent-123 'Which of them is the worst?' -- claude -p",
-    "send agent-123 - -- claude -p < output.txt",
-    "send agent-123 'Go on' --wait 5m --timeout 15m -- claude -p",
+    "send agent-123 'Which of them is the worst?' -- claude",
+    "send agent-123 - -- claude < output.txt",
+    "send agent-123 'Go on' --wait 5m --timeout 15m -- my-agent",
     cls=CommandBehindDashes,
 )
 @ID
@@ -46,6 +46,7 @@ _FOR_EVER = f"{LONGEST:.0f}"
 @click.option(
     "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
 )
+@with_presets
 @click.option("--pruned", is_flag=True, help="Give it what `context` prints in place of the whole transcript.")
 @click.option(
     "--wait",
@@ -63,6 +64,8 @@ def command(
     command: tuple[str, ...],
     timeout: float,
     grace: float,
+    preset: str | None,
+    no_preset: bool,
     pruned: bool,
     wait: float | None,
 ) -> int:
@@ -80,7 +83,7 @@ def command(
     if not said.strip():
         raise InvalidInput("what is sent is blank", hint="type what the agent is to be told")
     session_id, sessions = call.session_id(agent_id, writes=True), call.sessions()
-    what = Command(command, timeout=timeout, grace=grace)
+    what = Command(command, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
 
     def tell(event: str) -> None:
         for line in command_runs.event_lines(session_id, event, what, verbose=False):

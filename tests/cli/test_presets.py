@@ -1,0 +1,212 @@
+"""Clients as commands of ``run`` and ``send``, here a program that speaks as ``claude`` does: what it is given."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.errors import BadArgument, InvalidInput, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Program = Callable[..., Any]
+
+SCRIPT = """#!{python}
+import json, os, sys
+folder = os.path.dirname(os.path.abspath(__file__))
+plan = json.load(open(folder + "/plan"))
+told = json.loads(sys.stdin.readline())["message"]["content"]
+with open(folder + "/calls", "a") as file:
+    file.write(json.dumps({{"words": sys.argv[1:], "told": told, "cwd": os.getcwd()}}) + "\\n")
+if "unknown" in plan and "--resume" in sys.argv:
+    plan = {{"is_error": True, "num_turns": 0, "errors": ["No conversation found with session ID: x"], "code": 1}}
+def say(**line):
+    print(json.dumps(line), flush=True)
+def event(kind, **more):
+    say(type="stream_event", parent_tool_use_id=None, event=dict(type=kind, **more))
+text = plan.get("text", "")
+event("message_start", message={{"id": "m", "model": "opus", "usage": {{"input_tokens": 100, "output_tokens": 1}}}})
+event("content_block_delta", delta={{"text": text}})
+event("content_block_stop")
+event("message_delta", usage={{"output_tokens": 20}})
+if not plan.get("no_result"):
+    result = {{"is_error": False, "num_turns": 1, "result": text, **plan}}
+    say(type="result", **result)
+    sys.stdin.read()
+sys.exit(plan.get("code", 0))
+"""
+MARK = "[gaia-sessions: approval] may I?"
+
+
+class Claude:
+    """The program, what it is to say, and how it was called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = str(folder / "claude")
+        Path(self.path).write_text(SCRIPT.format(python=sys.executable), encoding="utf-8")
+        Path(self.path).chmod(0o755)
+        self.says("Answer.")
+
+    def says(self, text: str, **plan: Any) -> None:
+        (self.folder / "plan").write_text(json.dumps({"text": text, **plan}), encoding="utf-8")
+
+    def calls(self) -> list[Any]:
+        return [json.loads(line) for line in (self.folder / "calls").read_text("utf-8").splitlines()]
+
+    def ids(self) -> list[tuple[str, str]]:
+        """Of each call, whether its conversation was there before, and its ID."""
+        options = ("--session-id", "--resume")
+        found = [(one["words"], next(word for word in one["words"] if word in options)) for one in self.calls()]
+        return [(option, words[words.index(option) + 1]) for words, option in found]
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Claude:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    return Claude(folder)
+
+
+def sessions(root: str) -> list[Any]:
+    return [json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")]
+
+
+@pytest.mark.parametrize("words", [["-p"], ["say hello"], ["--resume", "x"], ["--model", "opus", "say"]], ids=str)
+def test_what_the_preset_gives_itself_is_refused_and_nothing_is_created(
+    program: Program, root: str, claude: Claude, words: list[str]
+) -> None:
+    ended = program("run", "--task", "Do it.", "--", claude.path, *words)
+    assert (ended.code, ended.out, sessions(root)) == (2, b"", [])
+    assert b"--no-preset" in ended.err
+    assert program("send", "agent", "hello", "--", claude.path, *words).code == 2
+
+
+def test_the_options_of_the_preset_come_first_and_those_of_the_command_stay(program: Program, claude: Claude) -> None:
+    ended = program("run", "--task", "Do it.", "--", claude.path, "--allowedTools", "Bash", "Edit")
+
+    assert ended.all[:2] == (0, "Answer.\n")
+    [call] = claude.calls()
+    assert call["words"][:9] == [
+        *("-p", "--verbose", "--output-format", "stream-json", "--include-partial-messages"),
+        *("--input-format", "stream-json", "--session-id", claude.ids()[0][1]),
+    ]
+    assert call["words"][9:] == ["--allowedTools", "Bash", "Edit"]
+    assert call["told"].startswith("Do it.\n\nIf you stop before the work is done")
+
+
+def test_without_a_task_it_is_what_stands_on_stdin_and_there_must_be_one(
+    program: Program, root: str, claude: Claude
+) -> None:
+    assert program("run", "--", claude.path, stdin=b"Do that.\n").code == 0
+    assert claude.calls()[0]["told"].startswith("Do that.\n\nIf you")
+
+    ended = program("run", "--", claude.path, stdin=b"")
+    assert (ended.code, len(sessions(root)), b"--task 'what is to be done'" in ended.err) == (7, 1, True)
+
+
+def test_any_other_program_may_be_the_client_and_the_client_may_be_any_command(
+    program: Program, root: str, claude: Claude
+) -> None:
+    other = claude.folder / "other"
+    other.write_bytes(Path(claude.path).read_bytes())
+    other.chmod(0o755)
+    assert program("run", "--preset", "claude", "--task", "Do it.", "--", str(other)).out == b"Answer.\n"
+
+    assert program("run", "--no-preset", "--", claude.path, "-p", stdin=b'{"message": {"content": "x"}}\n').code == 0
+    assert claude.calls()[-1]["words"] == ["-p"]
+    assert [one["runs"][0].get("consumed", {}).get("total_tokens") for one in sessions(root)].count(120) == 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "detail"),
+    [
+        ({"is_error": True, "result": "API Error: 529"}, "API Error: 529"),
+        ({"is_error": True, "result": None, "errors": ["one", "two"]}, "one; two"),
+        ({"no_result": True}, "it ended without a result"),
+        ({"no_result": True, "code": 3}, "it ended without a result"),
+    ],
+    ids=["error", "errors", "no result", "no result, and a code"],
+)
+def test_whatever_its_exit_code_without_a_result_it_has_failed(
+    program: Program, root: str, claude: Claude, plan: dict[str, Any], detail: str
+) -> None:
+    claude.says("So far.", **plan)
+    ended = program("run", "--json", "--task", "Do it.", "--", claude.path)
+
+    report = json.loads(ended.out)
+    assert (ended.code, report["status"], report["partial"]) == (11, "error", "So far.")
+    assert detail in report["error"]
+    [record] = sessions(root)
+    assert (record["runs"][0]["end"], record["usage"]["total_tokens"]) == ("failed", 120)
+    assert "conversation" not in record["runs"][0]
+
+
+def test_it_goes_on_in_its_conversation_where_that_is_wherever_that_is_typed(
+    program: Program, root: str, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude.says(f"A plan.\n{MARK}")
+    (tmp_path / "one").mkdir()
+    program("run", "--id", "work", "--cwd", str(tmp_path / "one"), "--task", "Do it.", "--", claude.path)
+    program("deny", "work", "--reason", "too risky")
+    program("run", "work", "--context", "Be quick.", "--", claude.path)
+
+    monkeypatch.chdir(claude.folder.parent)
+    program("run", "work", "--", "bin/claude")
+    program("run", "work", "--cwd", str(claude.folder), "--", claude.path)
+
+    (_, first), *others = claude.ids()
+    assert others[:2] == [("--resume", first)] * 2
+    assert (others[2][0], others[2][1] == first) == ("--session-id", False), "elsewhere it would not find it"
+    told = [call["told"] for call in claude.calls()]
+    denied = "What you asked an approval for is denied: do not do that; find another way, or end.\ntoo risky"
+    assert told[1] == f"{denied}\n\nAdditional context:\nBe quick."
+    assert told[2] == "What you asked an approval for is approved: carry it out."
+    assert "[gaia-sessions: briefing work]" in told[3]
+    folders = [Path(call["cwd"]).name for call in claude.calls()]
+    assert folders == ["one", "one", "one", "bin"]
+    assert len({one["turns"] for one in sessions(root)} | {4}) == 1
+
+
+def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_told_what_was_said(
+    program: Program, claude: Claude
+) -> None:
+    program("create", "--id", "talk", "--system-prompt", "You count.")
+    program("send", "talk", "One.", "--", claude.path)
+    claude.says("Answer two.", unknown=True)
+    ended = program("send", "talk", "Two.", "--", claude.path)
+    program("turn", "talk", "-", stdin=b'[{"role": "user", "content": "Aside."}]')
+    claude.says("Answer three.")
+    program("send", "talk", "Three.", "--", claude.path)
+    program("send", "talk", "Four.", "--", claude.path)
+
+    assert ended.all[:2] == (0, "Answer two.\n")
+    assert "that conversation is gone; another one begins, and is told what was said so far" in ended.all[2]
+    options = [option for option, _ in claude.ids()]
+    assert options == ["--session-id", "--resume", "--session-id", "--session-id", "--resume"]
+    told = [call["told"] for call in claude.calls()]
+    assert told[0] == "You count.\n\nOne."
+    assert told[1] == "Two."
+    begun = "You count.\n\nWhat was said so far, the oldest first:\nTurn 1:\n  user: One.\n  assistant: Answer.\n"
+    assert told[2] == f"{begun}End of what was said so far. Now:\n\nTwo."
+    assert told[3].startswith(f"{begun}Turn 2:\n  user: Two.\n  assistant: Answer two.\nTurn 3:\n  user: Aside.\n")
+    assert told[4] == "Four."
+
+
+def test_from_python_a_client_is_run_as_a_command_is(root: str, claude: Claude) -> None:
+    store = gaia_sessions.Sessions(root)
+    assert store.run([claude.path], task="Do it.")["result"] == "Answer."
+    for error, words, more in (
+        (UsageError, [claude.path, "-p"], {"task": "Do it."}),
+        (InvalidInput, [claude.path], {}),
+        (BadArgument, [claude.path], {"task": "Do it.", "preset": "emacs"}),
+    ):
+        with pytest.raises(error):
+            store.run(words, **more)  # type: ignore[arg-type]
+    assert len(sessions(root)) == 1
