@@ -1,0 +1,361 @@
+"""Real clients as commands of ``run`` and ``send``, whose API counts what they ask for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hook.preset_client import LONGEST, CodexPreset, at_end_gone, last_run, preset_of, ran, until, used, waiting
+from tests.hook.test_realclient import CHECKOUT, delegation
+from tests.hook.test_realclient import client as client  # noqa: PLC0414  # a fixture
+from tests.hook.test_realclient_others import start as start  # noqa: PLC0414  # a fixture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.hook.preset_client import Preset
+    from tests.hook.test_realclient import Client
+
+pytestmark = pytest.mark.realclient
+
+TASK = "[[main]] Do it."
+STEP = {"text": "A step.", "tools": [ran("print(6 * 7)")], "usage": {"output_tokens": 300}}
+LONG_STEP = {"text": "A step.", "tools": [waiting(300)], "usage": {"output_tokens": 20_000}}
+REPORT = {"text": "Half of it is done.", "usage": {"output_tokens": 20_000}}
+
+
+def four_at_work() -> dict[str, Any]:
+    """Four sub-agents at once, each with a call of Bash that lasts."""
+    names = ["one", "two", "three", "four"]
+    return {
+        "main": [{"tools": [delegation(name) for name in names]}, {"text": "All are at work."}],
+        "subs": {name: [{"text": "A step.", "tools": [waiting(300)]}] for name in names},
+    }
+
+
+def has_four_tools(preset: Preset) -> bool:
+    commands = [Path("/proc", str(pid), "cmdline").read_bytes() for pid in preset.processes()]
+    return sum(one.startswith(b"python3") and b"time.sleep(300)" in one for one in commands) == 4
+
+
+def test_it_does_its_task_and_its_words_are_the_result(client: Client) -> None:
+    scenario = {"main": [STEP, {"text": "It is 42.", "usage": {"output_tokens": 400}}]}
+    with preset_of(client, scenario) as preset:
+        code, out, err = preset.run("--id", "work", "--task", TASK, "--context", "Be brief.")
+
+        record: Any = preset.sessions.get("work")
+        run = last_run(record)
+        assert (code, out) == (0, "A step.\nIt is 42.\n")
+        assert 'Bash: python3 -c "print(6 * 7)"; echo done' in err
+        assert (record["phase"], run["end"], run["exit_code"]) == ("completed", "stopped", 0)
+        assert run["last_message"] == "It is 42."
+        assert run["consumed"]["total_tokens"] == record["usage"]["total_tokens"] == used(preset, scenario) == 900
+        assert run["consumed"]["tool_uses"] == 1
+        where = {"preset": "claude", "cwd": os.path.realpath(client.host.project), "generation": 0, "turn": 1}
+        assert {**where, "id": run["conversation"]["id"]} == run["conversation"]
+        [asked] = [one for one in preset.heard() if "Do it." in one]
+        assert asked.startswith(f"{TASK}\n\nAdditional context:\nBe brief.\n\nIf you stop before the work is done")
+
+
+def test_what_the_api_refuses_is_a_failure_and_said(client: Client) -> None:
+    with preset_of(client, {"main": [{"status": 400, "message": "scripted 400"}]}) as preset:
+        code, out, err = preset.run("--id", "work", "--task", TASK)
+
+        record: Any = preset.sessions.get("work")
+        assert (code, out) == (11, "")
+        assert "API Error: 400 scripted 400" in err
+        assert (record["phase"], last_run(record)["end"]) == ("failed", "failed")
+        assert "API Error: 400 scripted 400" in record["last_error"]["message"]
+
+
+def test_its_report_at_the_time_limit_is_in_the_session(client: Client) -> None:
+    with preset_of(client, {"main": [LONG_STEP, REPORT]}) as preset:
+        code, out, _ = preset.run("--id", "work", "--task", TASK, "--timeout", "4", "--grace", "20")
+
+        report = preset.sessions.report("work")
+        assert (code, out) == (124, "A step.\nHalf of it is done.\n")
+        assert (report["status"], report["recent_messages"][-1]["content"]) == ("timeout", "Half of it is done.")
+        assert preset.sessions.usage("work")["tokens"] == 40_200
+        assert preset.processes() == []
+
+
+@pytest.mark.parametrize("tool", [waiting(300), ran("print(6 * 7)")], ids=["slow", "fast"])
+@pytest.mark.parametrize("last", [REPORT, None], ids=["reports", "goes on"])
+def test_beyond_its_budget_it_asks_for_one_thing_more_at_most(
+    client: Client, tool: dict[str, Any], last: dict[str, Any] | None
+) -> None:
+    step = {"text": "A step.", "tools": [tool], "usage": {"output_tokens": 20_000}}
+    with preset_of(client, {"main": [step, last or step]}) as preset:
+        code, _, _ = preset.run("--id", "work", "--task", TASK, "--max-tokens", "15000", "--grace", "20")
+
+        record: Any = preset.sessions.get("work")
+        assert code == 11
+        assert len(preset.requests("main")) <= 2
+        assert last_run(record)["detail"] == "max_tokens"
+        assert last_run(record)["last_message"] in ("A step.", "Half of it is done.")
+        assert preset.sessions.usage("work")["tokens"] >= 20_100
+        assert preset.processes() == []
+
+
+def test_what_its_sub_agents_use_counts_against_the_budget_too(client: Client) -> None:
+    subs = {"alpha": [STEP, LONG_STEP, {"text": "Never said."}]}
+    scenario = {"main": [{"tools": [delegation("alpha")]}, {"text": "It is at work."}], "subs": subs}
+    with preset_of(client, scenario) as preset:
+        code, _, _ = preset.run("--id", "work", "--task", TASK, "--max-tokens", "15000", "--grace", "5")
+
+        assert (code, last_run(preset.sessions.get("work"))["detail"]) == (11, "max_tokens")
+        assert len(preset.requests("sub:alpha")) == 2
+        assert preset.sessions.usage("work")["tokens"] < 1000, "it is charged its own alone"
+        assert preset.processes() == []
+
+
+def test_cancelled_from_elsewhere_all_four_tools_are_gone(client: Client) -> None:
+    with preset_of(client, four_at_work()) as preset:
+        process = preset.start("run", "--id", "work", "--task", TASK, "--", *preset.words)
+        until(lambda: has_four_tools(preset))
+        preset.sessions.add_todo("work", "count")
+        assert preset.type("cancel", "work", "--reason", "enough")[0] == 0
+        _, err = process.communicate(timeout=LONGEST)
+
+        assert (process.returncode, preset.processes()) == (10, []), err
+        report = preset.sessions.report("work")
+        assert (report["status"], [one["description"] for one in report["todos"]]) == ("cancelled", ["count"])
+        assert preset.type("finalize", "work", "completed")[0] != 0
+        assert preset.sessions.report("work")["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("options", [[], ["--contain"]], ids=["", "contained"])
+def test_without_its_wrapper_it_is_not_at_work_any_more(client: Client, options: list[str]) -> None:
+    with preset_of(client, four_at_work()) as preset:
+        process = preset.start("run", "--id", "work", *options, "--task", TASK, "--", *preset.words)
+        until(lambda: has_four_tools(preset))
+        before = preset.sessions.usage("work")["tokens"]
+        pid = preset.sessions.read("work")["runs"][0]["wrapper"]["pid"]
+        os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=LONGEST)
+
+        assert before > 0, "what was used is in the record while it works"
+        until(lambda: preset.sessions.report("work")["status"] == "error")
+        if options:
+            until(lambda: preset.processes() == [])
+        code, out, _ = preset.type("show", "work")
+        assert (code, "crashed" in out) == (0, True), out
+
+
+def test_with_sub_agents_it_is_a_tree_with_true_ends_in_which_nothing_counts_twice(client: Client) -> None:
+    client.install()
+    alpha = [STEP, {"text": "Report alpha.", "usage": {"output_tokens": 410}}]
+    beta = [{**STEP, "tools": [waiting(3)]}, {"text": "Report beta.", "usage": {"output_tokens": 620}}]
+    main = [
+        {"tools": [delegation("alpha"), delegation("beta")], "usage": {"output_tokens": 11}},
+        {"text": "Both began.", "usage": {"output_tokens": 13}},
+    ]
+    scenario = {"main": main, "subs": {"alpha": alpha, "beta": beta}}
+    with preset_of(client, scenario) as preset:
+        code, _, err = preset.run("--id", "work", "--task", TASK)
+
+        assert code == 0, err
+        records = client.host.records()
+        work = records.pop("work")
+        ends = [(one["parent_id"], one["phase"], last_run(one)["end"]) for one in records.values()]
+        assert ends == [("work", "completed", "stopped")] * 2
+        assert (work["phase"], len(work["runs"]), last_run(work)["end"]) == ("completed", 1, "stopped")
+        tokens = [one["usage"]["total_tokens"] for one in (work, *records.values())]
+        assert sum(tokens) == used(preset, scenario)
+        assert "gaia-sessions: resume" not in json.dumps([preset.heard(0), preset.heard()]), "no offer of its own task"
+
+
+def test_a_client_that_it_starts_itself_works_for_a_session_below(client: Client) -> None:
+    with preset_of(client, {"main": []}) as preset:
+        nested = " ".join(["gaia-sessions", "run", "--task", "'[[sub:inner]] Do it.'", "--", *preset.words[:1]])
+        call = {"name": "Bash", "input": {"command": nested, "description": "Run it"}}
+        inner = [{"text": "Inner report.", "usage": {"output_tokens": 700}}]
+        scenario = {"main": [{"tools": [call]}, {"text": "All done."}], "subs": {"inner": inner}}
+        preset.begin(scenario)
+        code, out, err = preset.run("--id", "work", "--task", TASK)
+
+        assert (code, out) == (0, "All done.\n"), err
+        records = client.host.records()
+        outer = records.pop("work")
+        [below] = records.values()
+        assert (below["parent_id"], below["phase"], last_run(below)["last_message"]) == (
+            "work",
+            "completed",
+            "Inner report.",
+        )
+        assert outer["usage"]["total_tokens"] + below["usage"]["total_tokens"] == used(preset, scenario)
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True], ids=["there", "deleted"])
+def test_what_it_asked_is_answered_elsewhere_and_it_goes_on(client: Client, *, is_forgotten: bool) -> None:
+    asks = {"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}
+    with preset_of(client, {"main": [asks, {"text": "Carried out."}]}) as preset:
+        preset.run("--id", "work", "--task", TASK)
+        assert preset.sessions.read("work")["phase"] == "approval"
+        preset.type("approve", "work", "--note", "only the copy", cwd=client.host.folder)
+        if is_forgotten:
+            preset.forget_conversations()
+            preset.begin({"main": [{"text": "Carried out."}]})
+        words = ["run", "work", "--task", TASK, "--", *preset.words]
+        code, _, err = preset.type(*words, cwd=client.host.folder)
+
+        record: Any = preset.sessions.get("work")
+        first, second = (run["conversation"] for run in record["runs"])
+        heard = preset.heard()
+        assert (code, record["phase"]) == (0, "completed"), err
+        if is_forgotten:
+            assert first["id"] != second["id"]
+            assert "that conversation is gone; another one begins" in err
+            assert "| approved: only the copy" in heard[0]
+            assert heard[0].count("The plan is ready.") == 1
+            assert second["cwd"] == os.path.realpath(client.host.folder)
+        else:
+            assert second == {**first, "turn": 2}
+            assert heard[1:] == [
+                "The plan is ready.\n\n[gaia-sessions: approval] may I?",
+                f"What you asked an approval for is approved: carry it out.\nonly the copy\n\n{TASK}",
+            ]
+
+
+def test_of_five_turns_the_model_sees_each_once_also_when_one_is_killed_and_the_conversation_deleted(
+    client: Client,
+) -> None:
+    names = ["one", "two", "three", "four", "five"]
+    answers = [{"text": f"Answer {number}."} for number in range(5)]
+    slow = [*answers[:3], {"text": "Never said.", "delay": 60}]
+    with preset_of(client, {"main": slow}) as preset:
+        preset.type("create", "--id", "talk", "--system-prompt", "You count. [[main]]")
+        for number, name in enumerate(names[:3]):
+            assert preset.send("talk", f"Say {name}.") == (0, f"Answer {number}.\n", "")
+        assert preset.heard()[1:] == ["Answer 0.", "Say two.", "Answer 1.", "Say three."]
+
+        process = preset.start("send", "talk", "Say four.", "--", *preset.words)
+        until(lambda: preset.requests()[-1]["turn"] == 3)
+        os.kill(last_run(preset.sessions.read("talk"))["wrapper"]["pid"], signal.SIGKILL)
+        process.communicate(timeout=LONGEST)
+        preset.begin({"main": [{"text": "Answer 3."}, {"text": "Answer 4."}]})
+        assert preset.send("talk", "Say four.")[:2] == (0, "Answer 3.\n")
+        assert seen(preset) == {**dict.fromkeys(names[:4], 1), "five": 0}
+
+        preset.forget_conversations()
+        code, out, err = preset.send("talk", "Say five.")
+        assert (code, out, "another one begins" in err) == (0, "Answer 3.\n", True)
+        assert seen(preset) == dict.fromkeys(names, 1)
+        assert preset.sessions.read("talk")["turns"] == 5
+
+
+def seen(preset: Preset) -> dict[str, int]:
+    """How often the model was told each thing that was sent, in the latest request."""
+    told = "\n".join(preset.heard())
+    return {name: told.count(f"Say {name}.") for name in ("one", "two", "three", "four", "five")}
+
+
+PAGE = CHECKOUT / "docs" / "clients.md"
+RUN = re.compile(r"^        run: \|\n((?: {10}.*\n)+)", re.MULTILINE)
+
+
+def test_the_job_of_the_page_keeps_what_waits_and_another_machine_goes_on_with_it(client: Client) -> None:
+    page = PAGE.read_text("utf-8").partition("## In CI")[2]
+    steps = [textwrap.dedent(step) for step in RUN.findall(page)]
+    [elsewhere] = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    job, other = client.host.folder / "job", client.host.folder / "other"
+    for folder in (job, other):
+        (folder / ".github").mkdir(parents=True)
+        (folder / ".github" / "review.md").write_text("[[main]] Review it.\n", encoding="utf-8")
+    asks = {"text": "One test is slow.\n\n[gaia-sessions: approval] may I remove it?"}
+    with preset_of(client, {"main": [asks]}) as preset:
+        summary = job / "summary"
+        preset.settings |= {
+            "GAIA_SESSIONS_ROOT": str(job / "sessions"),
+            "GITHUB_RUN_ID": "7",
+            "GITHUB_STEP_SUMMARY": str(summary),
+        }
+        assert [preset.shell(step, job)[0] for step in steps] == [0, 0]
+        assert "may I remove it?" in summary.read_text("utf-8")
+
+        shutil.copytree(job / "sessions", other / "sessions", ignore=shutil.ignore_patterns(".*"))
+        shutil.rmtree(job)
+        preset.forget_conversations()
+        preset.settings |= {"GAIA_SESSIONS_ROOT": str(other / "root")}
+        preset.begin({"main": [{"text": "It is removed."}]})
+        code, out, err = preset.shell(elsewhere, other)
+        assert (code, out.endswith("It is removed.\n")) == (0, True), err
+        [heard] = preset.heard()
+        assert heard.startswith("[[main]] Review it.\n")
+        assert "| approved: only the tests" in heard
+
+
+@pytest.fixture
+def codex(start: Any) -> Iterator[CodexPreset]:
+    """Codex, with an API that answers nothing yet."""
+    other = start("codex")
+    packages = Path(os.environ["REALCLIENT_BASE"], "cli-codex", "node_modules")
+    [program] = packages.glob("@openai/codex-linux-x64/vendor/*/bin/codex")
+    words = [str(program), "--skip-git-repo-check", "-s", "danger-full-access"]
+    with at_end_gone(CodexPreset(other.host, other.harness, words, {"main": []})) as preset:
+        yield preset
+
+
+def shell(command: str) -> dict[str, Any]:
+    return {"text": "A step.", "tools": [{"name": "exec_command", "input": {"cmd": command}}]}
+
+
+def test_codex_does_its_task_asks_and_goes_on_in_the_same_conversation(codex: CodexPreset) -> None:
+    asks = {"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}
+    codex.begin({"main": [shell("echo hi"), asks, {"text": "Carried out."}]})
+
+    code, out, err = codex.run("--id", "work", "--task", TASK)
+    first: Any = codex.sessions.read("work")
+    assert (code, first["phase"], first["usage"]["total_tokens"]) == (0, "approval", 240), err
+    assert out == "A step.\nThe plan is ready.\n\n[gaia-sessions: approval] may I?\n"
+    assert "command_execution: /bin/bash -lc 'echo hi'" in err
+
+    assert codex.type("run", "work", "--", *codex.words)[0] == 0
+    record: Any = codex.sessions.get("work")
+    assert (record["phase"], last_run(record)["last_message"]) == ("completed", "Carried out.")
+    assert [run["consumed"]["total_tokens"] for run in record["runs"]] == [240, 120]
+    assert last_run(record)["conversation"] == {**first["runs"][0]["conversation"], "turn": 2}
+    [asked] = json.loads((codex.api / f"request-{codex.requests()[-1]['n']:03}.json").read_text("utf-8"))["body"][
+        "input"
+    ][-1:]
+    assert asked["content"][0]["text"] == "What you asked an approval for is approved: carry it out."
+
+
+def test_codex_fails_and_meets_its_limits(codex: CodexPreset) -> None:
+    codex.begin({"main": [{"status": 400, "message": "scripted 400"}]})
+    code, _, err = codex.run("--id", "failing", "--task", TASK)
+    assert (code, "scripted 400" in err, codex.sessions.read("failing")["phase"]) == (11, True, "failed")
+
+    codex.begin({"main": [shell("sleep 300; sleep 301")]})
+    code, out, _ = codex.run("--id", "slow", "--task", TASK, "--timeout", "4", "--grace", "10")
+    report = codex.sessions.report("slow")
+    assert (code, out, report["status"], report["partial"]) == (124, "A step.\n", "timeout", "A step.")
+    assert codex.processes() == []
+
+    codex.begin({"main": [shell("echo hi")]})
+    before = len(codex.requests())
+    code, _, _ = codex.run("--id", "dear", "--task", TASK, "--max-tokens", "100")
+    assert (code, last_run(codex.sessions.read("dear"))["detail"]) == (11, "max_tokens")
+    assert len(codex.requests()) - before <= 2
+    assert codex.sessions.usage("dear")["tokens"] >= 120
+
+
+def test_codex_is_told_every_turn_once_also_when_its_conversation_is_deleted(codex: CodexPreset) -> None:
+    codex.begin({"main": [{"text": f"Answer {number}."} for number in range(4)]})
+    codex.type("create", "--id", "talk", "--system-prompt", "You count. [[main]]")
+    for number, name in enumerate(["one", "two"]):
+        assert codex.send("talk", f"Say {name}.")[:2] == (0, f"Answer {number}.\n")
+    codex.forget_conversations()
+    code, out, err = codex.send("talk", "Say three.")
+
+    assert (code, out, "another one begins" in err) == (0, "Answer 0.\n", True), err
+    body = (codex.api / f"request-{codex.requests()[-1]['n']:03}.json").read_text("utf-8")
+    assert {name: body.count(f"Say {name}.") for name in ("one", "two", "three")} == {"one": 1, "two": 1, "three": 1}
