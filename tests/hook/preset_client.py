@@ -146,15 +146,13 @@ class Preset:
         messages = json.loads((self.api / name).read_text("utf-8"))["body"]["messages"]
         return [text for message in messages if message["role"] != "system" and (text := text_of(message))]
 
-    def processes(self) -> list[int]:
-        """All that descends from such commands, also what has fled: their environment tells."""
-        tag, found = f"TAG_OF_TEST={self.root}".encode(), []
-        for pid in filter(str.isdecimal, os.listdir("/proc")):
-            try:
-                if tag in Path("/proc", pid, "environ").read_bytes().split(b"\0"):
-                    found.append(int(pid))
-            except OSError:
-                continue
+    def processes(self) -> dict[int, bytes]:
+        """The commands of all that descends from such commands, also what has fled: their environment tells."""
+        tag, found = f"TAG_OF_TEST={self.root}".encode(), {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended meanwhile
+                if tag in (folder / "environ").read_bytes().split(b"\0"):
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes()
         return found
 
     def forget_conversations(self) -> None:

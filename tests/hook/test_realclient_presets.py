@@ -42,7 +42,7 @@ def four_at_work() -> dict[str, Any]:
 
 
 def has_four_tools(preset: Preset) -> bool:
-    commands = [Path("/proc", str(pid), "cmdline").read_bytes() for pid in preset.processes()]
+    commands = preset.processes().values()
     return sum(one.startswith(b"python3") and b"time.sleep(300)" in one for one in commands) == 4
 
 
@@ -84,7 +84,21 @@ def test_its_report_at_the_time_limit_is_in_the_session(client: Client) -> None:
         assert (code, out) == (124, "A step.\nHalf of it is done.\n")
         assert (report["status"], report["recent_messages"][-1]["content"]) == ("timeout", "Half of it is done.")
         assert preset.sessions.usage("work")["tokens"] == 40_200
-        assert preset.processes() == []
+        assert preset.processes() == {}
+
+
+def test_it_reports_also_while_only_its_agents_in_the_background_are_at_work(client: Client) -> None:
+    job = delegation("alpha")
+    job["input"]["run_in_background"] = True
+    main = [{"tools": [job]}, {"text": "It is at work."}, {"text": "Alpha is not done."}]
+    scenario = {"main": main, "subs": {"alpha": [LONG_STEP, {"text": "Never said."}]}}
+    with preset_of(client, scenario) as preset:
+        code, out, _ = preset.run("--id", "work", "--task", TASK, "--timeout", "5", "--grace", "20")
+
+        assert (code, out) == (124, "It is at work.\nAlpha is not done.\n")
+        assert "Report now" in preset.heard()[-1]
+        assert preset.sessions.report("work")["partial"] == "Alpha is not done."
+        assert preset.processes() == {}
 
 
 @pytest.mark.parametrize("tool", [waiting(300), ran("print(6 * 7)")], ids=["slow", "fast"])
@@ -102,7 +116,7 @@ def test_beyond_its_budget_it_asks_for_one_thing_more_at_most(
         assert last_run(record)["detail"] == "max_tokens"
         assert last_run(record)["last_message"] in ("A step.", "Half of it is done.")
         assert preset.sessions.usage("work")["tokens"] >= 20_100
-        assert preset.processes() == []
+        assert preset.processes() == {}
 
 
 def test_what_its_sub_agents_use_counts_against_the_budget_too(client: Client) -> None:
@@ -114,7 +128,7 @@ def test_what_its_sub_agents_use_counts_against_the_budget_too(client: Client) -
         assert (code, last_run(preset.sessions.get("work"))["detail"]) == (11, "max_tokens")
         assert len(preset.requests("sub:alpha")) == 2
         assert preset.sessions.usage("work")["tokens"] < 1000, "it is charged its own alone"
-        assert preset.processes() == []
+        assert preset.processes() == {}
 
 
 def test_cancelled_from_elsewhere_all_four_tools_are_gone(client: Client) -> None:
@@ -125,7 +139,7 @@ def test_cancelled_from_elsewhere_all_four_tools_are_gone(client: Client) -> Non
         assert preset.type("cancel", "work", "--reason", "enough")[0] == 0
         _, err = process.communicate(timeout=LONGEST)
 
-        assert (process.returncode, preset.processes()) == (10, []), err
+        assert (process.returncode, preset.processes()) == (10, {}), err
         report = preset.sessions.report("work")
         assert (report["status"], [one["description"] for one in report["todos"]]) == ("cancelled", ["count"])
         assert preset.type("finalize", "work", "completed")[0] != 0
@@ -145,7 +159,7 @@ def test_without_its_wrapper_it_is_not_at_work_any_more(client: Client, options:
         assert before > 0, "what was used is in the record while it works"
         until(lambda: preset.sessions.report("work")["status"] == "error")
         if options:
-            until(lambda: preset.processes() == [])
+            until(lambda: preset.processes() == {})
         code, out, _ = preset.type("show", "work")
         assert (code, "crashed" in out) == (0, True), out
 
@@ -338,7 +352,7 @@ def test_codex_fails_and_meets_its_limits(codex: CodexPreset) -> None:
     code, out, _ = codex.run("--id", "slow", "--task", TASK, "--timeout", "4", "--grace", "10")
     report = codex.sessions.report("slow")
     assert (code, out, report["status"], report["partial"]) == (124, "A step.\n", "timeout", "A step.")
-    assert codex.processes() == []
+    assert codex.processes() == {}
 
     codex.begin({"main": [shell("echo hi")]})
     before = len(codex.requests())

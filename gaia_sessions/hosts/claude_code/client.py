@@ -2,8 +2,9 @@
 
 As seen in runs of 2.1.197 and 2.1.330. Of the main agent the true figures are in ``message_delta``; a line of role
 ``assistant`` tells one token of output. Of sub-agents only such lines come, so what they used is added up from their
-transcripts. The client ends when its stdin is closed and all its agents are done, each of which has one result more.
-Told to ``interrupt``, it ends its turn and the tools in it by a result that says so, and may be asked again.
+transcripts. The client ends when its stdin is closed and all its agents are done, each of which has one result more; so
+that is closed once there is a result, and no agent is at work any more. Told to ``interrupt``, it ends its turn and the
+tools in it by a result that says so, and may be asked again; between two turns it would stop its agents.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class ClaudeCode:
         self._lines = JsonLines()
         self._result: Payload | None = None
         self.must_be_killed = False
-        self._wants_report = self._is_asking = False
+        self._wants_report = self._is_asking = self._is_ending = False
+        self._agents: set[str] = set()  # at work, by their IDs
         self._requests_left = float("inf")
         self._main = _Agent()
         self._tokens_in_lines: dict[str, int] = {}  # of messages of sub-agents
@@ -137,8 +139,9 @@ class ClaudeCode:
     def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:
         if self.is_told_all:
             return False
-        self._to_say.append(dump_line(_INTERRUPT))
-        self._wants_report = True
+        self._is_ending = True
+        self._wants_report = not self.is_at_rest
+        self._to_say.append(dump_line(_INTERRUPT) if self._wants_report else _user_message(_REPORT))
         if is_out_of_tokens:
             self._requests_left = 0 if self._is_asking else 1
         return True
@@ -168,9 +171,8 @@ class ClaudeCode:
             yield from self._heard_event(object_in(told, "event"))
         elif kind == "assistant":
             yield from self._heard_message(object_in(told, "message"), is_of_main=is_of_main)
-        elif kind == "system" and told.get("status") == "requesting":
-            self._is_asking = True
-            self._requests_left -= 1
+        elif kind == "system":
+            self._heard_of_work(told)
         elif kind == "result":
             self._heard_result(told)
 
@@ -204,12 +206,23 @@ class ClaudeCode:
                     self._main.calls.add(text_in(block, "id"))
                 yield 2, _call_line(block).encode()
 
+    def _heard_of_work(self, told: Payload) -> None:
+        """Of a request that the main agent makes, of a sub-agent that begins, and of one that is done."""
+        if told.get("status") == "requesting":
+            self._is_asking = True
+            self._requests_left -= 1
+        elif told.get("subtype") == "task_started" and told.get("task_type") == "local_agent":
+            self._agents.add(text_in(told, "task_id"))
+        elif told.get("subtype") == "task_notification":
+            self._agents.discard(text_in(told, "task_id"))
+            self.is_told_all = self.is_told_all or (self._result is not None and not self._agents)
+
     def _heard_result(self, told: Payload) -> None:
         self._result, self._is_asking = told, False
         is_report = told.get("is_error") is False
         if self._wants_report and not is_report and self._requests_left > 0:
             self._to_say.append(_user_message(_REPORT))
-        else:
+        elif self._is_ending or not self._agents:
             self.is_told_all = True
         self._wants_report = False
 
