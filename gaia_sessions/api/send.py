@@ -25,7 +25,7 @@ from gaia_sessions.session.clients import Told
 from gaia_sessions.session.context import context_messages
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.report import task_id_of, turn_id_of
-from gaia_sessions.session.rounds import is_answer
+from gaia_sessions.session.rounds import last_answer
 from gaia_sessions.session.runs import is_of_command
 from gaia_sessions.session.sends import answer_message, cancelled, failed, fitted, stopped
 from gaia_sessions.session.transcript import conversation, generation_of, is_system_prompt, message_of, spoken
@@ -233,13 +233,12 @@ class Send:
         self.is_cut = self.is_cut or messages != new
         self._tell(noted)
         turn = record["turns"]
-        said = [one["content"] for one in messages if is_answer(one)]
         return {
             "agent_id": self._agent_id,
             "task_id": task_id_of(record, self.run["run"]),
             "turn": turn,
             "turn_id": turn_id_of(record, {"turn": turn}),
-            "text": said[-1] if said else "",
+            "text": last_answer(messages),
             "messages": [*stored],
             **self._sessions.report_on_turn(record, stored),
         }

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 MESSAGE_BYTES = 64 << 10
 """How much of the end of stdout is the last message of the command."""
 
-_MOST_KEPT = COMMIT_LIMIT
-"""Bytes of stdout that are kept where all of it is asked for."""
-
 _MOST_WAITING = 256 << 10
 """Bytes of a stream that wait for its reader; while there are more, the command is not read from."""
 
@@ -76,7 +73,7 @@ class Whole:
 
     def add(self, data: bytes) -> None:
         self._data += data
-        if len(self._data) > _MOST_KEPT:
+        if len(self._data) > COMMIT_LIMIT:
             self._left_out += len(self._data) - 2 * MESSAGE_BYTES
             del self._data[MESSAGE_BYTES:-MESSAGE_BYTES]
 

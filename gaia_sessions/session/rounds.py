@@ -32,6 +32,11 @@ def is_answer(message: NewMessage) -> bool:
     return message["role"] == _ASSISTANT and not is_call(message)
 
 
+def last_answer(messages: Sequence[NewMessage]) -> str:
+    """What was answered last in ``messages``; empty if nothing was."""
+    return next((one["content"] for one in reversed(messages) if is_answer(one)), "")
+
+
 def rounds_of(messages: Sequence[Kind]) -> list[list[Kind]]:
     """``messages`` in the shortest stretches that part no call from its result, in their order.
 

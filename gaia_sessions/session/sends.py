@@ -18,7 +18,7 @@ from .events import MAX_MESSAGE_LENGTH
 from .ids import send_command
 from .phases import TURN_TAKEN
 from .record import answer_of
-from .rounds import is_answer
+from .rounds import last_answer
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import with_new_run
 from .schema import CANCELLED, KILLED, RUN_FAILED, RUN_RETURNED, STOPPED_BY_USER
@@ -136,8 +136,8 @@ def with_answer_of_send(
     ``told`` is what a client that answered tells of itself.
     """
     record, run = with_figures(record, run, told)
-    said = [message["content"] for message in answer if is_answer(message)][-1:]
-    fields: Run = {"last_message": said[0][-MAX_MESSAGE_LENGTH:]} if said and said[0] else {}
+    said = last_answer(answer)[-MAX_MESSAGE_LENGTH:]
+    fields: Run = {"last_message": said} if said else {}
     fields |= conversation_fields(record, told)
     if marked is not None and phases.is_resumable(marked):
         fields |= marker_fields(marked)

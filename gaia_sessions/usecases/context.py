@@ -107,6 +107,10 @@ class Turns:
         nothing = not self._agents and (not self._has_own or not committed_bytes(self._record))
         return nothing and (self._earlier is None or self._earlier.is_empty)
 
+    def records(self) -> list[Record]:
+        """The records of the sessions whose turns these are, the oldest first."""
+        return [*(self._earlier.records() if self._earlier else []), self._record]
+
     def newest_first(self) -> Iterator[Said]:
         """All messages, the newest first, whole turns of hosts and of the session's own by their time."""
         streams = [_Stream(self._of_hosts()), _Stream(self._own())]

@@ -6,13 +6,13 @@ rules are in ``session.sends``. ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import DurabilityUnknown, LockTimeout, RunGone, RunNotAllowed, SessionsError
+from gaia_sessions.errors import DurabilityUnknown, LockTimeout, RunGone, RunNotAllowed
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.child_limits import check_depth_of_work
 from gaia_sessions.session.command_runs import at_work
 from gaia_sessions.session.context import TURNS, context_lines, context_of
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
-from gaia_sessions.session.rounds import is_answer
+from gaia_sessions.session.rounds import last_answer
 from gaia_sessions.session.runs import has_ended
 from gaia_sessions.session.sends import (
     WAIT_TO_SEND,
@@ -93,8 +93,7 @@ def answer(
     what was noted. Raises ``RunGone`` if the run is not this sender's any more, and what ``Store.add_messages`` raises;
     then nothing of the turn is stored.
     """
-    last = [message["content"] for message in answered if is_answer(message)][-1:]
-    marked = read_marker(last[0])[0] if last else None
+    marked = read_marker(last_answer(answered))[0]
     noted: list[Entry] = []
 
     def rule(record: Record) -> Change:
@@ -141,15 +140,7 @@ def said_earlier(sessions: Reader, record: Record) -> list[dict[str, str]]:
     if hosts.notices or not hosts.is_empty:
         told = context_of(hosts, turns=TURNS, room=LONGEST_BRIEFING, measure=len, notices=hosts.notices)
         found.append({"role": SYSTEM, "content": "\n".join(context_lines(told))})
-    chain: dict[str, Record] = {}
-    own_id = record["agent_id"]
-    while "continues" in record and record["continues"] not in (own_id, *chain):
-        try:
-            record = sessions.read(record["continues"])
-        except SessionsError:
-            break
-        chain[record["agent_id"]] = record
-    for agent_id in reversed(chain):
-        own = readable(sessions.messages(agent_id))
+    for earlier in hosts.records()[:-1]:
+        own = readable(sessions.messages(earlier["agent_id"]))
         found += [spoken(message) for message in own if not is_system_prompt(message)]
     return found
