@@ -235,8 +235,8 @@ class _Agent:
 
     def __init__(self) -> None:
         self.calls: set[str] = set()
-        self._usage_by_message: dict[str, Usage] = {}
-        self._message_id = ""
+        self._used_before: Usage = {}
+        self._used: Usage = {}  # in the latest message
         self._model: str | None = None
         self._said: list[str] = []
         self._said_before = ""
@@ -248,13 +248,12 @@ class _Agent:
 
     def begin(self, message: Payload) -> None:
         self._said_before, self._said = self.last_words, []
-        self._message_id = key_in(message, "id") or ""
+        self._used_before, self._used = sum_of((self._used_before, self._used)), {}
         self._model = key_in(message, "model") or self._model
         self.use(object_in(message, "usage"))
 
     def use(self, usage: Payload) -> None:
-        figures = figures_in(usage, REQUEST_FIGURES)
-        self._usage_by_message.setdefault(self._message_id, {}).update(figures)  # type: ignore[typeddict-item]  # it has their names
+        self._used.update(figures_in(usage, REQUEST_FIGURES))  # type: ignore[typeddict-item]  # it has their names
 
     def say(self, text: str) -> None:
         self._said.append(text)
@@ -269,9 +268,9 @@ class _Agent:
         return True
 
     def figures(self) -> Run:
-        if not self._usage_by_message:
+        total = with_total_tokens(sum_of((self._used_before, self._used)))
+        if not total:
             return {}
-        total = with_total_tokens(sum_of(self._usage_by_message.values()))
         found: Run = {"consumed": {**total, "tool_uses": len(self.calls)}}
         return {**found, "model": self._model} if self._model else found
 
