@@ -5,11 +5,10 @@ A client that is a command is told its input and tells what it does by a protoco
 
 from __future__ import annotations
 
+import json
 import os
 
 from gaia_sessions.errors import BadArgument, UsageError
-
-from .payload import object_in_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,7 +168,10 @@ def _not_read(word: str, preset: str) -> UsageError:
 
 
 class JsonLines:
-    """Puts together the lines of what comes in pieces, each a JSON object; of one that is too long nothing."""
+    """Puts together the lines of what comes in pieces, each a JSON object; of one that is too long nothing.
+
+    They are read as programs write them: a text may end within a character, and nothing is kept as it is.
+    """
 
     __slots__ = ("_begun", "_is_too_long")
 
@@ -178,12 +180,25 @@ class JsonLines:
         self._is_too_long = False
 
     def add(self, data: bytes) -> Iterator[tuple[bytes, Payload]]:
-        """The lines that are whole now, none of them blank, and the object in each; empty where it is none."""
+        """The lines that are whole now, none of them blank, and the object in each; empty for anything else."""
         *whole, rest = data.split(b"\n")
         for end in whole:
             line = self._begun + end
             if line.strip() and not self._is_too_long:
-                yield line, object_in_bytes(line, _LONGEST_LINE)
+                yield line, _object_in(line)
             self._begun, self._is_too_long = b"", False
         self._is_too_long = self._is_too_long or len(self._begun) + len(rest) > _LONGEST_LINE
         self._begun = b"" if self._is_too_long else self._begun + rest
+
+
+def shown_text(text: str) -> bytes:
+    """``text`` as it is shown."""
+    return text.encode("utf-8", "replace")
+
+
+def _object_in(line: bytes) -> Payload:
+    try:
+        found: object = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

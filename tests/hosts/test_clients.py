@@ -149,6 +149,15 @@ def test_what_is_no_line_of_it_is_shown_and_a_line_that_is_too_long_is_not() -> 
     assert client.message == "All done."
 
 
+def test_half_a_character_costs_no_line() -> None:
+    client = begun()
+    delta = {"type": "content_block_delta", "delta": {"text": "half \ud83d"}}
+    told = lines({"type": "stream_event", "event": delta}, {**RESULT, "result": "All \ud83d done."})
+
+    assert shown(client, b'{"type": "cut\n' + told)[1] == "half ?"
+    assert (client.message, client.problem) == ("All \ud83d done.", None)
+
+
 def test_what_its_agents_used_is_read_from_their_transcripts(tmp_path: Path) -> None:
     client = begun(folder=tmp_path)
     folder = tmp_path / "projects" / "-project" / str(client.conversation_id) / "subagents"

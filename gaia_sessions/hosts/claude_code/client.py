@@ -15,7 +15,7 @@ import sys
 import uuid
 
 from gaia_sessions.errors import well_formed
-from gaia_sessions.hosts.clients import JsonLines, Options, check_words
+from gaia_sessions.hosts.clients import JsonLines, Options, check_words, shown_text
 from gaia_sessions.hosts.payload import figures_in, key_in, object_in, text_in
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.budget import consumed_tokens
@@ -133,7 +133,7 @@ class ClaudeCode:
         for line, told in self._lines.add(data):
             if told:
                 yield from self._heard(told)
-            else:  # it does not belong to the protocol
+            elif not line.startswith(b"{"):  # it does not belong to the protocol
                 yield 1, line + b"\n"
 
     def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:
@@ -185,7 +185,7 @@ class ClaudeCode:
             text = text_in(object_in(event, "delta"), "text")
             if text:
                 self._main.say(text)
-                yield 1, text.encode()
+                yield 1, shown_text(text)
         elif kind == "content_block_stop" and self._main.ends_line():
             yield 1, b"\n"
         elif kind == "message_delta":  # the end of what was asked for
@@ -204,7 +204,7 @@ class ClaudeCode:
             if isinstance(block, dict) and block.get("type") == "tool_use":
                 if is_of_main:
                     self._main.calls.add(text_in(block, "id"))
-                yield 2, _call_line(block).encode()
+                yield 2, shown_text(_call_line(block))
 
     def _heard_of_work(self, told: Payload) -> None:
         """Of a request that the main agent makes, of a sub-agent that begins, and of one that is done."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 
-from gaia_sessions.hosts.clients import JsonLines, Options, check_words
+from gaia_sessions.hosts.clients import JsonLines, Options, check_words, shown_text
 from gaia_sessions.hosts.payload import figures_in, key_in, object_in, object_in_bytes, text_in
 from gaia_sessions.session.usage import add_usage, with_total_tokens
 from gaia_sessions.session.visible import visible_line
@@ -99,7 +99,7 @@ class Codex:
             self._has_spoken = True
             if told:
                 yield from self._heard(told)
-            else:  # it does not belong to the protocol
+            elif not line.startswith(b"{"):  # it does not belong to the protocol
                 yield 1, line + b"\n"
 
     def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:  # noqa: ARG002  # SIGINT is all that it obeys
@@ -130,12 +130,12 @@ class Codex:
             self._error = text_in(object_in(told, "error"), "message")
         elif kind == "item.started":
             self._calls.add(text_in(item, "id"))
-            yield 2, _call_line(item).encode()
+            yield 2, shown_text(_call_line(item))
         elif kind == "item.completed" and item.get("type") == "agent_message":
             self.message = text_in(item, "text")
-            yield 1, f"{self.message}\n".encode()
+            yield 1, shown_text(f"{self.message}\n")
         elif kind == "item.completed" and item.get("type") == "error":
-            yield 2, f"  {text_in(item, 'message')}\n".encode()
+            yield 2, shown_text(f"  {visible_line(text_in(item, 'message'))}\n")
 
 
 CLIENT = Codex
