@@ -75,7 +75,7 @@ if TYPE_CHECKING:
             """What its main agent used so far: ``consumed``, and its ``model``; empty if nothing is known."""
 
         def tokens_of_agents(self) -> int:
-            """What its sub-agents used so far of a budget."""
+            """What its sub-agents used since it began, of a budget."""
 
 
 _FOLDERS = {"claude": "claude_code", "codex": "codex"}

@@ -75,13 +75,13 @@ class Worktree(StrictModel, frozen=True):
 
 
 class Conversation(StrictModel, frozen=True):
-    """Where the client that was the command of a run has what was said in the session, up to one turn."""
+    """Where the client that was the command of a run has what was said in the session, up to one message."""
 
     preset: str = Field(description="Which client.")
     id: str = Field(description="Its ID of the conversation.")
     cwd: str = Field(description="Where the client ran: it finds its conversations by that.")
-    generation: Count = Field(description="The generation of the transcript that has the turn; the first is 0.")
-    turn: Number = Field(description="The turn that it said last.")
+    generation: Count = Field(description="The generation of the transcript that has the message; the first is 0.")
+    seq: Number = Field(description="The number of the message that it said last.")
 
 
 class Waiting(StrictModel, frozen=True):

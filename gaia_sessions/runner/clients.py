@@ -10,10 +10,10 @@ import os
 import time
 from contextlib import suppress
 
-from gaia_sessions.errors import SessionsError
+from gaia_sessions.errors import SessionsError, well_formed
 from gaia_sessions.hosts.clients import client_class
 from gaia_sessions.session.budget import consumed_tokens
-from gaia_sessions.session.clients import Told, conversation_to_go_on
+from gaia_sessions.session.clients import Told, conversation_to_go_on, standing_of
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
 
 from .supervise import ANOTHER_CONVERSATION
@@ -46,6 +46,7 @@ class ClientOfRun:
         *earlier, self._run = record["runs"]
         self._command = command
         self._preset = preset
+        self._began = standing_of(record)
         self._found = conversation_to_go_on(record, preset, earlier)
         self._cwd = os.path.realpath(command.cwd or os.getcwd())
         self._client: Client | None = None
@@ -60,8 +61,8 @@ class ClientOfRun:
         ``going_on`` is what it is told where it remembers what was said, ``anew`` where it begins another conversation.
         """
         if self._found and self._can_work_in(self._found["cwd"]):
-            program = self._command.words[0]
-            words = [os.path.abspath(program) if os.sep in program else program, *self._command.words[1:]]
+            program, *arguments = self._command.words  # a path stands for what it does where the command was typed
+            words = [os.path.join(self._cwd, program) if os.sep in program else program, *arguments]
             client = client_class(self._preset)(going_on(), env, self._found["id"])
             ended = self._ended(supervisor, env, client, words, self._found["cwd"])
             if ended.cause != EXITED or not client.is_refused:
@@ -80,8 +81,8 @@ class ClientOfRun:
         self._client = client
         ended = supervisor.run(client.words(words), env, "", client, cwd)
         detail = ended.detail or (client.problem if ended.cause == EXITED else None)
-        told = Told(client.figures())
-        if client.is_at_rest and client.conversation_id:
+        told = Told(client.figures(), began=self._began)
+        if client.is_at_rest and client.conversation_id and well_formed(cwd) == cwd:
             told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": cwd}
         return CommandEnd(ended.cause, ended.exit_code, client.message, detail, told)
 

@@ -1,13 +1,13 @@
 """Clients that are run as commands, such as ``claude``: what each tells of itself, and where its conversation stands.
 
 A client keeps what was said too, and can go on with that. It is told only what is new if its conversation ends with the
-turn that the session ended with; otherwise it begins another one. Pure.
+message that the session ends with; otherwise it begins another one. Pure.
 """
 
 from __future__ import annotations
 
 from .runs import updated_run
-from .transcript import current_turn, generation_of
+from .transcript import generation_of, last_seq
 from .usage import with_consumed
 
 TYPE_CHECKING = False
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from .schema import Conversation, Record, Run
+
+    Standing = tuple[int, int]
 
     class Place(TypedDict):
         """Where a client has its conversation: which client, the ID of the conversation, and where the client ran."""
@@ -29,14 +31,26 @@ class Told:
     """What a client that is a command tells of itself.
 
     figures: what its main agent used so far, ``consumed``, and its ``model``, as fields of the run; empty if nothing is
-    known. conversation: where it has what was said, if that ends with its last words.
+    known. conversation: where it has what was said, if that ends with its last words. began: where the session stood
+    when it began, as ``standing_of`` says it.
     """
 
-    __slots__ = ("conversation", "figures")
+    __slots__ = ("began", "conversation", "figures")
 
-    def __init__(self, figures: Run | None = None, conversation: Place | None = None) -> None:
+    def __init__(
+        self,
+        figures: Run | None = None,
+        conversation: Place | None = None,
+        began: Standing | None = None,
+    ) -> None:
         self.figures: Run = figures or {}
         self.conversation = conversation
+        self.began = began
+
+
+def standing_of(record: Record) -> Standing:
+    """The generation of the transcript, and the number of its last message."""
+    return generation_of(record), last_seq(record)
 
 
 def with_figures(record: Record, run: Run, told: Told) -> tuple[Record, Run]:
@@ -47,12 +61,15 @@ def with_figures(record: Record, run: Run, told: Told) -> tuple[Record, Run]:
     return counted, updated_run(counted, run)
 
 
-def conversation_fields(record: Record, told: Told) -> Run:
-    """The field of a run whose end completes the next turn of ``record``, which the client has by then."""
-    if told.conversation is None:
+def conversation_fields(record: Record, told: Told, messages: int) -> Run:
+    """The field of a run whose end adds so many ``messages`` to ``record``, which the client has by then.
+
+    None where somebody else has added or removed messages since it began.
+    """
+    generation, seq = standing_of(record)
+    if told.conversation is None or told.began != (generation, seq):
         return {}
-    place = told.conversation
-    return {"conversation": {**place, "generation": generation_of(record), "turn": current_turn(record)}}
+    return {"conversation": {**told.conversation, "generation": generation, "seq": seq + messages}}
 
 
 def conversation_to_go_on(record: Record, preset: str, earlier: Sequence[Run]) -> Conversation | None:
@@ -60,9 +77,7 @@ def conversation_to_go_on(record: Record, preset: str, earlier: Sequence[Run]) -
 
     ``earlier`` are the runs so far. The latest of them has it, if it was the latest to say anything.
     """
-    [run] = [*earlier[-1:]] or [{}]
-    found = run.get("conversation")
+    found = earlier[-1].get("conversation") if earlier else None
     if found is None or found["preset"] != preset:
         return None
-    stands = (found["generation"], found["turn"]) == (generation_of(record), record.get("turns", 0))
-    return found if stands else None
+    return found if (found["generation"], found["seq"]) == standing_of(record) else None

@@ -190,7 +190,7 @@ def with_command_end(record: Record, run: Run, ended: CommandEnd, marker_phase: 
     if ended.exit_code is not None:
         fields["exit_code"] = ended.exit_code
     if ended.message:
-        fields |= {"last_message": ended.message[-MAX_MESSAGE_LENGTH:], **conversation_fields(record, ended.told)}
+        fields |= {"last_message": ended.message[-MAX_MESSAGE_LENGTH:], **conversation_fields(record, ended.told, 1)}
     counted, run = with_figures(record, run, ended.told)
     closed = with_end_by_wrapper(counted, run, end, fields, now)
     return {**closed, "turns": current_turn(record)} if ended.message and closed is not counted else closed

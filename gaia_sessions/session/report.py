@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Literal
 
-    from .budget import DefaultBudgets
+    from .budget import DefaultBudgets, TokenUsage
     from .cancellation import Cancellation
     from .context import TurnOf
     from .schema import Record, Run, Todo
@@ -123,7 +123,7 @@ def report(record: Record, findings: Findings, now: datetime, defaults: DefaultB
     is_unfinished = status not in (SUCCESS, RUNNING)
     error = None
     if is_unfinished:
-        limit_text = _limit_text(run or {}, used["max_tokens"]) if status != CANCELLED else None
+        limit_text = _limit_text(run or {}, used) if status != CANCELLED else None
         error = limit_text or _error_of(record, run or {}, findings, status)
     said = _said_last(run or {}, findings, error)
     return {
@@ -172,12 +172,13 @@ def _has_timed_out(run: Run) -> bool:
     return is_of_command(run) and run.get("end") == RUN_FAILED and run.get("detail") == TIMED_OUT
 
 
-def _limit_text(run: Run, max_tokens: int) -> str | None:
+def _limit_text(run: Run, used: TokenUsage) -> str | None:
     """Which limit the command of ``run`` met, if it met one."""
     if not is_of_command(run) or run.get("end") != RUN_FAILED:
         return None
     if run.get("detail") == OUT_OF_TOKENS:
-        return f"Sub-agent used all of its {max_tokens:,} tokens"
+        shared = "" if used["limit_reached"] else ", with its own sub-agents,"  # what they used is in their records
+        return f"Sub-agent used{shared} all of its {used['max_tokens']:,} tokens"
     if run.get("detail") != TIMED_OUT:
         return None
     if run.get("exit_code") == _KILLED:

@@ -127,18 +127,24 @@ def with_send_begun(record: Record, fields: Run, now: datetime) -> Record:
     return with_event(with_activity(without_pause(begun), now), TURN_TAKEN, now)
 
 
-def with_answer_of_send(
-    record: Record, run: Run, answer: Sequence[NewMessage], marked: str | None, told: Told, now: datetime
+def with_answer_of_send(  # what is known of a turn
+    record: Record,
+    run: Run,
+    said: Sequence[NewMessage],
+    answer: Sequence[NewMessage],
+    marked: str | None,
+    told: Told,
+    now: datetime,
 ) -> Record:
     """With ``run``, which ``record`` has, answered: its turn is complete. A session that is final keeps its outcome.
 
-    ``marked`` is the phase in the marker that ends the answer. What its messages say of their tokens is charged.
-    ``told`` is what a client that answered tells of itself.
+    ``said`` and ``answer`` are the messages of the turn; what the latter say of their tokens is charged. ``marked`` is
+    the phase in the marker that ends the answer. ``told`` is what a client that answered tells of itself.
     """
     record, run = with_figures(record, run, told)
-    said = last_answer(answer)[-MAX_MESSAGE_LENGTH:]
-    fields: Run = {"last_message": said} if said else {}
-    fields |= conversation_fields(record, told)
+    last = last_answer(answer)[-MAX_MESSAGE_LENGTH:]
+    fields: Run = {"last_message": last} if last else {}
+    fields |= conversation_fields(record, told, len(said) + len(answer))
     if marked is not None and phases.is_resumable(marked):
         fields |= marker_fields(marked)
     closed = with_end_by_wrapper(record, run, RUN_RETURNED, fields, now)

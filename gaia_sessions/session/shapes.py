@@ -101,13 +101,13 @@ class Worktree(TypedDict, total=False):
 
 
 class Conversation(TypedDict):
-    """Where the client that was the command of a run has what was said in the session, up to one turn."""
+    """Where the client that was the command of a run has what was said in the session, up to one message."""
 
     preset: Annotated[str, "[Which client](clients.md)."]
     id: Annotated[str, "Its ID of the conversation."]
     cwd: Annotated[str, "Where the client ran: it finds its conversations by that."]
-    generation: Annotated[Count, "The generation of the transcript that has the turn; the first is 0."]
-    turn: Annotated[Number, "The turn that it said last."]
+    generation: Annotated[Count, "The generation of the transcript that has the message; the first is 0."]
+    seq: Annotated[Number, "The number of the message that it said last."]
 
 
 Waiting = TypedDict("Waiting", {"since": Time, "for": Annotated[str, "The tool that its agent wants to use."]})

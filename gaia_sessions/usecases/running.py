@@ -11,7 +11,6 @@ from contextlib import suppress
 from gaia_sessions.errors import RunNotAllowed, SessionExists, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.ingest.consumption import count_run
-from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import (
     CANCELLED,
     SIGNALLED,
@@ -25,6 +24,8 @@ from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.report import Findings, report
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
 from gaia_sessions.session.runs import has_ended, process_of, updated_run
+from gaia_sessions.session.sends import fitted
+from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above, all_below
@@ -162,7 +163,8 @@ def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd)
 
 
 def _message(run: Run, ended: CommandEnd, now: datetime) -> NewMessage:
-    return {"role": "assistant", "content": ended.message, "timestamp": format_time(now), "run": run["run"]}
+    said = new_message("assistant", ended.message, now)
+    return fitted({**said, "run": run["run"]})
 
 
 def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: CommandEnd, config: Config) -> Report:

@@ -98,7 +98,7 @@ def answer(
 
     def rule(record: Record) -> Change:
         stored = _open_run(record, run)
-        closed = with_answer_of_send(record, stored, answered, marked, told, now)
+        closed = with_answer_of_send(record, stored, said, answered, marked, told, now)
         kind = subagent_events.SUBAGENT_COMPLETED
         noted[:] = [subagent_events.ended(store, record, closed, stored, kind, now)]
         return Change(closed, noted)

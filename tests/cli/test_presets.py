@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     Program = Callable[..., Any]
 
 SCRIPT = """#!{python}
-import json, os, sys
+import json, os, subprocess, sys
 folder = os.path.dirname(os.path.abspath(__file__))
 plan = json.load(open(folder + "/plan"))
 told = json.loads(sys.stdin.readline())["message"]["content"]
@@ -31,6 +32,9 @@ def say(**line):
 def event(kind, **more):
     say(type="stream_event", parent_tool_use_id=None, event=dict(type=kind, **more))
 text = plan.get("text", "")
+if "runs" in plan:
+    *words, told = plan["runs"]
+    subprocess.run([sys.executable, "-m", "gaia_sessions", *words], input=told.encode(), check=True)
 event("message_start", message={{"id": "m", "model": "opus", "usage": {{"input_tokens": 100, "output_tokens": 1}}}})
 event("content_block_delta", delta={{"text": text}})
 event("content_block_stop")
@@ -160,8 +164,10 @@ def test_it_goes_on_in_its_conversation_where_that_is_wherever_that_is_typed(
     monkeypatch.chdir(claude.folder.parent)
     program("run", "work", "--", "bin/claude")
     program("run", "work", "--cwd", str(claude.folder), "--", claude.path)
+    program("run", "work", "--cwd", str(claude.folder), "--", "./claude")
 
     (_, first), *others = claude.ids()
+    assert others[3] == ("--resume", others[2][1])
     assert others[:2] == [("--resume", first)] * 2
     assert (others[2][0], others[2][1] == first) == ("--session-id", False), "elsewhere it would not find it"
     told = [call["told"] for call in claude.calls()]
@@ -170,8 +176,8 @@ def test_it_goes_on_in_its_conversation_where_that_is_wherever_that_is_typed(
     assert told[2] == "What you asked an approval for is approved: carry it out."
     assert "[gaia-sessions: briefing work]" in told[3]
     folders = [Path(call["cwd"]).name for call in claude.calls()]
-    assert folders == ["one", "one", "one", "bin"]
-    assert len({one["turns"] for one in sessions(root)} | {4}) == 1
+    assert folders == ["one", "one", "one", "bin", "bin"]
+    assert [one["turns"] for one in sessions(root)] == [5]
 
 
 def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_told_what_was_said(
@@ -197,6 +203,58 @@ def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_tol
     assert told[2] == f"{begun}End of what was said so far. Now:\n\nTwo."
     assert told[3].startswith(f"{begun}Turn 2:\n  user: Two.\n  assistant: Answer two.\nTurn 3:\n  user: Aside.\n")
     assert told[4] == "Four."
+
+
+def test_what_was_added_by_hand_at_any_time_begins_another_conversation(program: Program, claude: Claude) -> None:
+    asks = f"A plan.\n{MARK}"
+    claude.says(asks)
+    program("run", "--id", "work", "--task", "Do it.", "--", claude.path)
+    program("transcript", "work", "--append", "user", "By hand.")
+    program("run", "work", "--", claude.path)
+    by_hand = b'[{"role": "user", "content": "Meanwhile."}, {"role": "assistant", "content": "Yes."}]'
+    claude.says(asks, runs=["turn", "work", "-", by_hand.decode()])
+    program("run", "work", "--", claude.path)
+    claude.says(asks)
+    program("run", "work", "--", claude.path)
+    program("reset", "work")
+    program("run", "work", "--", claude.path)
+
+    assert [option for option, _ in claude.ids()] == [
+        *("--session-id", "--session-id", "--resume", "--session-id", "--session-id"),
+    ]
+    told = [call["told"] for call in claude.calls()]
+    assert ["By hand." in one for one in told] == [False, True, False, True, False]
+    assert ["Meanwhile." in one for one in told] == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "--id", "work", "--task", "Do it."], ["send", "work", "Do it."]], ids=" ".join
+)
+def test_words_that_are_too_long_for_a_message_are_cut_and_a_nul_is_none(
+    program: Program, root: str, claude: Claude, command: list[str]
+) -> None:
+    if command[0] == "send":
+        program("create", "--id", "work")
+    claude.says("Begin\0ning " + "x" * (2 << 20) + " end.")
+
+    ended = program(*command, "--", claude.path)
+
+    assert ended.code == 0, ended.err
+    [record] = sessions(root)
+    messages: list[Any] = [*gaia_sessions.Sessions(root).messages("work")]
+    content = messages[-1]["content"]
+    assert (content.startswith("Begin"), content.endswith(" end."), len(content) < 1 << 20) == (True, True, True)
+    assert record["runs"][0]["conversation"]["seq"] == record["last_seq"]
+
+
+def test_where_a_record_cannot_say_where_it_ran_it_has_no_conversation(
+    program: Program, root: str, claude: Claude, tmp_path: Path
+) -> None:
+    folder = os.fsencode(tmp_path) + b"/d\xff"
+    os.mkdir(folder)
+    ended = program("run", "--task", "Do it.", "--cwd", folder, "--", claude.path)
+
+    assert (ended.code, "conversation" in sessions(root)[0]["runs"][0]) == (0, False), ended.err
 
 
 def test_from_python_a_client_is_run_as_a_command_is(root: str, claude: Claude) -> None:

@@ -59,7 +59,7 @@ def test_it_does_its_task_and_its_words_are_the_result(client: Client) -> None:
         assert run["last_message"] == "It is 42."
         assert run["consumed"]["total_tokens"] == record["usage"]["total_tokens"] == used(preset, scenario) == 900
         assert run["consumed"]["tool_uses"] == 1
-        where = {"preset": "claude", "cwd": os.path.realpath(client.host.project), "generation": 0, "turn": 1}
+        where = {"preset": "claude", "cwd": os.path.realpath(client.host.project), "generation": 0, "seq": 1}
         assert {**where, "id": run["conversation"]["id"]} == run["conversation"]
         [asked] = [one for one in preset.heard() if "Do it." in one]
         assert asked.startswith(f"{TASK}\n\nAdditional context:\nBe brief.\n\nIf you stop before the work is done")
@@ -232,7 +232,7 @@ def test_what_it_asked_is_answered_elsewhere_and_it_goes_on(client: Client, *, i
             assert heard[0].count("The plan is ready.") == 1
             assert second["cwd"] == os.path.realpath(client.host.folder)
         else:
-            assert second == {**first, "turn": 2}
+            assert second == {**first, "seq": 2}
             assert heard[1:] == [
                 "The plan is ready.\n\n[gaia-sessions: approval] may I?",
                 f"What you asked an approval for is approved: carry it out.\nonly the copy\n\n{TASK}",
@@ -336,7 +336,7 @@ def test_codex_does_its_task_asks_and_goes_on_in_the_same_conversation(codex: Co
     record: Any = codex.sessions.get("work")
     assert (record["phase"], last_run(record)["last_message"]) == ("completed", "Carried out.")
     assert [run["consumed"]["total_tokens"] for run in record["runs"]] == [240, 120]
-    assert last_run(record)["conversation"] == {**first["runs"][0]["conversation"], "turn": 2}
+    assert last_run(record)["conversation"] == {**first["runs"][0]["conversation"], "seq": 2}
     [asked] = json.loads((codex.api / f"request-{codex.requests()[-1]['n']:03}.json").read_text("utf-8"))["body"][
         "input"
     ][-1:]

@@ -133,6 +133,28 @@ def test_without_a_result_its_last_words_are_its_message(version: str) -> None:
     assert (client.message, client.problem, client.is_at_rest) == ("Step.", "it ended without a result", False)
 
 
+def test_what_it_goes_on_with_after_a_result_has_none_until_it_has_another() -> None:
+    client = begun()
+    asked = {"type": "system", "subtype": "status", "status": "requesting"}
+    shown(client, lines(RESULT, asked))
+    assert (client.is_at_rest, client.problem) == (False, "it ended without a result")
+
+    shown(client, lines({**RESULT, "result": "Again."}))
+    assert (client.is_at_rest, client.problem, client.message) == (True, None, "Again.")
+
+
+def test_told_to_end_before_it_began_it_is_interrupted_once_it_listens() -> None:
+    client = begun()
+    client.to_say()
+    assert (client.asks_to_end(is_out_of_tokens=False), client.to_say()) == (True, b"")
+
+    asked = lines({"type": "system", "subtype": "status", "status": "requesting"})
+    shown(client, asked)
+    assert b"interrupt" in client.to_say()
+    shown(client, asked)
+    assert client.to_say() == b""
+
+
 def test_a_conversation_that_it_does_not_know_is_refused_and_nothing_else_is() -> None:
     for conversation_id, told, is_refused in ((ID, UNKNOWN, True), (None, UNKNOWN, False), (ID, RESULT, False)):
         client = begun(conversation_id=conversation_id)
@@ -172,6 +194,7 @@ def test_what_its_agents_used_is_read_from_their_transcripts(tmp_path: Path) -> 
         again = {"id": "n", "model": "claude-opus", "usage": {"output_tokens": 5}, "content": []}
         file.write(lines({"type": "assistant", "message": again}))
     assert client.tokens_of_agents() == 905
+    assert begun("claude", client.conversation_id, tmp_path).tokens_of_agents() == 0, "those were of an earlier run"
 
 
 def test_codex_counts_what_was_not_read_from_a_cache_since_it_goes_on(tmp_path: Path) -> None:
@@ -205,6 +228,8 @@ def test_codex_counts_what_was_not_read_from_a_cache_since_it_goes_on(tmp_path: 
     }
     assert (client.message, client.problem, client.is_at_rest, client.is_refused) == ("All done.", None, True, False)
     assert begun("codex", ID, tmp_path).is_refused
+    shown(client, lines({"type": "thread.started", "thread_id": "--last"}))
+    assert client.conversation_id is None, "an ID becomes a word of a command"
 
 
 NAMED = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gaia_sessions.session.clients import Told, conversation_to_go_on
+from gaia_sessions.session.clients import Told, conversation_to_go_on, standing_of
 from gaia_sessions.session.command_runs import CAUSES, EXITED, CommandEnd, with_command_begun, with_command_end
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.sends import SendEnd, with_failed_send
@@ -17,7 +17,7 @@ from tests.records import record_with
 NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
 WHERE: Any = {"preset": "claude", "id": "c-1", "cwd": "/project"}
-STANDS = {**WHERE, "generation": 0, "turn": 1}
+STANDS = {**WHERE, "generation": 0, "seq": 1}
 USED: Any = {"consumed": {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120}, "model": "opus"}
 
 
@@ -26,7 +26,7 @@ def begun(**keys: Any) -> Any:
 
 
 def ended(record: Any, cause: str = EXITED, message: str = "All done.", told: Told | None = None) -> Any:
-    end = CommandEnd(cause, 0, message, told=told or Told(USED, WHERE))
+    end = CommandEnd(cause, 0, message, told=told or Told(USED, WHERE, standing_of(record)))
     return with_command_end(record, record["runs"][-1], end, None, LATER)
 
 
@@ -37,7 +37,7 @@ def test_what_it_used_counts_once_and_its_conversation_stands_at_its_last_words(
     if noted:
         record = with_consumed(record, 1, {"consumed": noted})
 
-    after = ended(record, cause)
+    after: Any = {**ended(record, cause), "last_seq": 1}  # as the store sets it
 
     run = after["runs"][-1]
     assert (run["consumed"], run["model"], after["usage"]) == (USED["consumed"], "opus", USED["consumed"])
@@ -49,23 +49,29 @@ def test_what_it_used_counts_once_and_its_conversation_stands_at_its_last_words(
 
 def test_without_words_or_where_it_does_not_stand_it_has_no_conversation() -> None:
     assert "conversation" not in ended(begun(), message="")["runs"][-1]
-    assert "conversation" not in ended(begun(), told=Told(USED))["runs"][-1]
+    assert "conversation" not in ended(begun(), told=Told(USED, None, (0, 0)))["runs"][-1]
+
+
+@pytest.mark.parametrize("change", [{"last_seq": 1}, {"transcripts_archived": 1}], ids=["a message", "emptied"])
+def test_what_somebody_else_adds_or_empties_meanwhile_it_does_not_know(change: Any) -> None:
+    record = begun()
+    told = Told(USED, WHERE, standing_of(record))
+    assert "conversation" not in ended({**record, **change}, told=told)["runs"][-1]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"turns": 2},
-        {"turns": 0, "transcripts_archived": 1},
-        {"turns": 1, "transcripts_archived": 1},
+        {"last_seq": 2},
+        {"transcripts_archived": 1},
         {"runs": [{"run": 1, "conversation": STANDS}, {"run": 2, "turn": 2, "end": "failed"}]},
         {"runs": [{"run": 1}]},
         {"runs": []},
     ],
-    ids=["another turn", "emptied", "emptied, and a turn", "a send that failed", "unknown", "no run"],
+    ids=["another message", "emptied", "a send that failed", "unknown", "no run"],
 )
 def test_it_goes_on_only_where_the_session_stands(change: Any) -> None:
-    before = ended(begun())
+    before: Any = {**ended(begun()), "last_seq": 1}
     record: Any = {**before, **change}
 
     assert conversation_to_go_on(before, "codex", before["runs"]) is None

@@ -113,6 +113,12 @@ MARK: Any = {"cancellation": {"reason": "enough"}}
             "error",
             "Sub-agent used all of its 4,000 tokens",
         ),
+        (
+            record_with({**TIMED_OUT, "detail": "max_tokens"}, max_tokens=4000, charged_tokens=1000),
+            {},
+            "error",
+            "Sub-agent used, with its own sub-agents, all of its 4,000 tokens",
+        ),
         (record_with({**ended("failed", detail="timeout")}), {}, "error", "timeout"),
     ],
 )
@@ -121,7 +127,7 @@ def test_a_command_that_met_a_limit_is_reported_so_while_that_is_how_the_work_st
 ) -> None:
     found = reported(record, **findings)
     assert (found["status"], found["error"]) == (status, error)
-    assert found["limit_reached"] is ("max_tokens" in record)
+    assert found["limit_reached"] is (record.get("charged_tokens", 0) == 4000)
 
 
 def test_l14_l15_a_report_has_both_limits_and_the_exit_code_of_the_latest_run() -> None:

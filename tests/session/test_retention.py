@@ -111,7 +111,7 @@ def test_a_record_that_fits_is_not_shortened_whatever_is_in_it() -> None:
     assert unchanged(fit_record, record) == (record, encode(record))
 
 
-CONVERSATION = {"preset": "claude", "id": "c" * 36, "cwd": "/w" * 50, "generation": 0, "turn": 1}
+CONVERSATION = {"preset": "claude", "id": "c" * 36, "cwd": "/w" * 50, "generation": 0, "seq": 1}
 
 
 def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:

@@ -114,7 +114,7 @@ def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_rep
     record = record_with(phase=phase, runs=[run], charged_tokens=5)
 
     said = [answer("{}", tool_name="Bash", tokens=1), answer("Done", tokens=2)]
-    after = unchanged(lambda record: sends.with_answer_of_send(record, run, said, marked, Told(), LATER), record)
+    after = unchanged(lambda record: sends.with_answer_of_send(record, run, [], said, marked, Told(), LATER), record)
 
     now = format_time(LATER)
     marked = None if marked == "failed" else marked

@@ -87,12 +87,13 @@ class ClaudeCode:
         self._lines = JsonLines()
         self._result: Payload | None = None
         self.must_be_killed = False
-        self._wants_report = self._is_asking = self._is_ending = False
+        self._has_begun = self._wants_report = self._is_asking = self._is_ending = False
         self._agents: set[str] = set()  # at work, by their IDs
         self._requests_left = float("inf")
         self._main = _Agent()
         self._tokens_in_lines: dict[str, int] = {}  # of messages of sub-agents
         self._counted: dict[str, tuple[int, int]] = {}  # transcripts of sub-agents: their sizes, and the tokens in them
+        self._agents_before = self._tokens_in_transcripts()
 
     @staticmethod
     def check(words: Sequence[str]) -> None:
@@ -100,7 +101,7 @@ class ClaudeCode:
 
     @property
     def is_at_rest(self) -> bool:
-        return self._result is not None and self._result.get("is_error") is False and not self._is_asking
+        return self._result is not None and self._result.get("is_error") is False
 
     @property
     def message(self) -> str:
@@ -141,7 +142,10 @@ class ClaudeCode:
             return False
         self._is_ending = True
         self._wants_report = not self.is_at_rest
-        self._to_say.append(dump_line(_INTERRUPT) if self._wants_report else _user_message(_REPORT))
+        if not self._wants_report:
+            self._to_say.append(_user_message(_REPORT))
+        elif self._has_begun:  # before its first request it would not listen
+            self._to_say.append(dump_line(_INTERRUPT))
         if is_out_of_tokens:
             self._requests_left = 0 if self._is_asking else 1
         return True
@@ -150,10 +154,13 @@ class ClaudeCode:
         return self._main.figures()
 
     def tokens_of_agents(self) -> int:
+        return max(sum(self._tokens_in_lines.values()), self._tokens_in_transcripts() - self._agents_before)
+
+    def _tokens_in_transcripts(self) -> int:
         folder = os.path.join(glob.escape(self._folder), "projects", "*", self.conversation_id, "subagents")
         for path in glob.iglob(os.path.join(folder, "**", "agent-*.jsonl"), recursive=True):
             self._count(path)
-        return max(sum(self._tokens_in_lines.values()), sum(tokens for _, tokens in self._counted.values()))
+        return sum(tokens for _, tokens in self._counted.values())
 
     def _count(self, path: str) -> None:
         try:
@@ -179,7 +186,6 @@ class ClaudeCode:
     def _heard_event(self, event: Payload) -> Iterator[tuple[int, bytes]]:
         kind = event.get("type")
         if kind == "message_start":
-            self._is_asking = True
             self._main.begin(object_in(event, "message"))
         elif kind == "content_block_delta":
             text = text_in(object_in(event, "delta"), "text")
@@ -209,8 +215,11 @@ class ClaudeCode:
     def _heard_of_work(self, told: Payload) -> None:
         """Of a request that the main agent makes, of a sub-agent that begins, and of one that is done."""
         if told.get("status") == "requesting":
-            self._is_asking = True
+            self._result, self._is_asking = None, True
             self._requests_left -= 1
+            if self._wants_report and not self._has_begun:
+                self._to_say.append(dump_line(_INTERRUPT))
+            self._has_begun = True
         elif told.get("subtype") == "task_started" and told.get("task_type") == "local_agent":
             self._agents.add(text_in(told, "task_id"))
         elif told.get("subtype") == "task_notification":
