@@ -107,7 +107,8 @@ def send(  # noqa: PLR0913  # what can be said of it
                 with suppress(SessionsError):  # whoever looks next will find it gone
                     sending.end(failed(str(error)))
         if client is not None:
-            sessions.end_runs_of_gone_hosts_below(agent_id, sending.run, supervisor.namespace)
+            with suppress(SessionsError):  # the turn is stored; ``reconcile`` will find them
+                sessions.end_runs_of_gone_hosts_below(agent_id, sending.run, supervisor.namespace)
     supervisor.finish()
     return outcome
 

@@ -342,14 +342,14 @@ class Supervisor:
 
     def _hear(self, client: Client, data: bytes) -> None:
         """Shows what the client tells by ``data``, and says what it is to be told then."""
-        before = client.figures()
+        before, was_told_all = client.figures(), client.is_told_all
         for number, shown in client.hear(data):
             self._outputs.add(number, shown)
         self._has_news = self._has_news or client.figures() != before
         self._say(client.to_say())
         if client.must_be_killed:
             self._deadline = 0.0
-        elif client.is_told_all and self._cause is not None:  # its report is there; what goes on has had its time
+        elif self._cause is not None and client.is_told_all and not was_told_all:  # its report is there
             self._deadline = min(self._deadline, self._now() + SECONDS_FOR_BACKGROUND)
 
     def _say(self, data: bytes) -> None:
