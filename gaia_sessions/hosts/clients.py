@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
         conversation_id: its ID of the conversation, once that is known. is_told_all: nothing more will be written to
         its stdin. must_be_killed: it goes on although it has no tokens left. message: what its main agent said last.
-        problem: why it has failed, whatever its exit code says; None if its last words are its result. is_at_rest: its
-        conversation ends with that message. is_refused: it does not know the conversation that it was to go on with.
+        problem: why it has failed, whatever its exit code says; None if its last words are its result. is_at_rest: it
+        has told how its latest turn ended, and so has its conversation. is_refused: it does not know the conversation
+        that it was to go on with. may_report: whether a report at a limit would be kept.
         """
 
         def __init__(self, text: str, environment: Mapping[str, str], conversation_id: str | None) -> None:
             """It will be told ``text``, in this conversation if there is one, else in a new one."""
+
+        may_report: bool
 
         @property
         def conversation_id(self) -> str | None: ...

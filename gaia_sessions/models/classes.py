@@ -81,7 +81,7 @@ class Conversation(StrictModel, frozen=True):
     id: str = Field(description="Its ID of the conversation.")
     cwd: str = Field(description="Where the client ran: it finds its conversations by that.")
     generation: Count = Field(description="The generation of the transcript that has the message; the first is 0.")
-    seq: Number = Field(description="The number of the message that it said last.")
+    seq: Count = Field(description="The number of the last message that it knows; 0 if there is none.")
 
 
 class Waiting(StrictModel, frozen=True):

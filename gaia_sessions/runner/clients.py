@@ -15,6 +15,7 @@ from gaia_sessions.hosts.clients import client_class
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clients import Told, conversation_to_go_on, standing_of
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
+from gaia_sessions.session.runs import is_send
 
 from .supervise import ANOTHER_CONVERSATION
 
@@ -79,8 +80,11 @@ class ClientOfRun:
         self, supervisor: Supervisor, env: Mapping[str, str], client: Client, words: Sequence[str], cwd: str
     ) -> CommandEnd:
         self._client = client
+        client.may_report = client.may_report and not is_send(self._run)  # of a turn that fails nothing is kept
         ended = supervisor.run(client.words(words), env, "", client, cwd)
         detail = ended.detail or (client.problem if ended.cause == EXITED else None)
+        if detail and not client.is_at_rest and supervisor.complaint:
+            detail = f"{detail}: {supervisor.complaint}"
         told = Told(client.figures(), began=self._began)
         if client.is_at_rest and client.conversation_id and well_formed(cwd) == cwd:
             told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": cwd}

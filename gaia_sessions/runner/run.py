@@ -20,7 +20,7 @@ from gaia_sessions.usecases.briefing import GO_ON, answer_for_agent
 from . import contain, tree
 from .clients import client_of_run
 from .signals import Signals
-from .supervise import Supervisor
+from .supervise import WITHOUT_TASK, Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def _supervised(
         return "\n\n".join(filter(None, (answer, command.text(None)))) or GO_ON
 
     def anew() -> str:
+        if begun.earlier and command.task is None:
+            supervisor.tell(WITHOUT_TASK)
         return f"{command.text(sessions.briefing(begun) or None)}\n\n{NOTE}"
 
     return client.supervised(supervisor, env, going_on, anew)

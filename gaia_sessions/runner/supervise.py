@@ -26,9 +26,10 @@ from gaia_sessions.session.command_runs import (
     TIMED_OUT,
     CommandEnd,
 )
+from gaia_sessions.session.visible import visible_line
 
 from . import contain, tree
-from .output import Outputs
+from .output import Outputs, Tail
 from .signals import PASSED_ON, PAUSE
 
 TYPE_CHECKING = False
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.clients import Client
     from gaia_sessions.store.port import Output
 
-    from .output import Tail, Whole
+    from .output import Whole
     from .signals import Signals
 
 STARTED = "started"
@@ -50,6 +51,8 @@ BACKGROUND_ENDED = "background_ended"
 BACKGROUND_LEFT = "background_left"
 NOT_KILLED = "not_killed"
 ANOTHER_CONVERSATION = "another_conversation"
+WITHOUT_TASK = "without_task"
+TOKENS_USED_UP = "tokens_used_up"
 """What ``tell`` is told of."""
 
 SECONDS_AFTER_SIGNAL = 5.0
@@ -75,7 +78,8 @@ _MOST_CHUNKS_LEFT = 16
 class Supervisor:
     """One command: ``run`` it, then ``close_log``, then ``finish``.
 
-    namespace: the pid namespace in which it lived, if it had one of its own and was seen there.
+    namespace: the pid namespace in which it lived, if it had one of its own and was seen there. complaint: the last
+    line that a client wrote to stderr.
     """
 
     def __init__(
@@ -109,6 +113,7 @@ class Supervisor:
         self._client: Client | None = None
         self._stdin: int | None = None  # where the command is told something
         self._has_news = False  # of a client
+        self._complaints = Tail()
         self.namespace: str | None = None
         self._cause: str | None = None
         self._signal: int | None = None
@@ -149,6 +154,10 @@ class Supervisor:
             if self._stdin is not None:
                 self._forget(self._stdin)
                 self._stdin = None
+
+    @property
+    def complaint(self) -> str:
+        return visible_line(self._complaints.text().strip().rpartition("\n")[2])
 
     def close_log(self) -> None:
         """Nothing more is run: the log is on the disk when this returns."""
@@ -232,6 +241,7 @@ class Supervisor:
         self._cause = cause
         if cause == OUT_OF_TOKENS:
             self._deadline = min(self._deadline, self._now() + self._command.grace)
+            self.tell(TOKENS_USED_UP)
         if self._client is None:
             self._send(child, signal.SIGTERM)
         elif cause != CANCELLED and self._client.asks_to_end(is_out_of_tokens=cause == OUT_OF_TOKENS):
@@ -335,6 +345,7 @@ class Supervisor:
         if number == 1 and self._client is not None:
             self._hear(self._client, data)
         else:
+            self._complaints.add(data)
             self._outputs.add(number, data)
         if self._outputs.is_full(number) and fd in self._selector.get_map():
             self._selector.unregister(fd)

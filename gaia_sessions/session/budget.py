@@ -95,6 +95,11 @@ def is_of_sub_agent(record: Record) -> bool:
     return parent_id_of(record) is not None or bool(record.get("runs"))
 
 
+def is_used_up(record: Record) -> bool:
+    """Whether the record has a budget of its own, and as many tokens were used."""
+    return "max_tokens" in record and tokens_of(record) >= record["max_tokens"]
+
+
 def tokens_of(record: Record) -> int:
     """The tokens that count against the budget."""
     return min(max(0, _counted_tokens(record) + record.get("token_correction", 0)), LARGEST_INTEGER)

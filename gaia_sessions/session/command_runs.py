@@ -9,6 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 
 from . import schema
+from .budget import is_used_up
 from .clients import Told, conversation_fields, with_figures
 from .clock import format_time
 from .events import MAX_MESSAGE_LENGTH
@@ -119,6 +120,8 @@ def check_may_run(record: Record, decision: Decision) -> None:
     if is_final(record["phase"]):
         raise refusal(record, f"it is {record['phase']}", _CONTINUE)
     check_nobody_at_work(record, decision)
+    if is_used_up(record):
+        raise refusal(record, f"its {record['max_tokens']:,} tokens are used up", _GIVE_UP)
     if decision["should_resume"] or is_new(record["phase"]):
         return
     if decision["reason"] == "expired" and waits_for_approval(record["phase"]):
@@ -190,7 +193,8 @@ def with_command_end(record: Record, run: Run, ended: CommandEnd, marker_phase: 
     if ended.exit_code is not None:
         fields["exit_code"] = ended.exit_code
     if ended.message:
-        fields |= {"last_message": ended.message[-MAX_MESSAGE_LENGTH:], **conversation_fields(record, ended.told, 1)}
+        fields["last_message"] = ended.message[-MAX_MESSAGE_LENGTH:]
+    fields |= conversation_fields(record, ended.told, 1 if ended.message else 0)
     counted, run = with_figures(record, run, ended.told)
     closed = with_end_by_wrapper(counted, run, end, fields, now)
     return {**closed, "turns": current_turn(record)} if ended.message and closed is not counted else closed

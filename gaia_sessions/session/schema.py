@@ -123,7 +123,7 @@ check_usage = object_with(
 )
 check_worktree = object_with({}, {"path": check_string, "branch": check_string})
 check_conversation = object_with(
-    {"preset": check_string, "id": check_string, "cwd": check_string, "generation": check_count, "seq": check_number},
+    {"preset": check_string, "id": check_string, "cwd": check_string, "generation": check_count, "seq": check_count},
     {},
 )
 check_waiting = object_with({"since": check_time, "for": check_string}, {})

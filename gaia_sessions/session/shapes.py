@@ -107,7 +107,7 @@ class Conversation(TypedDict):
     id: Annotated[str, "Its ID of the conversation."]
     cwd: Annotated[str, "Where the client ran: it finds its conversations by that."]
     generation: Annotated[Count, "The generation of the transcript that has the message; the first is 0."]
-    seq: Annotated[Number, "The number of the message that it said last."]
+    seq: Annotated[Count, "The number of the last message that it knows; 0 if there is none."]
 
 
 Waiting = TypedDict("Waiting", {"since": Time, "for": Annotated[str, "The tool that its agent wants to use."]})

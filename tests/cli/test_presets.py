@@ -39,7 +39,9 @@ event("message_start", message={{"id": "m", "model": "opus", "usage": {{"input_t
 event("content_block_delta", delta={{"text": text}})
 event("content_block_stop")
 event("message_delta", usage={{"output_tokens": 20}})
-if not plan.get("no_result"):
+if plan.get("no_result"):
+    print("error: unknown option", file=sys.stderr)
+else:
     result = {{"is_error": False, "num_turns": 1, "result": text, **plan}}
     say(type="result", **result)
     sys.stdin.read()
@@ -133,8 +135,8 @@ def test_any_other_program_may_be_the_client_and_the_client_may_be_any_command(
     [
         ({"is_error": True, "result": "API Error: 529"}, "API Error: 529"),
         ({"is_error": True, "result": None, "errors": ["one", "two"]}, "one; two"),
-        ({"no_result": True}, "it ended without a result"),
-        ({"no_result": True, "code": 3}, "it ended without a result"),
+        ({"no_result": True}, "it ended without a result: error: unknown option"),
+        ({"no_result": True, "code": 3}, "it ended without a result: error: unknown option"),
     ],
     ids=["error", "errors", "no result", "no result, and a code"],
 )
@@ -149,7 +151,7 @@ def test_whatever_its_exit_code_without_a_result_it_has_failed(
     assert detail in report["error"]
     [record] = sessions(root)
     assert (record["runs"][0]["end"], record["usage"]["total_tokens"]) == ("failed", 120)
-    assert "conversation" not in record["runs"][0]
+    assert ("conversation" in record["runs"][0]) == ("no_result" not in plan)
 
 
 def test_it_goes_on_in_its_conversation_where_that_is_wherever_that_is_typed(
@@ -255,6 +257,26 @@ def test_where_a_record_cannot_say_where_it_ran_it_has_no_conversation(
     ended = program("run", "--task", "Do it.", "--cwd", folder, "--", claude.path)
 
     assert (ended.code, "conversation" in sessions(root)[0]["runs"][0]) == (0, False), ended.err
+
+
+def test_a_conversation_that_is_not_told_the_task_says_so(program: Program, claude: Claude) -> None:
+    claude.says(MARK)
+    program("run", "--id", "work", "--task", "Do it.", "--", claude.path)
+    claude.says("Done.", unknown=True)
+    assert b"not told the task, which is not kept: say it by --task" in program("run", "work", "--", claude.path).err
+
+
+def test_work_whose_tokens_are_used_up_is_not_run_and_goes_on_waiting(
+    program: Program, root: str, claude: Claude
+) -> None:
+    claude.says(MARK)
+    ended = program("run", "--id", "work", "--max-tokens", "100", "--task", "Do it.", "--", claude.path)
+    assert b"told to end: its tokens are used up" in ended.err
+
+    ended = program("run", "work", "--", claude.path)
+    [record] = sessions(root)
+    assert (ended.code, record["phase"], len(claude.calls())) == (4, "approval", 1)
+    assert b"its 100 tokens are used up" in ended.err
 
 
 def test_from_python_a_client_is_run_as_a_command_is(root: str, claude: Claude) -> None:

@@ -93,7 +93,7 @@ def test_it_reports_also_while_only_its_agents_in_the_background_are_at_work(cli
     main = [{"tools": [job]}, {"text": "It is at work."}, {"text": "Alpha is not done."}]
     scenario = {"main": main, "subs": {"alpha": [LONG_STEP, {"text": "Never said."}]}}
     with preset_of(client, scenario) as preset:
-        code, out, _ = preset.run("--id", "work", "--task", TASK, "--timeout", "5", "--grace", "20")
+        code, out, _ = preset.run("--id", "work", "--task", TASK, "--timeout", "10", "--grace", "20")
 
         assert (code, out) == (124, "It is at work.\nAlpha is not done.\n")
         assert "Report now" in preset.heard()[-1]
@@ -144,6 +144,29 @@ def test_cancelled_from_elsewhere_all_four_tools_are_gone(client: Client) -> Non
         assert (report["status"], [one["description"] for one in report["todos"]]) == ("cancelled", ["count"])
         assert preset.type("finalize", "work", "completed")[0] != 0
         assert preset.sessions.report("work")["status"] == "cancelled"
+
+
+def test_interrupted_it_goes_on_in_its_conversation(client: Client) -> None:
+    with preset_of(client, {"main": [LONG_STEP, {"text": "Carried out."}]}) as preset:
+        process = preset.start("run", "--id", "work", "--task", TASK, "--", *preset.words)
+        until(lambda: any(b"time.sleep(300)" in one and b"python3" in one for one in preset.processes().values()))
+        os.kill(preset.sessions.read("work")["runs"][0]["wrapper"]["pid"], signal.SIGINT)
+        _, err = process.communicate(timeout=LONGEST)
+        assert process.returncode == 130, err
+        assert preset.sessions.usage("work")["tokens"] == 20_100
+
+        assert preset.type("run", "work", "--", *preset.words)[:2] == (0, "Carried out.\n")
+        first, second = (run["conversation"] for run in preset.sessions.read("work")["runs"])
+        assert (second["id"], preset.heard()[-1]) == (first["id"], "Go on with the work.")
+
+
+def test_of_a_turn_that_meets_its_limit_no_report_is_asked_for(client: Client) -> None:
+    with preset_of(client, {"main": [LONG_STEP, REPORT]}) as preset:
+        preset.type("create", "--id", "talk")
+        code, out, _ = preset.type("send", "talk", TASK, "--timeout", "4", "--", *preset.words)
+
+        assert (code, out, len(preset.requests("main"))) == (124, "", 1)
+        assert preset.sessions.usage("talk")["tokens"] == 20_100
 
 
 @pytest.mark.parametrize("options", [[], ["--contain"]], ids=["", "contained"])

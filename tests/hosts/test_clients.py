@@ -76,7 +76,7 @@ def test_of_what_it_writes_texts_and_calls_are_shown_and_its_own_figures_counted
     final = "Final: both done."
     assert streams[1] == "Main says alpha done.\n" + f"{final}\n" * (2 if is_late else 0)
     calls = ["Agent: Job alpha", "Agent: Job beta", "Bash: echo hi", "Bash: python3 -c 'import time; time.sleep(4)'"]
-    assert sorted(streams[2].splitlines()) == [f"  {call}" for call in calls]
+    assert sorted(streams[2].splitlines()) == sorted(f"  {'' if 'Agent' in call else '  '}{call}" for call in calls)
     requests, output = (4, 11 + 13 + 17 + 17) if is_late else (2, 11 + 13)
     figures = client.figures()
     assert figures["consumed"] == {
@@ -105,7 +105,7 @@ def test_told_to_end_it_is_asked_for_its_report(version: str) -> None:
     assert json.loads(client.to_say())["request"] == {"subtype": "interrupt"}
     assert shown(client, ended)[1] == ""
     assert "Report now" in json.loads(client.to_say())["message"]["content"]
-    assert (client.is_told_all, client.is_at_rest) == (False, False)
+    assert not client.is_told_all
     assert shown(client, report)[1] == "Report: half done.\n"
     assert (client.message, client.problem, client.is_at_rest) == ("Report: half done.", None, True)
     assert (client.is_told_all, client.must_be_killed, client.to_say()) == (True, False, b"")
@@ -131,6 +131,25 @@ def test_without_a_result_its_last_words_are_its_message(version: str) -> None:
     shown(client, parts(f"claude-{version}-interrupted", b'"message_delta"')[0])
 
     assert (client.message, client.problem, client.is_at_rest) == ("Step.", "it ended without a result", False)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_interrupted_it_rests_and_has_failed(version: str) -> None:
+    client = begun()
+    ended, _ = parts(f"claude-{version}-interrupted", b'"error_during_execution"')
+    assert "  failed: The user doesn't want to proceed" in shown(client, ended)[2]
+    assert (client.message, client.is_at_rest, client.problem is None) == ("Step.", True, False)
+
+
+def test_that_the_api_fails_is_shown_at_once() -> None:
+    told = {"type": "system", "subtype": "api_retry", "error_status": 401, "error": "authentication_failed"}
+    assert shown(begun(), lines(told))[2] == "  the API failed (401, authentication_failed): it tries again\n"
+
+
+def test_what_would_not_be_kept_is_not_asked_for() -> None:
+    client = begun()
+    client.may_report = False
+    assert not client.asks_to_end(is_out_of_tokens=False)
 
 
 def test_what_it_goes_on_with_after_a_result_has_none_until_it_has_another() -> None:

@@ -47,8 +47,8 @@ def test_what_it_used_counts_once_and_its_conversation_stands_at_its_last_words(
     assert ended(after, cause) == after
 
 
-def test_without_words_or_where_it_does_not_stand_it_has_no_conversation() -> None:
-    assert "conversation" not in ended(begun(), message="")["runs"][-1]
+def test_without_words_it_stands_where_it_stood_and_may_stand_nowhere() -> None:
+    assert ended(begun(), message="")["runs"][-1]["conversation"] == {**STANDS, "seq": 0}
     assert "conversation" not in ended(begun(), told=Told(USED, None, (0, 0)))["runs"][-1]
 
 

@@ -63,7 +63,10 @@ class _New(TypedDict):
 @click.option("--task", metavar="TEXT|-", help=f"What the command is told on stdin, or where it has {TASK}.")
 @click.option("--context", metavar="TEXT", help="What it is told below the task.")
 @click.option(
-    "--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help="When it is told to end (SIGTERM).  [default: 10m]"
+    "--timeout",
+    type=SECONDS,
+    default=DEFAULT_TIMEOUT,
+    help="When it is told to end, by SIGTERM or as its preset does.  [default: 10m]",
 )
 @click.option(
     "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
@@ -150,8 +153,9 @@ def _task(typed: str | None) -> str | None:
     try:
         return text_or_stdin(STDIN, "--task", COMMIT_LIMIT, "the task")
     except InvalidInput as error:
-        error.hint = error.hint or _SAY_TASK
-        raise
+        if error.hint:
+            raise
+        raise InvalidInput(error.problem, "the task", _SAY_TASK) from None
 
 
 def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:

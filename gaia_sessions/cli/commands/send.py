@@ -41,7 +41,10 @@ _FOR_EVER = f"{LONGEST:.0f}"
 @ID
 @click.argument("text", metavar="TEXT|-")
 @click.option(
-    "--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help="When it is told to end (SIGTERM).  [default: 10m]"
+    "--timeout",
+    type=SECONDS,
+    default=DEFAULT_TIMEOUT,
+    help="When it is told to end, by SIGTERM or as its preset does.  [default: 10m]",
 )
 @click.option(
     "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"

@@ -11,27 +11,32 @@ from .words import exactly, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gaia_sessions.api.command import Command
 
 
 def event_lines(agent_id: str, event: str, command: Command, *, verbose: bool) -> Iterator[str]:
     """What happened to the ``command`` of a session; what is as expected only if ``verbose``."""
-    if event == supervise.STARTED and verbose:
-        limit = f"told to end after {exactly(command.timeout)}"
-        yield f"{agent_id}: {safe(command.words[0], 80)} runs, and is {limit}"
-    elif event == supervise.SOFT_LIMIT:
-        yield f"{agent_id}: told to end after {exactly(command.timeout)}; it has {exactly(command.grace)} left"
-    elif event == supervise.HARD_LIMIT:
-        yield f"{agent_id}: hard timed out after {command.hard_timeout:.10g} seconds, and was killed"
-    elif event == supervise.SIGNAL_PASSED:
-        yield f"{agent_id}: told to end; once more kills it"
-    elif event == supervise.BACKGROUND_ENDED:
-        yield f"{agent_id}: what it left in the background was ended (--keep-background leaves it)"
-    elif event == supervise.BACKGROUND_LEFT:
-        yield f"{agent_id}: what it left in the background goes on without limits"
-    elif event == supervise.ANOTHER_CONVERSATION:
-        yield f"{agent_id}: that conversation is gone; another one begins, and is told what was said so far"
-    elif event == supervise.NOT_KILLED:
-        yield f"{agent_id}: not all that it has started could be killed, such as what has become another user's"
+    if event != supervise.STARTED or verbose:
+        yield f"{agent_id}: {_EVENTS[event](command)}"
+
+
+_EVENTS: dict[str, Callable[[Command], str]] = {
+    supervise.STARTED: lambda one: f"{safe(one.words[0], 80)} runs, and is told to end after {exactly(one.timeout)}",
+    supervise.SOFT_LIMIT: lambda one: f"told to end after {exactly(one.timeout)}; it has {exactly(one.grace)} left",
+    supervise.HARD_LIMIT: lambda one: f"hard timed out after {one.hard_timeout:.10g} seconds, and was killed",
+    supervise.TOKENS_USED_UP: lambda one: f"told to end: its tokens are used up; it has {exactly(one.grace)} left",
+    supervise.SIGNAL_PASSED: lambda _: "told to end; once more kills it",
+    supervise.BACKGROUND_ENDED: lambda _: "what it left in the background was ended (--keep-background leaves it)",
+    supervise.BACKGROUND_LEFT: lambda _: "what it left in the background goes on without limits",
+    supervise.ANOTHER_CONVERSATION: lambda _: (
+        "that conversation is gone; another one begins, and is told what was said so far"
+    ),
+    supervise.WITHOUT_TASK: lambda _: (
+        "a conversation begins that is not told the task, which is not kept: say it by --task"
+    ),
+    supervise.NOT_KILLED: lambda _: (
+        "not all that it has started could be killed, such as what has become another user's"
+    ),
+}

@@ -82,6 +82,7 @@ class ClaudeCode:
         self._is_resumed = conversation_id is not None
         self.conversation_id = conversation_id or str(uuid.uuid4())
         self.is_told_all = False
+        self.may_report = True
         self._folder = environment.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
         self._to_say = [_user_message(text)]
         self._lines = JsonLines()
@@ -101,11 +102,12 @@ class ClaudeCode:
 
     @property
     def is_at_rest(self) -> bool:
-        return self._result is not None and self._result.get("is_error") is False
+        return self._result is not None and self._result.get("num_turns") != 0
 
     @property
     def message(self) -> str:
-        return text_in(self._result, "result") if self._result and self.is_at_rest else self._main.last_words
+        is_result = self._result is not None and self.problem is None
+        return text_in(self._result or {}, "result") if is_result else self._main.last_words
 
     @property
     def problem(self) -> str | None:
@@ -138,7 +140,7 @@ class ClaudeCode:
                 yield 1, line + b"\n"
 
     def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:
-        if self.is_told_all:
+        if self.is_told_all or not self.may_report:
             return False
         self._is_ending = True
         self._wants_report = not self.is_at_rest
@@ -178,6 +180,15 @@ class ClaudeCode:
             yield from self._heard_event(object_in(told, "event"))
         elif kind == "assistant":
             yield from self._heard_message(object_in(told, "message"), is_of_main=is_of_main)
+        elif kind == "user":
+            yield from _failures_in(object_in(told, "message"), is_of_main=is_of_main)
+        elif kind == "system" and told.get("subtype") == "api_retry":
+            yield (
+                2,
+                shown_text(
+                    f"  the API failed ({told.get('error_status')}, {text_in(told, 'error')}): it tries again\n"
+                ),
+            )
         elif kind == "system":
             self._heard_of_work(told)
         elif kind == "result":
@@ -210,7 +221,7 @@ class ClaudeCode:
             if isinstance(block, dict) and block.get("type") == "tool_use":
                 if is_of_main:
                     self._main.calls.add(text_in(block, "id"))
-                yield 2, shown_text(_call_line(block))
+                yield 2, shown_text(_call_line(block, is_of_main=is_of_main))
 
     def _heard_of_work(self, told: Payload) -> None:
         """Of a request that the main agent makes, of a sub-agent that begins, and of one that is done."""
@@ -289,7 +300,17 @@ def _user_message(text: str) -> bytes:
     return dump_line(message, limit=sys.maxsize)
 
 
-def _call_line(block: Payload) -> str:
-    """A call of a tool in a line: its name, and the first text that it is given."""
+def _call_line(block: Payload, *, is_of_main: bool) -> str:
+    """A call of a tool in a line: its name, and the first text that it is given; of a sub-agent further right."""
     given = next((value for value in object_in(block, "input").values() if isinstance(value, str)), "")
-    return f"  {visible_line(text_in(block, 'name'), _LONGEST_CALL)}: {visible_line(given, _LONGEST_CALL)}\n"
+    name = visible_line(text_in(block, "name"), _LONGEST_CALL)
+    return f"{'' if is_of_main else '  '}  {name}: {visible_line(given, _LONGEST_CALL)}\n"
+
+
+def _failures_in(message: Payload, *, is_of_main: bool) -> Iterator[tuple[int, bytes]]:
+    """A line for each call that failed, or that nobody permitted."""
+    content = message.get("content")
+    for block in content if isinstance(content, list) else []:
+        if isinstance(block, dict) and block.get("type") == "tool_result" and block.get("is_error") is True:
+            why = visible_line(str(block.get("content")), _LONGEST_CALL)
+            yield 2, shown_text(f"{'' if is_of_main else '  '}  failed: {why}\n")

@@ -56,6 +56,7 @@ class Codex:
 
     is_told_all = True
     must_be_killed = False
+    may_report = False  # SIGINT is all that it obeys
 
     def __init__(self, text: str, environment: Mapping[str, str], conversation_id: str | None) -> None:
         self.conversation_id = conversation_id
