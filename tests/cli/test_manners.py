@@ -182,6 +182,13 @@ def examples() -> Iterator[str]:
         yield from (line.strip() for line in (text or "").splitlines() if line.startswith("  gaia-sessions"))
 
 
+CLAUDE = """#!/bin/sh
+read -r told
+echo '{"type": "result", "is_error": false, "num_turns": 1, "result": "Done."}'
+"""
+"""As far as the client speaks where it has nothing to do."""
+
+
 @pytest.mark.parametrize("example", list(examples()))
 def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_path: Path, example: str) -> None:
     if " create " not in example:
@@ -192,8 +199,10 @@ def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_
     tool.parent.mkdir()
     tool.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gaia_sessions "$@"\n', encoding="utf-8")
     tool.chmod(0o700)
-    for name in ("claude", "pytest"):
+    for name in ("my-agent", "pytest"):
         tool.with_name(name).symlink_to("/bin/true")
+    tool.with_name("claude").write_text(CLAUDE, encoding="utf-8")
+    tool.with_name("claude").chmod(0o700)
     Path("../old-project/.claude/session").mkdir(parents=True)
     Path("output.txt").write_text("done\n", encoding="utf-8")
     said = [{"role": "user", "content": "Go on"}, {"role": "assistant", "content": "Done"}]

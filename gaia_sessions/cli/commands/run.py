@@ -53,7 +53,7 @@ class _New(TypedDict):
 @declare(
     "run --task 'Review src/auth' --timeout 15m -- claude",
     "run --agent tester --purpose 'unit tests' -- pytest -x",
-    "run agent-123 -- claude --model opus",
+    "run agent-123 --task 'Go on with it' -- claude",
     "run --json --task 'Review src' -- my-agent '{task}' > a.json",
     cls=CommandBehindDashes,
 )
