@@ -789,7 +789,9 @@ class Sessions:
         from gaia_sessions.session.clients import with_figures
         from gaia_sessions.usecases.claiming import own_run
 
-        return self._change(agent_id, lambda record, _: with_figures(record, own_run(record, run), told)[0])
+        return self._change(
+            agent_id, lambda record, _: with_figures(record, own_run(record, run), told)[0], RESERVED_BYTES
+        )
 
     def lock_of_send(self, agent_id: str) -> KeyLock:
         """For commands: the lock that is held for as long as a send to the agent of the session lasts."""

@@ -149,7 +149,8 @@ def check_words(preset: str, arguments: Sequence[str], options: Options) -> None
             name = name if name.startswith("--") else name[:2]
             if name in options.own:
                 raise _given_already(name, preset)
-            room = 0 if equals else options.room_behind(name)
+            has_value = bool(equals) or word != name  # ``--name=value``, or ``-nvalue``
+            room = 0 if has_value else options.room_behind(name)
         elif room < 1:
             raise _not_read(word, preset)
         else:
@@ -158,14 +159,14 @@ def check_words(preset: str, arguments: Sequence[str], options: Options) -> None
 
 def _given_already(word: str, preset: str) -> UsageError:
     return UsageError(
-        f"{word} stands in the command, and the preset {preset} gives it itself",
+        f"{word} stands in the command, where the preset {preset} does not take it",
         f"leave {word} out; to run the command just as it is, add --no-preset",
     )
 
 
 def _not_read(word: str, preset: str) -> UsageError:
     return UsageError(
-        f"{word!r} in the command is a prompt, which {preset} does not read there",
+        f"{word!r} stands in the command, and {preset} would not read it there",
         "say it by --task, or as the TEXT of send; to run the command just as it is, add --no-preset",
     )
 
@@ -187,7 +188,7 @@ class JsonLines:
         *whole, rest = data.split(b"\n")
         for end in whole:
             line = self._begun + end
-            if line.strip() and not self._is_too_long:
+            if line.strip() and not self._is_too_long and len(line) <= _LONGEST_LINE:
                 yield line, _object_in(line)
             self._begun, self._is_too_long = b"", False
         self._is_too_long = self._is_too_long or len(self._begun) + len(rest) > _LONGEST_LINE

@@ -90,16 +90,19 @@ class ClientOfRun:
             told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": cwd}
         return CommandEnd(ended.cause, ended.exit_code, client.message, detail, told)
 
-    def unnoted_tokens(self) -> int:
-        """Notes in the record what its main agent used so far; returns what else counts, that of its sub-agents too."""
-        if self._client is None:
-            return 0
-        told = Told(self._client.figures())
+    def note(self) -> None:
+        """Notes in the record what its main agent used so far, unless that was done just now."""
+        told = Told(self._client.figures() if self._client else {})
         if told.figures != self._noted.figures and time.monotonic() >= self._noted_at + _SECONDS_BETWEEN_NOTES:
             with suppress(SessionsError):  # its end will have it
                 self._sessions.note_figures(self._agent_id, self._run, told)
                 self._noted, self._noted_at = told, time.monotonic()
-        return _tokens(told) - _tokens(self._noted) + self._client.tokens_of_agents()
+
+    def unnoted_tokens(self) -> int:
+        """What counts against the budget beside what is noted: what its sub-agents used, too."""
+        if self._client is None:
+            return 0
+        return _tokens(Told(self._client.figures())) - _tokens(self._noted) + self._client.tokens_of_agents()
 
 
 def _tokens(told: Told) -> int:

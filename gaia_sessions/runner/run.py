@@ -126,7 +126,7 @@ def _supervised(
     def anew() -> str:
         if begun.earlier and command.task is None:
             supervisor.tell(WITHOUT_TASK)
-        return f"{command.text(sessions.briefing(begun) or None)}\n\n{NOTE}"
+        return f"{command.text(sessions.briefing(begun) or None) or GO_ON}\n\n{NOTE}"
 
     return client.supervised(supervisor, env, going_on, anew)
 
@@ -150,9 +150,11 @@ def look_of(sessions: Sessions, record: Record, client: ClientOfRun | None) -> C
         with suppress(SessionsError):  # its end will say so
             if token.is_cancelled:
                 return CANCELLED
-            unnoted = client.unnoted_tokens() if client else 0
-            if "max_tokens" in record and sessions.usage(agent_id)["tokens"] + unnoted >= record["max_tokens"]:
-                return OUT_OF_TOKENS
+            if client:
+                client.note()
+            if "max_tokens" in record:
+                used = sessions.usage(agent_id)["tokens"] + (client.unnoted_tokens() if client else 0)
+                return OUT_OF_TOKENS if used >= record["max_tokens"] else None
         return None
 
     return look

@@ -98,7 +98,7 @@ def send(  # noqa: PLR0913  # what can be said of it
                 outcome.answer = ended.message
                 answer = _answer_in(ended.message) if client is None else ended.message
                 outcome.turn = sending.answer(answer, given, ended.told)
-                outcome.is_cut = sending.is_cut or whole.is_cut
+                outcome.is_cut = sending.is_cut or (client is None and whole.is_cut)
             else:
                 sending.end(ended_with(ended))
         except SessionsError as error:

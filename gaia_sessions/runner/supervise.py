@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.api.command import Command
     from gaia_sessions.hosts.clients import Client
+    from gaia_sessions.session.schema import Run
     from gaia_sessions.store.port import Output
 
     from .output import Whole
@@ -113,6 +114,7 @@ class Supervisor:
         self._client: Client | None = None
         self._stdin: int | None = None  # where the command is told something
         self._has_news = False  # of a client
+        self._figures: Run = {}
         self._complaints = Tail()
         self.namespace: str | None = None
         self._cause: str | None = None
@@ -154,6 +156,7 @@ class Supervisor:
             if self._stdin is not None:
                 self._forget(self._stdin)
                 self._stdin = None
+            self._to_be_told = memoryview(b"")
 
     @property
     def complaint(self) -> str:
@@ -353,10 +356,12 @@ class Supervisor:
 
     def _hear(self, client: Client, data: bytes) -> None:
         """Shows what the client tells by ``data``, and says what it is to be told then."""
-        before, was_told_all = client.figures(), client.is_told_all
+        was_told_all = client.is_told_all
         for number, shown in client.hear(data):
             self._outputs.add(number, shown)
-        self._has_news = self._has_news or client.figures() != before
+        figures = client.figures()
+        self._has_news = self._has_news or figures != self._figures
+        self._figures = figures
         self._say(client.to_say())
         if client.must_be_killed:
             self._deadline = 0.0

@@ -64,7 +64,7 @@ def with_figures(record: Record, run: Run, told: Told) -> tuple[Record, Run]:
 def conversation_fields(record: Record, told: Told, messages: int) -> Run:
     """The field of a run whose end adds so many ``messages`` to ``record``, which the client has by then.
 
-    None where somebody else has added or removed messages since it began.
+    Empty where somebody else has added or removed messages since it began.
     """
     generation, seq = standing_of(record)
     if told.conversation is None or told.began != (generation, seq):

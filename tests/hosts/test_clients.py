@@ -184,7 +184,7 @@ def test_a_conversation_that_it_does_not_know_is_refused_and_nothing_else_is() -
 
 def test_what_is_no_line_of_it_is_shown_and_a_line_that_is_too_long_is_not() -> None:
     client = begun()
-    huge = lines({"type": "user", "message": {"content": "x" * (9 << 20)}})
+    huge = lines({"type": "user", "message": {"content": "x" * (8 << 20)}})
 
     assert shown(client, b"2.1.330 (Claude Code)\n\n" + huge + lines(RESULT), 1 << 16)[1] == "2.1.330 (Claude Code)\n"
     assert client.message == "All done."
@@ -246,7 +246,10 @@ def test_codex_counts_what_was_not_read_from_a_cache_since_it_goes_on(tmp_path: 
         "tool_uses": 1,
     }
     assert (client.message, client.problem, client.is_at_rest, client.is_refused) == ("All done.", None, True, False)
+    assert not begun("codex", ID, tmp_path).is_refused, "its rollout is there: something else is wrong"
+    rollout.unlink()
     assert begun("codex", ID, tmp_path).is_refused
+    assert begun("codex").words(["codex", "exec", "--oss", "--"]) == ["codex", "exec", "--oss", "--json"]
     shown(client, lines({"type": "thread.started", "thread_id": "--last"}))
     assert client.conversation_id is None, "an ID becomes a word of a command"
 
@@ -295,9 +298,17 @@ REFUSED = {
         "--model opus say": "say",
         "--verbose say": "say",
         "--permission-mode=plan say": "say",
+        "-dapi say": "say",
         "--allowedTools Bash -- say": "say",
     },
-    "codex": {"--json": "--json", "exec say": "say", "resume": "resume", "-m o3 say": "say", "--last": "--last"},
+    "codex": {
+        "--json": "--json",
+        "exec say": "say",
+        "-mo3 say": "say",
+        "resume": "resume",
+        "-m o3 say": "say",
+        "--last": "--last",
+    },
 }
 
 

@@ -85,7 +85,7 @@ class Codex:
 
     @property
     def is_refused(self) -> bool:
-        return self._resumed is not None and not self._has_spoken
+        return self._resumed is not None and not self._has_spoken and not self._rollout.is_there
 
     def words(self, words: Sequence[str]) -> list[str]:
         # An option may take any number of values, but no other option: so ``--json`` stands behind them.
@@ -152,6 +152,10 @@ class _Rollout:
         self._read = 0
         self._total: Usage = {}
 
+    @property
+    def is_there(self) -> bool:
+        return self._path is not None
+
     def total(self, conversation_id: str | None) -> Usage:
         """What all requests of the conversation used so far, by our names; the input with what a cache had."""
         if conversation_id is not None and self._path is None:
@@ -190,7 +194,8 @@ def _uuid_in(told: Payload, name: str) -> str | None:
 
 def _arguments(words: Sequence[str]) -> Sequence[str]:
     """The arguments of ``exec``, whether that is typed or not."""
-    return words[2:] if words[1:2] and words[1] in _EXEC else words[1:]
+    found = words[2:] if words[1:2] and words[1] in _EXEC else words[1:]
+    return found[:-1] if found[-1:] == ["--"] else found
 
 
 def _call_line(item: Payload) -> str:
