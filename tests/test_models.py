@@ -87,6 +87,7 @@ RUN: dict[str, Any] = {
     "transcript_path": "/t",
     "output_path": "/o",
     "model": "m-1",
+    "conversation": {"preset": "claude", "id": "c-1", "cwd": "/w", "generation": 0, "seq": 3},
     "worktree": {"path": "/w", "branch": "b"},
     "usage": USAGE,
     "consumed": {"total_tokens": 0},
