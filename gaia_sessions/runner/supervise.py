@@ -348,7 +348,8 @@ class Supervisor:
         if number == 1 and self._client is not None:
             self._hear(self._client, data)
         else:
-            self._complaints.add(data)
+            if self._client is not None:
+                self._complaints.add(data)
             self._outputs.add(number, data)
         if self._outputs.is_full(number) and fd in self._selector.get_map():
             self._selector.unregister(fd)

@@ -127,7 +127,7 @@ def with_send_begun(record: Record, fields: Run, now: datetime) -> Record:
     return with_event(with_activity(without_pause(begun), now), TURN_TAKEN, now)
 
 
-def with_answer_of_send(  # what is known of a turn
+def with_answer_of_send(
     record: Record,
     run: Run,
     said: Sequence[NewMessage],

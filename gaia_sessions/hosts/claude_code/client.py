@@ -183,12 +183,8 @@ class ClaudeCode:
         elif kind == "user":
             yield from _failures_in(object_in(told, "message"), is_of_main=is_of_main)
         elif kind == "system" and told.get("subtype") == "api_retry":
-            yield (
-                2,
-                shown_text(
-                    f"  the API failed ({told.get('error_status')}, {text_in(told, 'error')}): it tries again\n"
-                ),
-            )
+            why = f"{told.get('error_status')}, {text_in(told, 'error')}"
+            yield 2, shown_text(f"  the API failed ({why}): it tries again\n")
         elif kind == "system":
             self._heard_of_work(told)
         elif kind == "result":
