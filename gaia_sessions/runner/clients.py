@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.hosts.clients import Client
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Run
 
     from .supervise import Supervisor
 
@@ -51,7 +51,7 @@ class ClientOfRun:
         self._found = conversation_to_go_on(record, preset, earlier)
         self._cwd = os.path.realpath(command.cwd or os.getcwd())
         self._client: Client | None = None
-        self._noted = Told()
+        self._noted: Run = {}
         self._noted_at = float("-inf")
 
     def supervised(
@@ -92,18 +92,18 @@ class ClientOfRun:
 
     def note(self) -> None:
         """Notes in the record what its main agent used so far, unless that was done just now."""
-        told = Told(self._client.figures() if self._client else {})
-        if told.figures != self._noted.figures and time.monotonic() >= self._noted_at + _SECONDS_BETWEEN_NOTES:
+        figures = self._client.figures() if self._client else {}
+        if figures != self._noted and time.monotonic() >= self._noted_at + _SECONDS_BETWEEN_NOTES:
             with suppress(SessionsError):  # its end will have it
-                self._sessions.note_figures(self._agent_id, self._run, told)
-                self._noted, self._noted_at = told, time.monotonic()
+                self._sessions.note_figures(self._agent_id, self._run, Told(figures))
+                self._noted, self._noted_at = figures, time.monotonic()
 
     def unnoted_tokens(self) -> int:
         """What counts against the budget beside what is noted: what its sub-agents used, too."""
         if self._client is None:
             return 0
-        return _tokens(Told(self._client.figures())) - _tokens(self._noted) + self._client.tokens_of_agents()
+        return _tokens(self._client.figures()) - _tokens(self._noted) + self._client.tokens_of_agents()
 
 
-def _tokens(told: Told) -> int:
-    return consumed_tokens(told.figures.get("consumed", {}))
+def _tokens(figures: Run) -> int:
+    return consumed_tokens(figures.get("consumed", {}))
