@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import termios
-from contextlib import suppress
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE = 60
+_END = b"\0the end\0"
 
 
 class Ended:
@@ -109,6 +110,7 @@ def program() -> Callable[..., Ended]:
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
     """Runs a command line at a terminal so many columns wide; what it shows is the answer.
 
+    A terminal that nobody has open may lose its rest, so this one is open until a last word was read.
     stdout: another place for the answer; then the terminal shows only what goes to stderr.
     """
     for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "TTY_COMPATIBLE", "COLUMNS"):
@@ -124,12 +126,16 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
             stderr=their_end,
             env={**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment},
         ) as process:
-            os.close(their_end)
+            end = threading.Thread(target=lambda: (process.wait(), os.write(their_end, _END)))
+            end.start()
             shown = b""
-            with suppress(OSError):  # so a terminal ends that nobody has open any more
-                while chunk := os.read(own_end, 1 << 16):
-                    shown += chunk
-            os.close(own_end)
+            while not shown.endswith(_END):
+                shown += os.read(own_end, 1 << 16)
+            end.join()
+        os.close(own_end)
+        os.close(their_end)
+        assert process.returncode >= 0, f"killed by signal {-process.returncode}"
+        shown = shown.removesuffix(_END)
         return Ended(process.returncode, shown.replace(b"\r\n", b"\n"), b"")
 
     return run
