@@ -44,18 +44,21 @@ def create_session(  # noqa: PLR0913  # those of the method
     )
 
 
-def update_state(
+def update_state(  # noqa: PLR0913  # what can be said of an update
     agent_id: str,
     phase: str | None = None,
     metadata: Mapping[str, object] | None = None,
     error: str | None = None,
     *,
     resume_ready: bool | None = None,
+    max_tokens: int | None = None,
     if_revision: int | None = None,
     root: str | None = None,
 ) -> Record:
     """Changes a session and returns the new record: see ``Sessions.update``."""
-    return Sessions(root).update(agent_id, phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
+    return Sessions(root).update(
+        agent_id, phase, metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, if_revision=if_revision
+    )
 
 
 def should_resume(agent_id: str, *, root: str | None = None) -> bool:

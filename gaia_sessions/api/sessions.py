@@ -180,20 +180,24 @@ class Sessions:
         error: str | None = None,
         *,
         resume_ready: bool | None = None,
+        max_tokens: int | None = None,
         if_revision: int | None = None,
     ) -> Record:
         """Changes a session and returns the new record.
 
         ``phase`` is one of [the nine](policy.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
-        and adds one to the error count. Repeating the current phase only records activity; a final phase ends the
-        session. With ``if_revision``, nothing is written unless the record is at that revision.
+        and adds one to the error count. ``max_tokens`` is the budget from now on. Repeating the current phase only
+        records activity; a final phase ends the session. With ``if_revision``, nothing is written unless the record is
+        at that revision.
 
         Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``RevisionChanged``,
         ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
         """
         from gaia_sessions.session.requests import Update
 
-        request = Update(phase, metadata, error, resume_ready=resume_ready, if_revision=if_revision)
+        request = Update(
+            phase, metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, if_revision=if_revision
+        )
         return self.updated(agent_id, request).record
 
     def pending(self) -> Sequence[Pending]:

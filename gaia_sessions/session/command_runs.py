@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 
 from . import schema
-from .budget import is_used_up
+from .budget import is_used_up, tokens_of
 from .clients import Told, conversation_fields, with_figures
 from .clock import format_time
 from .events import MAX_MESSAGE_LENGTH
@@ -85,6 +85,7 @@ _RUN = run_command("{id}")
 _WAIT = "wait until that is over: gaia-sessions wait {id}"
 _CONTINUE = f"to go on with it in a new session, type {run_command('{id}', ended=True)}"
 _GIVE_UP = f"type gaia-sessions finalize {{id}} abandoned; {_CONTINUE}"
+_MORE_TOKENS = "to give it as many again, type this, then the same again: gaia-sessions update {{id}} --max-tokens {}"
 
 _REFUSALS = {
     "phase_not_resumable": (
@@ -121,7 +122,11 @@ def check_may_run(record: Record, decision: Decision) -> None:
         raise refusal(record, f"it is {record['phase']}", _CONTINUE)
     check_nobody_at_work(record, decision)
     if is_used_up(record):
-        raise refusal(record, f"its {record['max_tokens']:,} tokens are used up", _GIVE_UP)
+        raise refusal(
+            record,
+            f"its {record['max_tokens']:,} tokens are used up",
+            _MORE_TOKENS.format(tokens_of(record) + record["max_tokens"]),
+        )
     if decision["should_resume"] or is_new(record["phase"]):
         return
     if decision["reason"] == "expired" and waits_for_approval(record["phase"]):

@@ -148,7 +148,7 @@ class Update:
     reserved: how many bytes the write must leave free; none if it only ends the work, which always fits.
     """
 
-    __slots__ = ("error", "if_revision", "metadata", "outcome", "phase", "reserved", "resume_ready")
+    __slots__ = ("error", "if_revision", "max_tokens", "metadata", "outcome", "phase", "reserved", "resume_ready")
 
     def __init__(
         self,
@@ -157,6 +157,7 @@ class Update:
         error: str | None = None,
         *,
         resume_ready: bool | None = None,
+        max_tokens: int | None = None,
         if_revision: int | None = None,
     ) -> None:
         self.phase = phase if phase is None else check_phase(phase)
@@ -166,12 +167,13 @@ class Update:
         if resume_ready is not None:
             check_flag(resume_ready, "resume_ready")
         self.resume_ready = resume_ready
+        self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
         self.if_revision = _checked_number(if_revision, "if_revision", least=0)
         self.reserved = 0 if self.outcome is not None and self.only_moves_to(self.outcome) else RESERVED_BYTES
 
     def only_moves_to(self, phase: str | None) -> bool:
         """Whether the update asks for nothing but ``phase``."""
-        others = (self.metadata, self.error, self.resume_ready)
+        others = (self.metadata, self.error, self.resume_ready, self.max_tokens)
         return self.phase == phase and all(other is None for other in others)
 
 
@@ -231,6 +233,8 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
         record = updates.with_metadata(record, request.metadata)
     if request.error is not None:
         record = updates.with_error(record, request.error, now)
+    if request.max_tokens is not None:
+        record = {**record, "max_tokens": request.max_tokens}
     record = updates.with_activity(record, now)
     if request.outcome is not None:
         record = with_stated_phase(record, request.outcome, now)

@@ -236,7 +236,7 @@ class Record(_EveryRecord, total=False):
     max_tokens: Annotated[
         Count,
         "How many tokens the work may use: [the budget](shell.md#budgets-skills-and-todos), "
-        "where it was created with one of its own.",
+        "where it has one of its own.",
     ]
     approval: Annotated[Answer, "[What it waits for was approved](policy.md#approvals-and-denials)."]
     denial: Annotated[Answer, "[What it waits for was denied](policy.md#approvals-and-denials)."]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -277,6 +278,14 @@ def test_work_whose_tokens_are_used_up_is_not_run_and_goes_on_waiting(
     [record] = sessions(root)
     assert (ended.code, record["phase"], len(claude.calls())) == (4, "approval", 1)
     assert b"its 100 tokens are used up" in ended.err
+
+    [more] = re.findall(rb"gaia-sessions (update work --max-tokens \d+)", ended.err)
+    assert program(*more.split()).code == 0
+    [given] = sessions(root)
+    assert given["max_tokens"] == record["usage"]["total_tokens"] + 100
+    assert program("update", "work", "--max-tokens", "1000000").code == 0
+    claude.says("Done.")
+    assert program("run", "work", "--", claude.path).code == 0
 
 
 def test_from_python_a_client_is_run_as_a_command_is(root: str, claude: Claude) -> None:

@@ -77,6 +77,16 @@ def test_an_update_that_only_ends_the_work_needs_no_room_and_any_other_does() ->
     assert {Update("completed", error="e").reserved, NOTHING_ASKED.reserved} == {RESERVED_BYTES}
 
 
+def test_an_update_gives_a_budget_and_an_end_beside_it_keeps_its_room() -> None:
+    given = with_update(record_with(phase="planning", max_tokens=5), Update(max_tokens=7), NOW)
+    assert (given["max_tokens"], given["phase"]) == (7, "planning")
+    assert Update("completed", max_tokens=7).reserved == RESERVED_BYTES
+    with pytest.raises(SessionFinal):
+        with_update(record_with(phase="completed"), Update("completed", max_tokens=7), NOW)
+    with pytest.raises(InvalidInput):
+        Update(max_tokens=0)
+
+
 def test_the_revision_is_judged_before_anything_else_of_an_update() -> None:
     with pytest.raises(RevisionChanged):
         with_update(record_with(phase="completed"), Update("planning", if_revision=7), NOW)

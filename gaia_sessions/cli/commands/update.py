@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resume-ready/--no-resume-ready", default=None, help="Allow or forbid resuming until the phase changes."
 )
+@click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="How many tokens the work may use now.")
 @IF_REVISION
 def command(
     call: Call,
@@ -48,16 +49,19 @@ def command(
     phase: str | None,
     error: str | None,
     resume_ready: bool | None,
+    max_tokens: int | None,
     if_revision: int | None,
 ) -> None:
-    """Update a session: phase, metadata, errors. Without options, only record that the work goes on.
+    """Update a session: phase, metadata, errors, budget. Without options, only record that the work goes on.
 
     Before --phase approval, say what you ask: gaia-sessions transcript ID --append assistant 'May I ...?'
     """
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     session_id = _session_id(call, agent_id, host_agent)
-    request = Update(phase, new_metadata, error, resume_ready=resume_ready, if_revision=if_revision)
+    request = Update(
+        phase, new_metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, if_revision=if_revision
+    )
     written = sessions.updated(session_id, request)
     record = written.record
     if record["phase"] != phase and is_abandoned(record["phase"]):
