@@ -36,7 +36,9 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     ├── CorruptSession
     ├── InvalidInput            a text or value that was passed in is not acceptable
     │   ├── InvalidId
+    │   ├── NoToolsLeft
     │   ├── SettingsUnreadable
+    │   ├── TaskRefused
     │   └── TooLarge
     ├── StoreFailure            the system refused the operation; nothing was changed
     │   ├── LockUnsupported
@@ -82,6 +84,8 @@ if TYPE_CHECKING:
     from .files import OwnedByAnother as OwnedByAnother
     from .files import SettingsUnreadable as SettingsUnreadable
     from .inputs import InvalidId as InvalidId
+    from .inputs import NoToolsLeft as NoToolsLeft
+    from .inputs import TaskRefused as TaskRefused
     from .inputs import TooLarge as TooLarge
     from .usage import AmbiguousId as AmbiguousId
     from .usage import BadArgument as BadArgument

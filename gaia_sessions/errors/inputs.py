@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from .main_branches import InvalidInput, shorten
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LONGEST_LIST = 500
+
 
 class InvalidId(InvalidInput):
     code = "invalid_id"
@@ -16,6 +22,35 @@ class InvalidId(InvalidInput):
         super().__init__(
             f"{shorten(repr(value))} is not a session ID: {problem}",
             hint="an ID looks like agent-123: letters, digits, . _ -",
+        )
+
+
+class NoToolsLeft(InvalidInput):
+    """Of the tools ``requested`` none is allowed. available: what there is; None if that is not limited."""
+
+    code = "no_tools_left"
+
+    def __init__(self, requested: Sequence[str], available: Sequence[str] | None) -> None:
+        self.requested = (*requested,)
+        self.available = None if available is None else (*available,)
+        there = "all" if available is None else ", ".join(available) or "none"
+        super().__init__(
+            "no allowed tools are left (blocked or unavailable); "
+            f"requested: {shorten(', '.join(requested), _LONGEST_LIST)}; "
+            f"available: {shorten(there, _LONGEST_LIST)}",
+            hint="request a tool that is available and that no sub-agent is denied",
+        )
+
+
+class TaskRefused(InvalidInput):
+    """The guard does not let a task be delegated; ``keyword`` is the word in it by which it asks for analysis."""
+
+    code = "task_refused"
+
+    def __init__(self, keyword: str, problem: str) -> None:
+        self.keyword = keyword
+        super().__init__(
+            problem, hint="word the task so that it asks for facts, or switch the guard off by the setting guard.mode"
         )
 
 

@@ -1,0 +1,76 @@
+"""The guard of tasks: which words ask for analysis, and where they do."""
+
+from __future__ import annotations
+
+import pytest
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.session.guard import guard
+
+BLOCKED = [
+    ("Analyze the auth module", "Analyze"),
+    ("Do an analysis of auth", "analysis"),
+    ("ANALYSE this", "ANALYSE"),
+    ("проанализируй код", "проанализируй"),
+    ("Сделай анализ кода", "анализ"),
+    ("Объясни код", "Объясни"),
+    ("Почему падает", "Почему"),
+    ("Дай оценку модуля", "оценку"),
+    ("Evaluating both", "Evaluating"),
+    ("Give a comparison", "comparison"),
+    ("why does it fail", "why"),
+    ("Tell me your opinion.", "opinion"),
+    ("Do a code-review of auth", "review"),
+    # after a verb of retrieval, where the word begins a clause
+    ("find out why it fails and explain it", "why"),
+    ("Find the callers and explain them", "explain"),
+    ("Find the callers, and then please explain them", "explain"),
+    ("Find the callers. Explain them.", "Explain"),
+    ("Find the callers\n  explain them", "explain"),
+    ("Найди функции и объясни их", "объясни"),
+    ("Could you find why X fails", "why"),
+    ("Please run grep for X and compare both", "compare"),
+]
+ALLOWED = [
+    "Find files about architecture review",
+    "Найти все .rs файлы в src/agent/",
+    "Run grep for review comments",
+    "Could you find reviews of the release",
+    "Get an opinion piece from the news",
+    "find /var/log -name 'explain*'",
+    "Fix src/review/explain.py",
+    "Fix explain.py",
+    "Write the whyever module",
+    "Build it and run the tests",
+    "list: analysis, reviews",
+]
+
+
+@pytest.mark.parametrize(("task", "keyword"), BLOCKED)
+def test_a_task_that_asks_for_analysis_is_refused_and_the_word_named(task: str, keyword: str) -> None:
+    answer = guard(task)
+    assert (answer["allowed"], answer["keyword"]) == (False, keyword)
+    assert answer["reason"] is not None
+    assert repr(keyword) in answer["reason"]
+
+
+@pytest.mark.parametrize("task", ALLOWED)
+def test_a_task_that_is_to_find_something_or_names_a_path_is_allowed(task: str) -> None:
+    assert guard(task) == {"allowed": True, "keyword": None, "reason": None}
+
+
+def test_beginnings_of_words_can_be_added_and_are_no_patterns() -> None:
+    assert guard("Please INVESTIGATE it", ["investigat"])["keyword"] == "INVESTIGATE"
+    assert guard("a+b", ["a+"])["keyword"] == "a+b"
+    assert guard("aab", ["a+"])["allowed"]
+
+
+@pytest.mark.parametrize("task", ["", " \n"])
+def test_a_blank_task_is_none(task: str) -> None:
+    with pytest.raises(InvalidInput, match="the task is blank"):
+        guard(task)
+
+
+def test_a_long_task_takes_no_longer_than_its_length_asks_for() -> None:
+    assert guard("find " + "and please " * 20_000)["allowed"]
+    assert guard("find " + "." * 100_000 + " and\n" * 1000)["allowed"]

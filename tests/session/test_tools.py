@@ -1,0 +1,114 @@
+"""The filter of tools: (requested and available) - blocked, and what every list above a session must have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.errors import InvalidInput, NoToolsLeft
+from gaia_sessions.session.tools import ALWAYS_BLOCKED, MOST_TOOLS, ToolRules, chosen_tools, may_use
+from tests.records import record_with
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.schema import Record
+
+RULES = ToolRules()
+DELEGATE, SEND_FILE = ALWAYS_BLOCKED
+
+
+def limited(agent_id: str, *tools: str) -> Record:
+    return session(agent_id) | {"allowed_tools": [*tools]}
+
+
+def session(agent_id: str, name: str = "x") -> Record:
+    return record_with() | {"agent_id": agent_id, "agent_name": name}
+
+
+def test_what_is_requested_and_available_is_allowed() -> None:
+    assert chosen_tools(["execute_command", "cat"], ["execute_command"], RULES) == {
+        "allowed": ["execute_command"],
+        "blocked": [],
+        "unavailable": ["cat"],
+    }
+
+
+def test_what_is_always_blocked_is_so_even_where_it_is_available() -> None:
+    requested = [DELEGATE, SEND_FILE, "cat"]
+    assert chosen_tools(requested, requested, RULES) == {
+        "allowed": ["cat"],
+        "blocked": [DELEGATE, SEND_FILE],
+        "unavailable": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("available", "shown"), [(["rm", "ls"], "requested: cat; available: rm, ls"), ([], "available: none")]
+)
+def test_where_nothing_is_left_the_error_names_both_lists(available: list[str], shown: str) -> None:
+    with pytest.raises(NoToolsLeft, match=shown) as raised:
+        chosen_tools(["cat"], available, RULES)
+    assert (raised.value.requested, raised.value.available) == (("cat",), (*available,))
+
+
+def test_where_all_tools_are_there_only_blocked_ones_can_leave_nothing() -> None:
+    with pytest.raises(NoToolsLeft, match="available: all"):
+        chosen_tools(["Bash"], None, ToolRules(["Bash"]))
+
+
+@pytest.mark.parametrize(
+    "names", [[], ["a", ""], [" a"], ["a\nb"], ["a,b"], [1], "Bash", ["x" * 201], map(str, range(501))]
+)
+def test_a_list_that_is_empty_or_has_what_is_no_name_is_refused(names: Any) -> None:
+    with pytest.raises(InvalidInput):
+        chosen_tools(names, None, RULES)
+
+
+NAMES = st.lists(st.sampled_from(["a", "b", "c", "d", DELEGATE, SEND_FILE]), max_size=8)
+
+
+@given(NAMES, NAMES, NAMES, st.lists(NAMES, max_size=3))
+def test_the_filter_is_the_documents_set_in_the_order_of_the_request(
+    requested: list[str], available: list[str], blocked: list[str], above: list[list[str]]
+) -> None:
+    rules = ToolRules(blocked)
+    sessions = [limited(f"above-{number}", *tools) for number, tools in enumerate(above)]
+    wanted = {*requested}.intersection(available, *above) - {*blocked, *ALWAYS_BLOCKED}
+    if not wanted:
+        with pytest.raises(InvalidInput):
+            chosen_tools(requested, available, rules, sessions)
+        return
+    choice = chosen_tools(requested, available, rules, sessions)
+    assert choice["allowed"] == [name for name in dict.fromkeys(requested) if name in wanted]
+    kinds = (choice["allowed"], choice["blocked"], choice["unavailable"])
+    assert sorted(name for kind in kinds for name in kind) == sorted({*requested})
+    created = limited("new", *choice["allowed"])
+    for name in ("a", "b", "c", "d", *ALWAYS_BLOCKED):
+        assert may_use(name, [created, *sessions], rules)["allowed"] == (name in wanted)
+
+
+def test_each_list_above_narrows_what_an_agent_may_use_and_the_first_that_lacks_the_tool_is_named() -> None:
+    own, above = limited("own", "Read", "Bash", "Grep"), limited("above", "Grep", "Read")
+    rules = ToolRules(["Grep"])
+    assert may_use("Bash", [own, above], rules) == {
+        "agent_id": "own",
+        "tool": "Bash",
+        "allowed": False,
+        "reason": "is not among the tools of above",
+        "allowed_tools": ["Read"],
+    }
+    assert may_use("Read", [own, above], rules)["reason"] is None
+    assert may_use("Grep", [own, above], rules)["reason"] == "is blocked for sub-agents"
+    answer = may_use("Grep", [session("below"), session("p", "Planner")], ToolRules(by_type={"planner": ("Bash",)}))
+    assert answer["reason"] == "is not among the setting limits.tools of Planner"
+
+
+def test_without_a_list_an_agent_may_use_whatever_is_not_blocked() -> None:
+    answer = may_use("anything", [session("free")], RULES)
+    assert (answer["allowed"], answer["allowed_tools"]) == (True, None)
+
+
+def test_a_list_of_the_largest_size_fits() -> None:
+    assert len(chosen_tools([f"t{n}" for n in range(MOST_TOOLS)], None, RULES)["allowed"]) == MOST_TOOLS
