@@ -118,6 +118,7 @@ FULL: dict[str, Any] = {
     "parent_id": "agent-7",
     "max_depth": 0,
     "max_tokens": 1,
+    "allowed_tools": ["Read"],
     "approval": {"message": "yes", "timestamp": MOMENT},
     "denial": {"message": "no", "timestamp": MOMENT},
     "runs": [RUN, {"run": 2}],

@@ -8,7 +8,7 @@ from .sessions import DEFAULT_HOURS, Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Unpack
 
     from gaia_sessions.session.policy import Decision
@@ -26,6 +26,8 @@ def create_session(  # noqa: PLR0913  # those of the method
     parent_id: str | None = None,
     max_depth: int | None = None,
     max_tokens: int | None = None,
+    tools: Iterable[str] | None = None,
+    available: Iterable[str] | None = None,
     system_prompt: str | None = None,
     continues: str | None = None,
     root: str | None = None,
@@ -39,6 +41,8 @@ def create_session(  # noqa: PLR0913  # those of the method
         parent_id=parent_id,
         max_depth=max_depth,
         max_tokens=max_tokens,
+        tools=tools,
+        available=available,
         system_prompt=system_prompt,
         continues=continues,
     )

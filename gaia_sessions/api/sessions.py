@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from gaia_sessions.session.clients import Told
     from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.context import Context
+    from gaia_sessions.session.guard import GuardAnswer
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Answer, Ending, Start, Update
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.todos import NumberedTodo
+    from gaia_sessions.session.tools import ToolAnswer, ToolChoice
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.key_lock import KeyLock
     from gaia_sessions.store.port import Entry, HeldLock, Output, Store
@@ -118,6 +120,8 @@ class Sessions:
         parent_id: str | None = None,
         max_depth: int | None = None,
         max_tokens: int | None = None,
+        tools: Iterable[str] | None = None,
+        available: Iterable[str] | None = None,
         system_prompt: str | None = None,
         continues: str | None = None,
     ) -> str:
@@ -126,14 +130,15 @@ class Sessions:
         ``agent_id`` is an id of your own choice; without it, one is generated. ``parent_id`` is the session that this
         one is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from
         the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
-        its budget. ``system_prompt``, at most 16 KiB, begins [its transcript](store.md#transcripts).
-        ``continues`` is a session that has ended: its name, purpose and system prompt are those of the new one unless
-        others are given, and what was said in it is the beginning of the new one's context.
+        its budget. ``tools`` are those that its agent may use: what ``choose_tools`` allows of them. ``system_prompt``,
+        of at most 16 KiB, begins [its transcript](store.md#transcripts). ``continues`` is a session that has ended: its
+        name, purpose, tools and system prompt are those of the new one unless others are given, and what was said in it
+        is the beginning of the new one's context.
 
         Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name, a purpose or a system
-        prompt that is blank, ``SessionNotFound`` and ``CorruptSession`` for the parent, ``TooDeep``,
-        ``TooManyChildren`` if 5 children of the parent are at work, ``RunNotAllowed`` for one that has not ended, and
-        ``Cancelled`` for one that is.
+        prompt that is blank, what ``choose_tools`` raises, ``SessionNotFound`` and ``CorruptSession`` for the parent,
+        ``TooDeep``, ``TooManyChildren`` if 5 children of the parent are at work, ``RunNotAllowed`` for one to continue
+        that has not ended, and ``Cancelled`` for one that is.
         """
         from gaia_sessions.session.requests import NewSession
         from gaia_sessions.usecases import sessions
@@ -146,10 +151,60 @@ class Sessions:
             parent_id=parent_id,
             max_depth=max_depth,
             max_tokens=max_tokens,
+            allowed_tools=None
+            if tools is None
+            else self.choose_tools(tools, available, parent_id=parent_id)["allowed"],
             system_prompt=system_prompt,
             continues=continues,
         )
         return self._write(sessions.create, os.urandom, new)["agent_id"]
+
+    def choose_tools(
+        self, requested: Iterable[str], available: Iterable[str] | None = None, *, parent_id: str | None = None
+    ) -> ToolChoice:
+        """[Which of the tools](shell.md#tools-and-tasks) that are ``requested`` the agent of a session may use.
+
+        ``allowed`` are those that are ``available`` (None: whatever there is), that the session ``parent_id`` has, and
+        that are not blocked; ``blocked`` and ``unavailable`` are the others. Raises ``InvalidInput`` for an empty list
+        and a name that is none, ``NoToolsLeft``, and ``SessionNotFound`` and ``CorruptSession`` for the parent.
+        """
+        from gaia_sessions.usecases import tools
+
+        return tools.choose(self._store, requested, available, parent_id, self.config.tool_rules)
+
+    def check_tool(self, agent_id: str, name: str) -> ToolAnswer:
+        """Whether the agent of a session may use the tool ``name``, and if not, why.
+
+        It may what is not blocked and what every list has that limits it: its own, those of the sessions above, and
+        those of the settings for its type and theirs.
+        """
+        from gaia_sessions.usecases import tools
+
+        return tools.check(self._store, agent_id, name, self.config.tool_rules)
+
+    def allowed_tools(self, agent_id: str) -> Sequence[str] | None:
+        """All tools that the agent of a session may use; None if that is whatever is not blocked."""
+        from gaia_sessions.usecases import tools
+
+        return tools.allowed(self._store, agent_id, self.config.tool_rules)
+
+    def guard(self, task: str) -> GuardAnswer:
+        """Whether [the guard](shell.md#tools-and-tasks) lets ``task`` be delegated, whether it is on or not.
+
+        Raises ``InvalidInput`` for a task that is blank.
+        """
+        from gaia_sessions.session.guard import guard
+
+        return guard(task, self.config.guard_words)
+
+    def check_task(self, task: str | None) -> None:
+        """For commands: raises ``TaskRefused`` for a task that the guard refuses, if it is on."""
+        if task is not None and self.config.guard_mode == "block":
+            answer = self.guard(task)
+            if not answer["allowed"]:
+                from gaia_sessions.errors import TaskRefused
+
+                raise TaskRefused(answer["keyword"] or "", answer["reason"] or "")
 
     def get(self, agent_id: str) -> Record | None:
         """The record as it is stored; None if there is no such session.
@@ -603,6 +658,8 @@ class Sessions:
         purpose: str | None = None,
         parent_id: str | None = None,
         max_tokens: int | None = None,
+        tools: Iterable[str] | None = None,
+        available: Iterable[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         grace: float = DEFAULT_GRACE,
         cwd: str | None = None,
@@ -615,15 +672,15 @@ class Sessions:
 
         ``command`` is a program and its arguments. ``agent_id`` is a session whose work goes on; without it one is
         created: one that ``continues`` another, or of ``agent_name`` (by default the name of the program) with
-        ``purpose``, below ``parent_id``, with the budget ``max_tokens``. ``task`` and ``context`` are what it is told,
-        ``timeout`` and ``grace`` its limits in seconds. ``preset`` is [which client](clients.md) it is, ``"claude"`` or
-        ``"codex"``, by default that with the name of the program; None for any other command. ``token``, a
-        ``CancellationToken``, cancels the session when it is cancelled.
+        ``purpose``, below ``parent_id``, with the budget ``max_tokens`` and what ``choose_tools`` allows of ``tools``.
+        ``task`` and ``context`` are what it is told, ``timeout`` and ``grace`` its limits in seconds. ``preset`` is
+        [which client](clients.md) it is, ``"claude"`` or ``"codex"``, by default that with the name of the program;
+        None for any other command. ``token``, a ``CancellationToken``, cancels the session when it is cancelled.
 
         It is run by a process of its own, so that this one may have other children; its output is not shown. It goes on
         within its limits if this process is killed. Raises ``BadArgument``, ``UsageError`` for words that a preset
-        gives itself, ``InvalidInput`` for a task that is blank or that a client does not have, ``Cancelled``,
-        ``RunNotAllowed`` if the work may not go on, and what ``create`` raises. Then nothing has begun.
+        gives itself, ``InvalidInput`` for a task that is blank or that a client does not have, ``TaskRefused``,
+        ``Cancelled``, ``RunNotAllowed`` if the work may not go on, and what ``create`` raises. Then nothing has begun.
         """
         from gaia_sessions.session.requests import Start
 
@@ -650,6 +707,9 @@ class Sessions:
             purpose=purpose,
             parent_id=parent_id,
             max_tokens=max_tokens,
+            allowed_tools=None
+            if tools is None
+            else self.choose_tools(tools, available, parent_id=parent_id)["allowed"],
         )
         return run_by_helper((self, start, what), token, lambda reason: self.cancel(named, reason))
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.session.budget import DefaultBudgets
     from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.tools import ToolRules
 
     Days = float
     Minutes = float
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     Count = int
     Switch = bool
     Names = tuple[str, ...]
+    Words = tuple[str, ...]
+    ToolsByType = Mapping[str, tuple[str, ...]]
 
 
 class HookConfig:
@@ -47,7 +50,25 @@ class HookConfig:
     """keep what an agent said last, 4,000 characters of it (200 for earlier runs)"""
 
 
-class Config(HookConfig):
+class LimitsConfig:
+    """The settings in the table ``[limits]`` of a file."""
+
+    limits_blocked_tools: Words = ()
+    """tools that no sub-agent may use, beside those that are [always blocked](shell.md#tools-and-tasks)"""
+    limits_tools: ToolsByType = {}  # noqa: RUF012  # never changed
+    """the tools that a type of agent may use: `Explore = ["Read", "Grep"]` in the table `[limits.tools]`"""
+
+
+class GuardConfig:
+    """The settings in the table ``[guard]`` of a file."""
+
+    guard_mode: Literal["off", "block"] = "off"
+    """`"block"` refuses [tasks that ask for analysis](shell.md#tools-and-tasks)"""
+    guard_words: Words = ()
+    """beginnings of words that ask for analysis, beside those that the guard knows"""
+
+
+class Config(HookConfig, LimitsConfig, GuardConfig):
     """Every setting of one call; frozen."""
 
     idle_minutes: Minutes = 30.0
@@ -88,8 +109,20 @@ class Config(HookConfig):
 
         return DefaultBudgets(self.max_tokens, self.sub_agent_max_tokens)
 
+    @property
+    def tool_rules(self) -> ToolRules:
+        """Which tools no sub-agent may use, and which ones those of a type may."""
+        from gaia_sessions.session.tools import ToolRules
 
-TABLES = {"": Config.__annotations__, "hooks": HookConfig.__annotations__}
+        return ToolRules(self.limits_blocked_tools, self.limits_tools)
+
+
+TABLES = {
+    "": Config.__annotations__,
+    "hooks": HookConfig.__annotations__,
+    "limits": LimitsConfig.__annotations__,
+    "guard": GuardConfig.__annotations__,
+}
 """By the table of a file that has them: the settings, and of what kind the value of each is."""
 
 

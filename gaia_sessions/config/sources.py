@@ -22,23 +22,30 @@ if TYPE_CHECKING:
     """The file, variable or flag of a setting, its key there, its value."""
 
 _TOO_LARGE = 1e9
+_TABLE = "ToolsByType"
+"""The kind of what only a file can say."""
 _NOT_OPTIONS = frozenset([ROOT_VARIABLE])
 
 
 class Known:
     """The settings that there are: of which kind each one is, and which one is meant by a key, a variable or a flag.
 
-    The one that is called as its table is the key ``enabled`` there.
+    The one that is called as its table is the key ``enabled`` there; other names may begin with that of their table.
     """
 
     def __init__(self, tables: Tables) -> None:
         by_table = [(table, name, kind) for table, rows in tables.items() for name, kind in rows.items()]
         self.tables = tables
         self.kinds = {name: kind for _, name, kind in by_table}
-        self.keys = {name: f"{table}.{'enabled' if name == table else name}".lstrip(".") for table, name, _ in by_table}
+        self.keys = {name: _key(table, name) for table, name, _ in by_table}
         self.by_key = {key: name for name, key in self.keys.items()}
-        self.by_variable = {VARIABLE_PREFIX + name.upper(): name for name in self.kinds}
+        self.by_variable = {VARIABLE_PREFIX + name.upper(): name for name, kind in self.kinds.items() if kind != _TABLE}
         self.by_flag = {"--" + name.replace("_", "-"): name for name in self.kinds}
+
+
+def _key(table: str, name: str) -> str:
+    key = "enabled" if name == table else name.removeprefix(f"{table}_")
+    return f"{table}.{key}" if table else key
 
 
 def read_settings(
@@ -228,10 +235,20 @@ def _boolean(value: object) -> bool:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    return tuple(name.casefold() for name in _words_in_list(value))
+
+
+def _words_in_list(value: object) -> tuple[str, ...]:
+    words = value.split(",") if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ValueError
-    return tuple(name.strip().casefold() for name in names if name.strip())
+    return tuple(word.strip() for word in words if word.strip())
+
+
+def _tools_by_type(value: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError  # noqa: TRY004  # as for any other value
+    return {name.strip().casefold(): _words_in_list(tools) for name, tools in value.items()}
 
 
 _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
@@ -241,6 +258,8 @@ _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
     "Count": (_count, "a whole number above 0"),
     "Switch": (_boolean, "true or false"),
     "Names": (_names, "a list of agent types"),
+    "Words": (_words_in_list, "a list of names"),
+    _TABLE: (_tools_by_type, 'a table of lists, as Explore = ["Read", "Grep"]'),
 }
 """How the value of each kind is read, and what a message says that it must be."""
 

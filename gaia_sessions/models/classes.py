@@ -175,6 +175,7 @@ class Session(SessionModel, frozen=True):
     parent_id: str | None = Field(default=None, description="The session below which this one was created, or whose agent or workflow started this one's. Once set it never changes, and nothing else says who is above whom. For a host's agents only where the host tells; its main agent has no session, unless its environment names one: see Hooks.")
     max_depth: Count | None = Field(default=None, description="The greatest depth that a session below this one may be created with.")
     max_tokens: Count | None = Field(default=None, description="How many tokens the work may use: the budget, where it has one of its own.")
+    allowed_tools: list[str] | None = Field(default=None, description="The tools that its agent may use, if they are limited; never changed.")
     approval: Answer | None = Field(default=None, description="What it waits for was approved.")
     denial: Answer | None = Field(default=None, description="What it waits for was denied.")
     runs: list[Run] | None = Field(default=None, description="The newest 50, and earlier ones that have no end.")

@@ -20,6 +20,7 @@ from .runs import is_claimed, is_live, with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
     from typing import TypedDict, Unpack
 
@@ -35,13 +36,27 @@ if TYPE_CHECKING:
         purpose: str | None
         parent_id: str | None
         max_tokens: int | None
+        allowed_tools: Sequence[str] | None
 
 
 class NewSession:
-    """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``."""
+    """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``.
+
+    allowed_tools: as the filter of ``tools`` has left them.
+    """
 
     __slots__ = (
-        *("agent_id", "agent_name", "continues", "max_depth", "max_tokens", "metadata", "parent_id", "purpose"),
+        *(
+            "agent_id",
+            "agent_name",
+            "allowed_tools",
+            "continues",
+            "max_depth",
+            "max_tokens",
+            "metadata",
+            "parent_id",
+            "purpose",
+        ),
         "system_prompt",
     )
 
@@ -55,6 +70,7 @@ class NewSession:
         parent_id: str | None = None,
         max_depth: int | None = None,
         max_tokens: int | None = None,
+        allowed_tools: Sequence[str] | None = None,
         system_prompt: str | None = None,
         continues: str | None = None,
     ) -> None:
@@ -72,6 +88,7 @@ class NewSession:
         self.continues = None if continues is None else check_agent_id(continues)
         self.max_depth = _checked_number(max_depth, "max_depth", least=0)
         self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
+        self.allowed_tools = allowed_tools
         self.system_prompt = _checked_text(system_prompt, "system_prompt")
 
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
@@ -82,12 +99,14 @@ class NewSession:
             record["max_depth"] = self.max_depth
         if self.max_tokens is not None:
             record["max_tokens"] = self.max_tokens
+        if self.allowed_tools is not None:
+            record["allowed_tools"] = [*self.allowed_tools]
         if self.continues is not None:
             record["continues"] = self.continues
         return record
 
     def after(self, earlier: Record, system_prompt: str | None) -> NewSession:
-        """The same as it goes on with ``earlier``, which gives the name, the purpose and the ``system_prompt`` too.
+        """The same as it goes on with ``earlier``, which gives name, purpose, tools and the ``system_prompt`` too.
 
         What is not the default is taken from this one.
         """
@@ -99,6 +118,7 @@ class NewSession:
             parent_id=self.parent_id,
             max_depth=self.max_depth,
             max_tokens=self.max_tokens,
+            allowed_tools=earlier.get("allowed_tools") if self.allowed_tools is None else self.allowed_tools,
             system_prompt=system_prompt if self.system_prompt is None else self.system_prompt,
             continues=earlier["agent_id"],
         )
@@ -138,7 +158,8 @@ class Start:
     def new_session(self, earlier: Record | None) -> NewSession:
         """The new session, which continues the work of ``earlier``, if that is a session."""
         name, purpose = (earlier["agent_name"], earlier["purpose"]) if earlier else (self._program, NO_PURPOSE)
-        wanted = {"agent_name": name, "purpose": purpose, **self._wanted}
+        tools = earlier.get("allowed_tools") if earlier else None
+        wanted = {"agent_name": name, "purpose": purpose, "allowed_tools": tools, **self._wanted}
         return NewSession(agent_id=self.new_id, continues=self.continues, **wanted)  # type: ignore[arg-type]  # the keys of ``Wanted``
 
 

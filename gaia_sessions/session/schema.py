@@ -186,6 +186,7 @@ check_record_keys = object_with(
         "parent_id": check_string,
         "max_depth": check_count,
         "max_tokens": check_count,
+        "allowed_tools": array_of(check_string),
         "approval": check_answer,
         "denial": check_answer,
         "runs": array_of(check_run),

@@ -238,6 +238,9 @@ class Record(_EveryRecord, total=False):
         "How many tokens the work may use: [the budget](shell.md#budgets-skills-and-todos), "
         "where it has one of its own.",
     ]
+    allowed_tools: Annotated[
+        list[str], "[The tools that its agent may use](shell.md#tools-and-tasks), if they are limited; never changed."
+    ]
     approval: Annotated[Answer, "[What it waits for was approved](policy.md#approvals-and-denials)."]
     denial: Annotated[Answer, "[What it waits for was denied](policy.md#approvals-and-denials)."]
     runs: Annotated[list[Run], "The newest 50, and earlier ones that have no end."]

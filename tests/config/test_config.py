@@ -18,11 +18,15 @@ NAMES = [name for table in TABLES.values() for name in table]
 
 DEFAULTS: dict[str, object] = {
     "durability": "full",
+    "guard_mode": "off",
+    "guard_words": (),
     "hooks": True,
     "idle_minutes": 30.0,
     "ignore_agents": (),
     "keep_days": 7.0,
     "keep_last_message": True,
+    "limits_blocked_tools": (),
+    "limits_tools": {},
     "lock_timeout": 10.0,
     "max_errors": 3,
     "max_tokens": 200_000,
@@ -132,6 +136,9 @@ VALUES: list[tuple[str, str, str, str, object]] = [
         "Explore, Plan ,",
         ("explore", "plan"),
     ),
+    ("guard_mode", '[guard]\nmode = "block"', "GUARD_MODE", "block", "block"),
+    ("guard_words", '[guard]\nwords = ["Why", "tell me"]', "GUARD_WORDS", "Why, tell me", ("Why", "tell me")),
+    ("limits_blocked_tools", 'limits.blocked_tools = ["Bash"]', "LIMITS_BLOCKED_TOOLS", "Bash,", ("Bash",)),
     ("ignore_agents", "[hooks]\nignore_agents = []", "IGNORE_AGENTS", ",", ()),
     ("note", '[hooks]\nnote = "all"', "NOTE", "all", "all"),
     ("note", '[hooks]\nnote = "resume"', "NOTE", "resume", "resume"),
@@ -153,7 +160,13 @@ def test_a_file_and_a_variable_say_the_same_thing_alike(
 
 
 def test_there_is_a_value_above_for_every_option() -> None:
-    assert {row[0] for row in VALUES} == set(NAMES)
+    assert {row[0] for row in VALUES} == set(NAMES) - {"limits_tools"}
+
+
+def test_tools_by_type_of_agent_are_a_table_and_no_variable(root: str) -> None:
+    write(project_file(root), '[limits.tools]\nExplore = ["Read", "Grep"]\n" Plan " = []\n')
+    assert load(root, {}).limits_tools == {"explore": ("Read", "Grep"), "plan": ()}
+    assert "unknown setting" in refusal(root, {"GAIA_SESSIONS_LIMITS_TOOLS": "Explore=Read"})[0]
 
 
 MINUTES = "must be a length of time above 0: 90s, 15m, 1h30m or 2d, or a number of minutes"
@@ -164,14 +177,14 @@ SWITCH = "must be true or false"
 NOTE = 'must be "all", "resume" or "off"'
 TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
-    "the settings are durability, hooks.enabled, hooks.ignore_agents, hooks.keep_last_message, "
-    "hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, lock_timeout, max_errors, "
-    "max_tokens, quiet_minutes, sub_agent_max_tokens"
+    "the settings are durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents, "
+    "hooks.keep_last_message, hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, "
+    "limits.blocked_tools, limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
-    "what may follow GAIA_SESSIONS_ is DURABILITY, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, KEEP_DAYS, KEEP_LAST_MESSAGE, "
-    "LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, ROOT, STORE_DESCRIPTION, "
-    "SUB_AGENT_MAX_TOKENS, TRACK"
+    "what may follow GAIA_SESSIONS_ is DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, "
+    "KEEP_DAYS, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
+    "ROOT, STORE_DESCRIPTION, SUB_AGENT_MAX_TOKENS, TRACK"
 )
 
 BAD_LINES: list[tuple[str, str, str]] = [
