@@ -49,6 +49,8 @@ GROUPS = {
         "todo": "Keep the todos of a session: add, done, list.",
         "skill": "Record which skills an agent loaded.",
         "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
+        "tool": "Check whether the agent of a session may use a tool.",
+        "guard": "Check whether a task is one for a sub-agent.",
         "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",
         "get": "Print the record of a session as JSON, as it is stored.",
     },

@@ -12,6 +12,7 @@ from datetime import datetime
 
 import click
 
+from gaia_sessions.cli import output
 from gaia_sessions.errors import InvalidInput, TooLarge, UsageError
 from gaia_sessions.hosts.clients import BY_NAME, PRESETS
 from gaia_sessions.jsonio import strict
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from gaia_sessions.cli.call import Call
     from gaia_sessions.jsonio.strict import Json
 
     Function = TypeVar("Function", bound=Callable[..., object])
@@ -51,6 +53,39 @@ def with_presets(command: Function) -> Function:
 def wanted_preset(preset: str | None, *, no_preset: bool) -> str | None:
     """The preset that is wanted, as ``hosts.clients`` has it."""
     return None if no_preset else preset or BY_NAME
+
+
+class Names(click.ParamType[list[str]]):
+    """Names with commas between them; an empty one is left out."""
+
+    name = "names"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:  # noqa: ARG002  # as click calls it
+        return [name.strip() for name in str(value).split(",") if name.strip()]
+
+
+def with_tools(command: Function) -> Function:
+    """``command`` with the options for the tools of a new session, whose values ``allowed_tools`` reads."""
+    wanted = click.option("--tools", metavar="A,B", type=Names(), help="The tools that its agent may use.")
+    there = click.option("--available", metavar="A,B", type=Names(), help="The tools that there are, with --tools.")
+    return wanted(there(command))
+
+
+def allowed_tools(
+    call: Call, tools: list[str] | None, available: list[str] | None, parent_id: str | None
+) -> list[str] | None:
+    """What of ``tools`` the agent of a new session below ``parent_id`` may use; says on stderr what it may not."""
+    if tools is None:
+        if available is not None:
+            raise UsageError("--available needs --tools", "say which of them its agent may use: --tools A,B")
+        return None
+    choice = call.sessions().choose_tools(tools, available, parent_id=parent_id)
+    for name in choice["blocked"]:
+        output.print_aside("tool_blocked", f"{name} is left out: it is blocked for sub-agents", as_json=call.as_json)
+    for name in choice["unavailable"]:
+        output.print_aside("tool_unavailable", f"{name} is left out: it is not available", as_json=call.as_json)
+    allowed: list[str] = choice["allowed"]
+    return allowed
 
 
 STDIN = "-"

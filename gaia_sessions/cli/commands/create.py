@@ -9,7 +9,15 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.option_values import METADATA, PAIRS, STDIN, collect_metadata, text_or_stdin
+from gaia_sessions.cli.option_values import (
+    METADATA,
+    PAIRS,
+    STDIN,
+    allowed_tools,
+    collect_metadata,
+    text_or_stdin,
+    with_tools,
+)
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
@@ -26,7 +34,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @declare(
     "create --agent terraform-architect --purpose approval_workflow",
     "create --agent scribe -m task_id=T001",
-    "create --max-depth 2 --max-tokens 200000",
+    "create --max-tokens 200000 --tools Read,Grep",
     "create --system-prompt 'You review Terraform.'",
     'create --id agent-123 --metadata \'{"tags": ["infra"]}\'',
 )
@@ -38,6 +46,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
     "--max-depth", metavar="N", type=click.IntRange(min=0), help="How deep sessions below may be.  [default: 8]"
 )
 @click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="How many tokens the work may use.")
+@with_tools
 @click.option(
     "--system-prompt", metavar="TEXT|-", help="What the agent is told first, at most 16 KiB; - reads standard input."
 )
@@ -53,6 +62,8 @@ def command(
     parent: str | None,
     max_depth: int | None,
     max_tokens: int | None,
+    tools: list[str] | None,
+    available: list[str] | None,
     system_prompt: str | None,
     continues: str | None,
     metadata: tuple[str, ...],
@@ -80,6 +91,7 @@ def command(
         parent_id=parent_id,
         max_depth=max_depth,
         max_tokens=max_tokens,
+        tools=allowed_tools(call, tools, available, parent_id),
         system_prompt=system_prompt,
         continues=None if continues is None else call.session_id(continues, writes=True),
     )

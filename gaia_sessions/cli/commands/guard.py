@@ -1,0 +1,39 @@
+"""``guard``: the guard of tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli.call import declare, declare_group
+from gaia_sessions.cli.option_values import text_or_stdin
+from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
+from gaia_sessions.session.transcript import COMMIT_LIMIT
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare_group("guard check 'Find all .rs files in src'")
+def command(call: Call) -> None:
+    """Check whether a task is one for a sub-agent."""
+
+
+@declare("guard check 'Find all .rs files in src'", "guard check - < task.txt || echo 'not delegated'")
+@click.argument("text", metavar="TEXT|-")
+def check(call: Call, text: str) -> int:
+    """Check whether a task is for a sub-agent: to find and fetch.
+
+    That is all it does. Where the setting guard.mode is "block", run refuses a task that is not.
+
+    Exit codes: 0 it is, 1 it is not.
+    """
+    answer = call.sessions().guard(text_or_stdin(text, "TEXT", COMMIT_LIMIT, "the task"))
+    call.print_result(
+        answer, lambda: ["yes: the task may be delegated" if answer["allowed"] else f"no: {answer['reason']}"]
+    )
+    return EXIT_DONE if answer["allowed"] else EXIT_NO
+
+
+command.add_command(check)

@@ -1,0 +1,47 @@
+"""``tool``: the tools that the agent of a session may use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli.call import ID, declare, declare_group
+from gaia_sessions.cli.render.words import safe
+from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.session.tools import ToolAnswer
+
+
+@declare_group("tool check agent-123 Bash || echo 'not allowed'")
+def command(call: Call) -> None:
+    """Check whether the agent of a session may use a tool."""
+
+
+@declare("tool check agent-123 Bash || echo 'not allowed'")
+@ID
+@click.argument("name", metavar="NAME")
+def check(call: Call, agent_id: str, name: str) -> int:
+    """Check whether the agent of a session may use the tool NAME.
+
+    Exit codes: 0 it may, 1 it may not.
+    """
+    answer = call.sessions().check_tool(call.session_id(agent_id), name)
+    call.print_result(answer, lambda: _lines(answer))
+    return EXIT_DONE if answer["allowed"] else EXIT_NO
+
+
+def _lines(answer: ToolAnswer) -> list[str]:
+    name = safe(answer["tool"])
+    if answer["allowed"]:
+        return [f"yes: the agent of {answer['agent_id']} may use {name}"]
+    allowed = answer["allowed_tools"]
+    return [
+        f"no: {name} {answer['reason']}",
+        *([] if allowed is None else [f"  allowed: {', '.join(allowed) or 'none'}"]),
+    ]
+
+
+command.add_command(check)

@@ -1,0 +1,48 @@
+"""``guard check``, and what ``run`` refuses where the guard is on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.errors import TaskRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+TRUE = ("--", sys.executable, "-c", "pass")
+
+
+def test_the_answer_is_given_whatever_the_mode(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    for mode in ("off", "block"):
+        monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", mode)
+        assert gaia("guard", "check", "Find it").all == (0, "yes: the task may be delegated\n", "")
+        ended = gaia("guard", "check", "-", stdin="Объясни код\n".encode())
+        assert (ended.code, "'Объясни'" in ended.out.decode(), ended.err) == (1, True, b"")
+    answer = json.loads(gaia("guard", "check", "Explain it", "--json").out)
+    assert (list(answer), answer["allowed"], answer["keyword"]) == (["allowed", "keyword", "reason"], False, "Explain")
+    assert gaia("guard", "check", " ").code == 7
+
+
+def test_where_it_is_on_run_refuses_such_a_task_and_creates_nothing(
+    program: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert program("run", "--id", "a", "--task", "Explain the code", *TRUE).code == 0
+    monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", "block")
+    monkeypatch.setenv("GAIA_SESSIONS_GUARD_WORDS", "investigat")
+    for task in ("Explain the code", "Investigate it"):
+        ended = program("run", "--id", "b", "--task", task, *TRUE)
+        assert (ended.code, f"'{task.split()[0]}'" in ended.err.decode()) == (7, True)
+        with pytest.raises(TaskRefused) as raised:
+            gaia_sessions.Sessions(root).run(TRUE[1:], task=task)
+        assert raised.value.keyword == task.split()[0]
+    assert program("run", "--id", "c", "--task", "Find the code", *TRUE).code == 0
+    assert program("run", "--id", "d", *TRUE).code == 0
+    assert sorted(path.name for path in Path(root).glob("[!.]*")) == ["a", "c", "d"]

@@ -1,0 +1,104 @@
+"""``tool check``, and the options by which ``create`` limits the tools of an agent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.errors import NoToolsLeft, SessionNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Gaia = Callable[..., Any]
+
+
+def ids(root: str) -> list[str]:
+    return sorted(path.name for path in Path(root).glob("[!.]*"))
+
+
+def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -> None:
+    ended = gaia("create", "--id", "work", "--tools", "Read, Bash,send_file_to_user", "--available", "Read,Grep")
+    assert (ended.code, json.loads(gaia("get", "work").out)["allowed_tools"]) == (0, ["Read"])
+    assert ended.err.decode().splitlines() == [
+        "send_file_to_user is left out: it is blocked for sub-agents",
+        "Bash is left out: it is not available",
+    ]
+    assert gaia("tool", "check", "work", "Read").all == (0, "yes: the agent of work may use Read\n", "")
+    refused = (1, "no: Bash is not among the tools of work\n  allowed: Read\n", "")
+    assert gaia("tool", "check", "work", "Bash").all == refused
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--tools", " , "], "the list of tools is empty"),
+        (["--tools", "cat", "--available", "ls"], "requested: cat; available: ls"),
+        (["--tools", "delegate_to_sub_agent"], "requested: delegate_to_sub_agent; available: all"),
+    ],
+)
+def test_without_a_tool_nothing_is_created(gaia: Gaia, root: str, options: list[str], said: str) -> None:
+    ended = gaia("create", "--id", "work", *options)
+    assert (ended.code, said in ended.err.decode(), ids(root)) == (7, True, [])
+
+
+def test_available_alone_is_a_mistake(gaia: Gaia) -> None:
+    ended = gaia("create", "--available", "ls")
+    assert (ended.code, "--tools" in ended.err.decode()) == (2, True)
+
+
+def test_a_session_below_has_no_more_than_those_above_it_and_what_continues_it_has_the_same(root: str) -> None:
+    store = gaia_sessions.Sessions(root)
+    top = store.create(tools=["Read", "Grep"])
+    below = store.create(parent_id=top, tools=["Bash", "Grep"])
+    free = store.create(parent_id=below)
+    assert store.read(below)["allowed_tools"] == ["Grep"]
+    assert [store.check_tool(free, name)["allowed"] for name in ("Grep", "Read", "Bash")] == [True, False, False]
+    count = len(ids(root))
+    with pytest.raises(NoToolsLeft):
+        store.create(parent_id=below, tools=["Read"])
+    with pytest.raises(SessionNotFound):
+        store.create(parent_id="nobody", tools=["Read"])
+    assert len(ids(root)) == count
+    store.finalize(top, "completed")
+    assert store.read(store.create(continues=top))["allowed_tools"] == ["Read", "Grep"]
+    assert store.read(store.create(continues=top, tools=["Bash"]))["allowed_tools"] == ["Bash"]
+
+
+def test_settings_block_tools_for_all_and_limit_those_of_a_type(
+    gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(root).mkdir(parents=True, exist_ok=True)
+    settings = '[limits]\nblocked_tools = ["WebSearch"]\n[limits.tools]\nexplore = ["Read", "WebSearch"]\n'
+    (Path(root) / ".config.toml").write_text(settings)
+    gaia("create", "--id", "work", "--agent", "Explore")
+    gaia("create", "--id", "other")
+    codes = {
+        (agent_id, tool): gaia("tool", "check", agent_id, tool).code
+        for agent_id in ("work", "other")
+        for tool in ("Read", "WebSearch", "Bash")
+    }
+    assert codes == {
+        ("work", "Read"): 0,
+        ("work", "WebSearch"): 1,
+        ("work", "Bash"): 1,
+        ("other", "Read"): 0,
+        ("other", "WebSearch"): 1,
+        ("other", "Bash"): 0,
+    }
+    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS", "Bash,Read")
+    assert json.loads(gaia("tool", "check", "work", "Read", "--json").out) == {
+        "agent_id": "work",
+        "tool": "Read",
+        "allowed": False,
+        "reason": "is blocked for sub-agents",
+        "allowed_tools": ["WebSearch"],
+    }
+
+
+def test_a_session_that_does_not_exist_is_no_answer(gaia: Gaia) -> None:
+    assert gaia("tool", "check", "nobody", "Read").code == 3
