@@ -47,6 +47,13 @@ if TYPE_CHECKING:
         def check(words: Sequence[str]) -> None:
             """Raises ``UsageError`` for what may not stand in a command: what the preset gives, and a prompt."""
 
+        @staticmethod
+        def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:
+            """``words`` by which it has no tools but those ``allowed`` (None: all), and none that is ``blocked``.
+
+            Raises ``UsageError`` if it knows no list of what is allowed, or the words have another one.
+            """
+
         @property
         def message(self) -> str: ...
 

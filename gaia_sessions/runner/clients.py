@@ -34,7 +34,10 @@ _SECONDS_BETWEEN_NOTES = 0.5
 
 
 def client_of_run(sessions: Sessions, record: Record, command: Command) -> ClientOfRun | None:
-    """The client that is the ``command`` of the latest run of ``record``; None for any other command."""
+    """The client that is the ``command`` of the latest run of ``record``; None for any other command.
+
+    Raises ``UsageError`` for one that cannot be limited to the tools of the session.
+    """
     return None if command.preset is None else ClientOfRun(sessions, record, command, command.preset)
 
 
@@ -46,6 +49,8 @@ class ClientOfRun:
         self._agent_id = record["agent_id"]
         *earlier, self._run = record["runs"]
         self._command = command
+        allowed, blocked = sessions.allowed_tools(self._agent_id), sessions.config.limits_blocked_tools
+        self._words = client_class(preset).with_tools(command.words, allowed, blocked)
         self._preset = preset
         self._began = standing_of(record)
         self._found = conversation_to_go_on(record, preset, earlier)
@@ -62,7 +67,7 @@ class ClientOfRun:
         ``going_on`` is what it is told where it remembers what was said, ``anew`` where it begins another conversation.
         """
         if self._found and self._can_work_in(self._found["cwd"]):
-            program, *arguments = self._command.words  # a path stands for what it does where the command was typed
+            program, *arguments = self._words  # a path stands for what it does where the command was typed
             words = [os.path.join(self._cwd, program) if os.sep in program else program, *arguments]
             client = client_class(self._preset)(going_on(), env, self._found["id"])
             ended = self._ended(supervisor, env, client, words, self._found["cwd"])
@@ -70,7 +75,7 @@ class ClientOfRun:
                 return ended
             supervisor.tell(ANOTHER_CONVERSATION)
         client = client_class(self._preset)(anew(), env, None)
-        return self._ended(supervisor, env, client, self._command.words, self._cwd)
+        return self._ended(supervisor, env, client, self._words, self._cwd)
 
     def _can_work_in(self, cwd: str) -> bool:
         """Whether it may run where its conversation is: elsewhere it does not find that."""

@@ -69,22 +69,23 @@ def run(
     """Runs ``command`` and returns when it has ended, and all that it has started.
 
     ``stdin`` is what it reads if it is told nothing; ``live``: where its streams 1 and 2 are shown as well. ``tell`` is
-    called with the session and each thing that happens. Raises what ``Sessions.begin_run`` raises, and ``InvalidInput``
-    if it is to be contained where that is not possible; then nothing has begun.
+    called with the session and each thing that happens. Raises what ``Sessions.begin_run`` raises, ``TaskRefused``, and
+    ``InvalidInput`` if it is to be contained where that is not possible; then nothing has begun.
     """
     if command.is_contained and (problem := contain.why_impossible()):
         raise InvalidInput(problem, "--contain", "leave out --contain")
     if command.preset and start.is_new_work and not command.text(None):
         raise InvalidInput(f"there is nothing that {command.preset} is to do", hint="say it as the task")
+    sessions.check_task(command.task)
     tree.become_subreaper()
     with Signals() as signals:
         wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
         begun = sessions.begin_run(start, {"wrapper": wrapper, **limits})
         agent_id = begun.record["agent_id"]
-        client = client_of_run(sessions, begun.record, command)
-        look = look_of(sessions, begun.record, client)
         try:
+            client = client_of_run(sessions, begun.record, command)
+            look = look_of(sessions, begun.record, client)
             log = sessions.open_output(agent_id, begun.run["run"])
             supervisor = Supervisor(command, look, lambda event: tell(agent_id, event), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started

@@ -267,6 +267,33 @@ def test_a_conversation_that_is_not_told_the_task_says_so(program: Program, clau
     assert b"not told the task, which is not kept: say it by --task" in program("run", "work", "--", claude.path).err
 
 
+def test_the_tools_of_the_session_are_those_of_the_client_in_every_run_of_it(
+    program: Program, root: str, claude: Claude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude.says(MARK)
+    new = ("--id", "work", "--tools", "Read,Bash", "--available", "Read,Grep")
+    ended = program("run", *new, "--task", "Do it.", "--", claude.path, "--model", "m")
+    assert (ended.code, b"Bash is left out: it is not available" in ended.err) == (0, True)
+    program("send", "work", "Go on.", "--", claude.path)
+    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS", "WebSearch")
+    program("run", "--id", "free", "--task", "Do it.", "--", claude.path)
+    limits = [[word for word in one["words"] if "ools" in word] for one in claude.calls()]
+    assert limits == [["--tools=Read"], ["--tools=Read"], ["--disallowedTools=WebSearch"]]
+
+    ended = program("run", "--id", "b", "--task", "Do it.", "--tools", "Bash", "--available", "ls", "--", claude.path)
+    assert (ended.code, len(claude.calls())) == (7, 3)
+    assert sorted(record["agent_id"] for record in sessions(root)) == ["free", "work"]
+
+
+def test_a_client_that_cannot_be_limited_to_the_tools_of_the_session_is_not_started(
+    program: Program, root: str, claude: Claude
+) -> None:
+    ended = program("run", "--tools", "Read", "--task", "Do it.", "--", claude.path, "--tools", "Bash")
+    assert (ended.code, b"nothing was started: --tools stands in the command" in ended.err) == (11, True)
+    assert not (claude.folder / "calls").exists()
+    assert [record["phase"] for record in sessions(root)] == ["failed"]
+
+
 def test_work_whose_tokens_are_used_up_is_not_run_and_goes_on_waiting(
     program: Program, root: str, claude: Claude
 ) -> None:

@@ -324,6 +324,22 @@ def test_options_of_the_client_are_handed_to_it_behind_those_of_the_preset(prese
     assert ("resume" in resumed) == (preset == "codex")
 
 
+def test_a_client_is_limited_to_tools_by_its_own_options_or_says_that_it_cannot_be() -> None:
+    with_tools = client_class("claude").with_tools
+    words = ["/bin/claude", "--model", "m"]
+    assert with_tools(words, None, []) == words
+    assert with_tools(words, ["Read", "Grep"], []) == ["/bin/claude", "--tools=Read,Grep", "--model", "m"]
+    assert with_tools(words, None, ["Bash"]) == ["/bin/claude", "--disallowedTools=Bash", "--model", "m"]
+    assert with_tools(words, ["A"], ["B"])[1:3] == ["--tools=A", "--disallowedTools=B"]
+    for own in (["--tools", "Bash"], ["--tools=Bash"]):
+        with pytest.raises(UsageError, match="--tools stands in the command"):
+            with_tools(["claude", *own], ["Read"], [])
+        assert with_tools(["claude", *own], None, []) == ["claude", *own]
+    assert client_class("codex").with_tools(["codex"], None, ["Bash"]) == ["codex"]
+    with pytest.raises(UsageError, match="codex takes no list of tools"):
+        client_class("codex").with_tools(["codex"], ["Read"], [])
+
+
 @pytest.mark.parametrize(("preset", "typed"), [(name, one) for name, found in REFUSED.items() for one in found])
 def test_what_is_the_presets_own_and_a_prompt_are_refused(preset: str, typed: str) -> None:
     with pytest.raises(UsageError) as refused:

@@ -14,7 +14,15 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network
 from gaia_sessions.cli.group import CommandBehindDashes
-from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin, wanted_preset, with_presets
+from gaia_sessions.cli.option_values import (
+    SECONDS,
+    STDIN,
+    allowed_tools,
+    text_or_stdin,
+    wanted_preset,
+    with_presets,
+    with_tools,
+)
 from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import Copyable, safe
 from gaia_sessions.errors import InvalidInput, UsageError
@@ -45,6 +53,8 @@ class _New(TypedDict):
     agent: str | None
     purpose: str | None
     max_tokens: int | None
+    tools: list[str] | None
+    available: list[str] | None
     parent: str | None
     continues: str | None
     new_id: str | None
@@ -72,6 +82,7 @@ class _New(TypedDict):
     "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
 )
 @click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="It is told to end when they are used up.")
+@with_tools
 @with_presets
 @click.option("--cwd", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where it runs.")
 @click.option(
@@ -183,6 +194,7 @@ def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
         purpose=new["purpose"],
         parent_id=parent,
         max_tokens=new["max_tokens"],
+        allowed_tools=allowed_tools(call, new["tools"], new["available"], parent),
     )
 
 

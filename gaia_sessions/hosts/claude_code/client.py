@@ -14,7 +14,7 @@ import os
 import sys
 import uuid
 
-from gaia_sessions.errors import well_formed
+from gaia_sessions.errors import UsageError, well_formed
 from gaia_sessions.hosts.clients import JsonLines, Options, check_words, shown_text
 from gaia_sessions.hosts.payload import figures_in, key_in, object_in, text_in
 from gaia_sessions.jsonio.strict import dump_line
@@ -43,6 +43,7 @@ _REPORT = (
     "You are stopped: no time or no tokens are left. Use no more tools. Report now what you have done and found, and "
     "what is left to do."
 )
+_TOOLS = "--tools"
 _UNKNOWN_CONVERSATION = "No conversation found"
 _LONGEST_CALL = 100
 
@@ -99,6 +100,14 @@ class ClaudeCode:
     @staticmethod
     def check(words: Sequence[str]) -> None:
         check_words(PRESET, words[1:], _OPTIONS)
+
+    @staticmethod
+    def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:
+        limits = [] if allowed is None else [f"{_TOOLS}={','.join(allowed)}"]
+        if limits and any(word.partition("=")[0] == _TOOLS for word in words):  # both lists would count together
+            raise UsageError(f"{_TOOLS} stands in the command, and the session has a list of tools", f"omit {_TOOLS}")
+        limits += [f"--disallowedTools={','.join(blocked)}"] if blocked else []
+        return [words[0], *limits, *words[1:]]
 
     @property
     def is_at_rest(self) -> bool:

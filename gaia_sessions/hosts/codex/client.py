@@ -10,6 +10,7 @@ import glob
 import os
 import uuid
 
+from gaia_sessions.errors import UsageError
 from gaia_sessions.hosts.clients import JsonLines, Options, check_words, shown_text
 from gaia_sessions.hosts.payload import figures_in, object_in, object_in_bytes, text_in
 from gaia_sessions.session.usage import add_usage, with_total_tokens
@@ -86,6 +87,15 @@ class Codex:
     @property
     def is_refused(self) -> bool:
         return self._resumed is not None and not self._has_spoken and not self._rollout.is_there
+
+    @staticmethod
+    def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:  # noqa: ARG004  # it has no names for what it might be denied
+        if allowed is not None:
+            raise UsageError(
+                f"{PRESET} takes no list of tools, and the session has one",
+                "run another client, or omit the list; with --no-preset nothing limits its tools",
+            )
+        return [*words]
 
     def words(self, words: Sequence[str]) -> list[str]:
         # An option may take any number of values, but no other option: so ``--json`` stands behind them.
