@@ -146,6 +146,11 @@ class Preset:
         messages = json.loads((self.api / name).read_text("utf-8"))["body"]["messages"]
         return [text for message in messages if message["role"] != "system" and (text := text_of(message))]
 
+    def offered(self, number: int) -> list[str]:
+        """The tools that the model was offered in the request of that number."""
+        body = json.loads((self.api / f"request-{number:03}.json").read_text("utf-8"))["body"]
+        return [tool["name"] for tool in body.get("tools", ())]
+
     def processes(self) -> dict[int, bytes]:
         """The commands of all that descends from such commands, also what has fled: their environment tells."""
         tag, found = f"TAG_OF_TEST={self.root}".encode(), {}

@@ -187,6 +187,21 @@ def test_without_its_wrapper_it_is_not_at_work_any_more(client: Client, options:
         assert (code, "crashed" in out) == (0, True), out
 
 
+def test_it_is_offered_the_tools_of_the_session_alone_and_so_are_its_sub_agents(client: Client) -> None:
+    scenario = {
+        "main": [{"tools": [delegation("scout")]}, STEP, {"text": "Done."}],
+        "subs": {"scout": [STEP, {"text": "Found it."}]},
+    }
+    with preset_of(client, scenario) as preset:
+        code, out, _ = preset.run("--id", "work", "--tools", "Read,Agent,Task", "--task", TASK)
+
+        offered = {one["role"]: set(preset.offered(one["n"])) for one in preset.requests()}
+        assert (code, out) == (0, "A step.\nDone.\n")
+        of_client = {"Agent", "Task", "DeferredToolPlaceholder"}  # the last is no tool: 2.1.330 always has it
+        assert offered["main"] - of_client == {"Read"}
+        assert offered["sub:scout"] - of_client == {"Read"}
+
+
 def test_with_sub_agents_it_is_a_tree_with_true_ends_in_which_nothing_counts_twice(client: Client) -> None:
     client.install()
     alpha = [STEP, {"text": "Report alpha.", "usage": {"output_tokens": 410}}]
