@@ -146,6 +146,7 @@ def test_cancelled_from_elsewhere_all_four_tools_are_gone(client: Client) -> Non
         assert preset.sessions.report("work")["status"] == "cancelled"
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_it_goes_on_in_its_conversation(client: Client) -> None:
     with preset_of(client, {"main": [LONG_STEP, {"text": "Carried out."}]}) as preset:
         process = preset.start("run", "--id", "work", "--task", TASK, "--", *preset.words)

@@ -96,4 +96,4 @@ def _turn(chance: Random, prefix: str) -> tuple[list[NewMessage], list[str]]:
 
 def _text(chance: Random) -> str:
     length = chance.choice([5000, 60_000]) if chance.random() < 0.05 else chance.choice([0, 1, 5, 20, 60, 200, 800])
-    return "".join(chance.choice("abc dé世\n\x1b\u200b ") for _ in range(min(length, 400))) * max(1, length // 400)
+    return "".join(chance.choices("abc dé世\n\x1b\u200b ", k=min(length, 400))) * max(1, length // 400)
