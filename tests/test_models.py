@@ -87,6 +87,8 @@ RUN: dict[str, Any] = {
     "transcript_path": "/t",
     "output_path": "/o",
     "model": "m-1",
+    "searches": ["0a1b2c3d"],
+    "warned_at": MOMENT,
     "conversation": {"preset": "claude", "id": "c-1", "cwd": "/w", "generation": 0, "seq": 3},
     "worktree": {"path": "/w", "branch": "b"},
     "usage": USAGE,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from gaia_sessions.errors import BadSetting
+    from gaia_sessions.session.agent_limits import AgentLimits
     from gaia_sessions.session.budget import DefaultBudgets
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.tools import ToolRules
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     Switch = bool
     Names = tuple[str, ...]
     Words = tuple[str, ...]
+    Limit = int | None
+    TimeLimit = float | None
     ToolsByType = Mapping[str, tuple[str, ...]]
 
 
@@ -53,6 +56,18 @@ class HookConfig:
 class LimitsConfig:
     """The settings in the table ``[limits]`` of a file."""
 
+    limits_tokens: Limit = None
+    """[with `hooks install --enforce`](hooks.md#limits): tokens of a client's agent whose record has no budget"""
+    limits_rounds: Limit = None
+    """the same: rounds of a run, each a request of its model with the tools that it asks for"""
+    limits_seconds: TimeLimit = None
+    """the same: seconds that a run may last"""
+    limits_searches: Limit = None
+    """the same: searches in a run"""
+    limits_search_tools: Words = (
+        *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
+    )
+    """the tools that count as searches"""
     limits_blocked_tools: Words = ()
     """tools that no sub-agent may use, beside those that are [always blocked](shell.md#tools-and-tasks)"""
     limits_tools: ToolsByType = {}  # noqa: RUF012  # never changed
@@ -108,6 +123,19 @@ class Config(HookConfig, LimitsConfig, GuardConfig):
         from gaia_sessions.session.budget import DefaultBudgets  # no call of a hook asks
 
         return DefaultBudgets(self.max_tokens, self.sub_agent_max_tokens)
+
+    @property
+    def agent_limits(self) -> AgentLimits:
+        """What the agents of hosts may use at most."""
+        from gaia_sessions.session.agent_limits import AgentLimits
+
+        return AgentLimits(
+            tokens=self.limits_tokens,
+            rounds=self.limits_rounds,
+            seconds=self.limits_seconds,
+            searches=self.limits_searches,
+            search_tools=self.limits_search_tools,
+        )
 
     @property
     def tool_rules(self) -> ToolRules:

@@ -255,6 +255,8 @@ _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
     "Days": (lambda value: _nonnegative(value, "d"), f"a length of time: {LENGTHS}, or a number of days"),
     "Minutes": (lambda value: _positive(value, "m"), f"a length of time above 0: {LENGTHS}, or a number of minutes"),
     "Seconds": (lambda value: _nonnegative(value, "s"), f"a length of time: {LENGTHS}, or a number of seconds"),
+    "Limit": (_count, "a whole number above 0"),
+    "TimeLimit": (lambda value: _positive(value, "s"), f"a length of time above 0: {LENGTHS}, or a number of seconds"),
     "Count": (_count, "a whole number above 0"),
     "Switch": (_boolean, "true or false"),
     "Names": (_names, "a list of agent types"),

@@ -157,6 +157,7 @@ check_run = object_with(
         "transcript_path": check_string,
         "output_path": check_string,
         "model": check_string,
+        "searches": array_of(check_string),
         "conversation": check_conversation,
         "worktree": check_worktree,
         "usage": check_usage,
@@ -215,7 +216,7 @@ FIGURES = (
     "tool_uses",
     "duration_ms",
 )
-RUN_TIMES = ("claimed_at", "started_at", "ended_at")
+RUN_TIMES = ("claimed_at", "started_at", "ended_at", "warned_at")
 OPTIONAL_TIMES = ("paused_until", "finalized_at")
 DEFAULTS = {"schema": 1, "revision": 0}
 # The end of what scripts/render_models makes.

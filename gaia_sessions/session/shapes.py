@@ -161,6 +161,8 @@ class Run(TypedDict, total=False):
     transcript_path: Annotated[str, "The transcript of its agent, a file of the host."]
     output_path: Annotated[str, "The file with what its command wrote."]
     model: Annotated[str, "The model that its host named."]
+    searches: Annotated[list[str], "Digests of the host's keys of the searches that it [was allowed](hooks.md#limits)."]
+    warned_at: Annotated[Time, "When its agent was told that most of its budget is used."]
     conversation: Annotated[
         Conversation, "Where a client that was its command has what was said, so that it can go on with that."
     ]

@@ -26,6 +26,13 @@ DEFAULTS: dict[str, object] = {
     "keep_days": 7.0,
     "keep_last_message": True,
     "limits_blocked_tools": (),
+    "limits_rounds": None,
+    "limits_search_tools": (
+        *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
+    ),
+    "limits_searches": None,
+    "limits_seconds": None,
+    "limits_tokens": None,
     "limits_tools": {},
     "lock_timeout": 10.0,
     "max_errors": 3,
@@ -138,6 +145,11 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ),
     ("guard_mode", '[guard]\nmode = "block"', "GUARD_MODE", "block", "block"),
     ("guard_words", '[guard]\nwords = ["Why", "tell me"]', "GUARD_WORDS", "Why, tell me", ("Why", "tell me")),
+    ("limits_tokens", "limits.tokens = 64000", "LIMITS_TOKENS", "64000", 64_000),
+    ("limits_rounds", "limits.rounds = 60", "LIMITS_ROUNDS", "60", 60),
+    ("limits_seconds", 'limits.seconds = "10m"', "LIMITS_SECONDS", "600", 600.0),
+    ("limits_searches", "limits.searches = 10", "LIMITS_SEARCHES", "10", 10),
+    ("limits_search_tools", 'limits.search_tools = ["find"]', "LIMITS_SEARCH_TOOLS", "find", ("find",)),
     ("limits_blocked_tools", 'limits.blocked_tools = ["Bash"]', "LIMITS_BLOCKED_TOOLS", "Bash,", ("Bash",)),
     ("ignore_agents", "[hooks]\nignore_agents = []", "IGNORE_AGENTS", ",", ()),
     ("note", '[hooks]\nnote = "all"', "NOTE", "all", "all"),
@@ -179,11 +191,13 @@ TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents, "
     "hooks.keep_last_message, hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, "
-    "limits.blocked_tools, limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, sub_agent_max_tokens"
+    "limits.blocked_tools, limits.rounds, limits.search_tools, limits.searches, limits.seconds, limits.tokens, "
+    "limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
     "what may follow GAIA_SESSIONS_ is DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, "
-    "KEEP_DAYS, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
+    "KEEP_DAYS, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_ROUNDS, LIMITS_SEARCHES, LIMITS_SEARCH_TOOLS, "
+    "LIMITS_SECONDS, LIMITS_TOKENS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
     "ROOT, STORE_DESCRIPTION, SUB_AGENT_MAX_TOKENS, TRACK"
 )
 

@@ -1,0 +1,97 @@
+"""What an agent of Claude Code did so far, from its transcript: rounds that ended, tokens, calls that failed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.hosts.claude_code.work_so_far import done_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def at(second: int) -> str:
+    return f"2026-01-08T18:05:{second:02}.000Z"
+
+
+def asks(message: str, second: int, *calls: str, tokens: int = 100, **more: Any) -> list[dict[str, Any]]:
+    """The lines of one message, each with the usage of the whole, as the client writes them."""
+    usage = {
+        "input_tokens": tokens,
+        "cache_creation_input_tokens": 10,
+        "cache_read_input_tokens": 5000,
+        "cache_creation": {"ephemeral_5m_input_tokens": 10, "input_tokens": 77},
+        "output_tokens": 1,
+        "iterations": [{"input_tokens": tokens, "output_tokens": 1}],
+    }
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": '"id":"msg_fake","usage":{"input_tokens":9}'}]
+    blocks += [{"type": "tool_use", "id": call, "name": "Bash", "input": more} for call in calls]
+    body = {"id": f"msg_{message}", "type": "message", "role": "assistant", "model": "m"}
+    return [
+        {
+            "message": {**body, "content": [block], "usage": usage},
+            "type": "assistant",
+            "uuid": "u",
+            "timestamp": at(second),
+        }
+        for block in blocks
+    ]
+
+
+def result(call: str, second: int, *, failed: bool = False) -> list[dict[str, Any]]:
+    block = {"type": "tool_result", "content": '"is_error":true "tool_use_id":"x"', "is_error": failed}
+    message = {"role": "user", "content": [{**block, "tool_use_id": call}]}
+    return [{"type": "user", "message": message, "uuid": "u", "timestamp": at(second), "toolUseResult": "x"}]
+
+
+def done(
+    folder: Path, *lines: list[dict[str, Any]], call: str = "own", since: str | None = None
+) -> tuple[int, int, Any]:
+    file = folder / "agent.jsonl"
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for group in lines for line in group)
+    file.write_text(text, encoding="utf-8")
+    found = done_in(str(file), since, call)
+    return found.rounds, found.used, list(found.failed)
+
+
+def test_a_message_counts_once_without_what_it_read_from_a_cache(tmp_path: Path) -> None:
+    assert done(tmp_path, asks("a", 1, "one", "two"), result("one", 2), result("two", 3)) == (1, 111, [])
+
+
+@pytest.mark.parametrize("written", [0, 1, 2, 3])
+def test_the_round_of_the_call_has_not_ended_however_much_of_it_is_written(tmp_path: Path, written: int) -> None:
+    own = asks("b", 3, "beside", "own")[:written]
+    assert done(tmp_path, asks("a", 1, "one"), result("one", 2), own)[0] == 1
+
+
+def test_nor_has_it_where_a_call_beside_it_has_its_result(tmp_path: Path) -> None:
+    assert done(tmp_path, asks("b", 3, "beside", "own"), result("beside", 4))[0] == 0
+
+
+def test_calls_that_failed_are_named_and_what_a_text_says_is_not_taken_for_a_key(tmp_path: Path) -> None:
+    tricky = asks("a", 1, "one", usage={"input_tokens": 9, "output_tokens": 9})
+    assert done(tmp_path, tricky, result("one", 2, failed=True), result("two", 3)) == (1, 111, ["one"])
+
+
+def test_only_the_run_counts_that_began_then(tmp_path: Path) -> None:
+    lines = [asks("a", 1, "one"), result("one", 2), asks("b", 10, "two"), result("two", 11)]
+    assert done(tmp_path, *lines, since="2026-01-08T18:05:10.000000Z") == (1, 111, [])
+    assert done(tmp_path, *lines)[:2] == (2, 222)
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b'"type":"assistant" "id":"msg_x"', b'"type":"assistant","id":"msg_y","usage":{']
+)
+def test_what_is_no_line_of_the_client_says_nothing(tmp_path: Path, line: bytes) -> None:
+    file = tmp_path / "agent.jsonl"
+    file.write_bytes(line + b"\n")
+    found = done_in(str(file), None, "own")
+    assert (found.rounds, found.used) == (0, 0)
+
+
+def test_a_file_that_is_not_there_is_an_error_for_whoever_asks(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nothing"):
+        done_in(str(tmp_path / "nothing"), None, "own")
