@@ -36,14 +36,22 @@ if TYPE_CHECKING:
         root: str | None
         tools: bool
         reports: bool
+        enforce: bool
         test: bool
         help: bool
         ignored: list[str]
 
 
-TRACK_TOOLS, ALLOW_REPORT = "--track-tools", "--allow-report"
+TRACK_TOOLS, ALLOW_REPORT, ENFORCE = "--track-tools", "--allow-report", "--enforce"
 VALUES = {"--host": "host", "--root": "root"}
-FLAGS = {TRACK_TOOLS: "tools", ALLOW_REPORT: "reports", "--test": "test", "-h": "help", "--help": "help"}
+FLAGS = {
+    TRACK_TOOLS: "tools",
+    ALLOW_REPORT: "reports",
+    ENFORCE: "enforce",
+    "--test": "test",
+    "-h": "help",
+    "--help": "help",
+}
 """The options of the command in a host's settings, and those that only people give, with what each one says."""
 
 _LONGEST_WORD = 128
@@ -64,7 +72,7 @@ _SECONDS_TO_END = 0.4
 def read_arguments(words: list[str]) -> Arguments:
     """What ``words`` say; of two equal options the last one counts. Never an error: a host would take it for a veto."""
     told: Arguments
-    told = {"host": None, "root": None, "tools": False, "reports": False, "test": False, "help": False, "ignored": []}
+    told = {"host": None, "root": None, **dict.fromkeys(FLAGS.values(), False), "ignored": []}  # type: ignore[typeddict-item]  # its keys
     rest = [*words]
     while rest:
         word = rest.pop(0)

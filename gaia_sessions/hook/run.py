@@ -163,11 +163,34 @@ class HookCall:
             return
         self.line |= hook_log.payload_fields(raw, hosts.EVENT_NAME_KEY)
         self.line |= {"host": name, **hook_log.event_fields(events), "decision": "not_ours"}
+        if self.arguments["enforce"] and (reply := self._limited(payload, host, events)):
+            self._reply([reply])
+            return
         self._reply(self._apply(events, payload, host) if events else [])
         if self.results_to_count and host.consumption:
             from .counting import count_runs
 
             count_runs(self.results_to_count, self.time)
+
+    def _limited(self, payload: HookPayload, host: Host, events: list[Event]) -> Reply | None:
+        """The reply before a use of a tool that is denied, or of which an agent is told something."""
+        if payload.text(hosts.EVENT_NAME_KEY) != host.asks_before_tools or not self._is_tracked(payload, host):
+            return None
+        from .enforcement import verdict
+
+        store = self.time.open_store(self.root or "", payload.config)
+        applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)  # often the agent's start
+        self.line |= {"inbox": applied} if applied else {}
+        found = verdict(payload, host, store, events)
+        output = found.output()
+        if output is None or (found.denied is None and events):  # one reply to a delegation is enough
+            return None
+        self.line |= {"decision": "told" if found.denied is None else "denied", "session": found.agent_id}
+        return {"hookSpecificOutput": {"hookEventName": host.asks_before_tools, **output}}
+
+    def _is_tracked(self, payload: HookPayload, host: Host) -> bool:
+        name = payload.key("agent_type")
+        return name is None or payload.is_tracked({"agent_name": name}, host.general)
 
     def _find_host(self, payload: Payload) -> str | None:
         configured = self.arguments["host"]

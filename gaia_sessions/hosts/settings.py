@@ -20,12 +20,14 @@ SHARED_FILES = {USER: "settings.json", PROJECT: "settings.json"}
 class WantedEntry(NamedTuple):
     """One entry of our hook that belongs in the settings.
 
-    is_awaited: whether the host waits for the hook; where it does not, it obeys no reply.
+    is_awaited: whether the host waits for the hook; where it does not, it obeys no reply. of_agents: whether the hook
+    is started for sub-agents alone.
     """
 
     event: str
     matcher: str | None
     is_awaited: bool = True
+    of_agents: bool = False
 
 
 class HostSettings(NamedTuple):
@@ -34,6 +36,7 @@ class HostSettings(NamedTuple):
     folder: the folder of its settings, in a project and at home. files: the settings file of each scope. events: what
     our hook reads while the host waits; tools: the same when tools are tracked, where it replaces the matcher of an
     event. unawaited, unawaited_tools: what it reads while the host goes on, which may be heard in any order.
+    enforced: what it reads besides where limits are held, of sub-agents alone; empty where the host does not name them.
     delegates: the event that announces a delegation; delegation: the tool that starts one, under every
     name it has had. per_second: the unit of its timeouts. exec_form: whether it starts a program without a shell.
     comments: whether its settings may have comments. home: the variable that names the user's folder, if any.
@@ -48,17 +51,19 @@ class HostSettings(NamedTuple):
     tools: Matchers = {}  # noqa: RUF012  # never changed
     unawaited: Matchers = {}  # noqa: RUF012  # never changed
     unawaited_tools: Matchers = {}  # noqa: RUF012  # never changed
+    enforced: Matchers = {}  # noqa: RUF012  # never changed
     home: str | None = None
     per_second: int = 1
     exec_form: bool = False
     comments: bool = False
 
-    def entries(self, *, tools: bool) -> list[WantedEntry]:
+    def entries(self, *, tools: bool, enforce: bool = False) -> list[WantedEntry]:
         """The entries as they stand in the settings; of one event, those that the host waits for come first."""
         awaited = {**self.events, **self.tools} if tools else self.events
         unawaited = {**self.unawaited, **self.unawaited_tools} if tools else self.unawaited
         return [
             *(WantedEntry(event, matcher) for event, matcher in awaited.items()),
+            *(WantedEntry(event, matcher, of_agents=True) for event, matcher in self.enforced.items() if enforce),
             *(WantedEntry(event, matcher, is_awaited=False) for event, matcher in unawaited.items()),
         ]
 

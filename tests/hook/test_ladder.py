@@ -321,7 +321,7 @@ WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("root", [None, "/some/where"])
 @pytest.mark.parametrize("given", [True, False])
 def test_what_is_written_of_a_hook_is_what_it_reads(host: str | None, root: str | None, *, given: bool) -> None:
-    told: dict[str, Any] = {"host": host, "root": root, "tools": given, "reports": given}
+    told: dict[str, Any] = {"host": host, "root": root, "tools": given, "reports": given, "enforce": given}
 
     assert read_arguments(argument_words(**told)) == {**told, "test": False, "help": False, "ignored": []}
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.hosts import HostRevival, Work
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
+    from gaia_sessions.session.agent_limits import Done
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
@@ -104,6 +105,13 @@ def _noted_since(event: Event, config: Config) -> Event:
     from . import agents
 
     return agents.with_workflow(event, config)
+
+
+def _done_in(path: str, since: str | None, call: str) -> Done:
+    """What an agent did so far in its run, from its transcript."""
+    from . import work_so_far
+
+    return work_so_far.done_in(path, since, call)
 
 
 def _pre_tool_use(payload: HookPayload) -> list[Event]:
@@ -269,5 +277,7 @@ HOST = Host(
     revival=_revival,
     label_in_files=_label_in_files,
     noted_since=_noted_since,
+    asks_before_tools="PreToolUse",
+    done_in=_done_in,
     wake_advice="send the agent that its line names a message with SendMessage",
 )

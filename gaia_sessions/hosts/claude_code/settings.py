@@ -37,6 +37,7 @@ SETTINGS = HostSettings(
     tools=dict.fromkeys(_TOOL_EVENTS, _AWAITED_TOOLS),
     unawaited={"PermissionRequest": None},
     unawaited_tools=dict.fromkeys(_TOOL_EVENTS, _OTHER_TOOLS),
+    enforced={"PreToolUse": "^(?!(Agent|Task|Workflow|SendMessage)$)"},
     home="CLAUDE_CONFIG_DIR",
     exec_form=True,
 )

@@ -1,0 +1,226 @@
+"""The limits of sub-agents at the hook before each use of a tool, which is installed with ``--enforce``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.hosts.claude_code.settings import SETTINGS
+from gaia_sessions.hosts.settings import WantedEntry
+from gaia_sessions.install.hook_command import new_handler
+
+if TYPE_CHECKING:
+    from tests.hook.conftest import Host
+
+CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("*/*.jsonl"))
+DOCUMENT = {
+    "GAIA_SESSIONS_LIMITS_ROUNDS": "60",
+    "GAIA_SESSIONS_LIMITS_TOKENS": "64000",
+    "GAIA_SESSIONS_LIMITS_SEARCHES": "10",
+}
+"""The numbers of the users' document on the life cycle of sub-agents."""
+
+
+@pytest.fixture
+def enforced(host: Host) -> Host:
+    host.words = ["--enforce"]
+    return host
+
+
+def use(host: Host, call: str, tool: str = "Bash", agent: str | None = "a1", **keys: object) -> dict[str, Any]:
+    of_agent = {} if agent is None else {"agent_id": agent, "agent_type": "Explore"}
+    keys = {**of_agent, "tool_name": tool, "tool_input": {"command": "ls"}, "tool_use_id": call, **keys}
+    return host.event_payload("PreToolUse", **keys)
+
+
+def asked(host: Host, call: str, tool: str = "Bash", agent: str | None = "a1", **settings: str) -> str | None:
+    """The reason for which the use is denied, or what the agent is told besides; None for silence."""
+    told = host.hear(use(host, call, tool, agent), settings)
+    if told is None:
+        return None
+    if told.get("permissionDecision") == "deny":
+        assert list(told) == ["permissionDecision", "permissionDecisionReason"]
+        return str(told["permissionDecisionReason"])
+    assert list(told) == ["additionalContext"]
+    return f"told: {told['additionalContext']}"
+
+
+def wrote(host: Host, *rounds: tuple[str, int, bool], agent: str = "a1") -> None:
+    """The agent's transcript has these rounds: the call of each, the tokens of its message, whether it failed."""
+    lines: list[dict[str, Any]] = []
+    for number, (call, tokens, failed) in enumerate(rounds):
+        usage = {"input_tokens": tokens, "cache_read_input_tokens": 7, "output_tokens": 0}
+        content = [{"type": "tool_use", "id": call, "name": "Bash", "input": {"usage": {"input_tokens": 10**9}}}]
+        message = {"id": f"msg_{number}", "role": "assistant", "model": "m", "content": content, "usage": usage}
+        result = {"type": "tool_result", "tool_use_id": call, "content": '"usage":{', "is_error": failed}
+        lines.append({"message": message, "type": "assistant", "uuid": "u", "timestamp": at()})
+        lines.append({"type": "user", "message": {"content": [result]}, "uuid": "u", "timestamp": at()})
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    (host.agents / f"agent-{agent}.jsonl").write_text(text, encoding="utf-8")
+
+
+def at() -> str:
+    return f"{datetime.now(UTC) + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}.000Z"
+
+
+def test_of_60_rounds_the_60th_is_refused_and_the_59th_is_not(enforced: Host) -> None:
+    enforced.work()
+    wrote(enforced, *((f"c{number}", 1, False) for number in range(58)))
+    assert asked(enforced, "next", **DOCUMENT) is None
+    wrote(enforced, *((f"c{number}", 1, False) for number in range(59)))
+    reason = asked(enforced, "next", **DOCUMENT)
+    assert reason is not None
+    assert reason.startswith("Sub-agent iteration limit reached (60). Use no more tools.")
+    assert asked(enforced, "c58", **DOCUMENT) is None, "the round of the call itself has not ended"
+
+
+def test_of_64000_tokens_whoever_used_as_many_is_refused(enforced: Host) -> None:
+    agent_id = enforced.work()
+    wrote(enforced, ("c1", 63_998, False), ("c2", 1, False))
+    told = asked(enforced, "next", **DOCUMENT)
+    assert told is not None
+    assert told.startswith("told: You have used 63,999 of your 64,000 tokens.")
+    assert asked(enforced, "next", **DOCUMENT) is None, "it is told once"
+    wrote(enforced, ("c1", 63_998, False), ("c2", 2, False))
+    reason = asked(enforced, "next", **DOCUMENT)
+    assert reason is not None
+    assert reason.startswith("Sub-agent token limit reached (64,000 of 64,000 tokens).")
+
+    gaia_sessions.update_state(agent_id, max_tokens=100_000, root=str(enforced.root))
+    assert asked(enforced, "next", **DOCUMENT) is None, "capped work can go on"
+    gaia_sessions.update_state(agent_id, max_tokens=1000, root=str(enforced.root))
+    assert asked(enforced, "next") is not None, "its own budget holds without a setting"
+
+
+def test_of_searches_ten_are_allowed_and_only_those_that_were_made_count(enforced: Host) -> None:
+    enforced.work()
+    reason = "Search budget exceeded (11/10). Please synthesize findings from existing data instead of searching more."
+    for number in range(10):
+        assert asked(enforced, f"s{number}", "WebSearch", **DOCUMENT) is None
+    assert asked(enforced, "s3", "WebSearch", **DOCUMENT) is None, "asked again it is the same search"
+    for number in range(10, 13):
+        assert asked(enforced, f"s{number}", "WebFetch", **DOCUMENT) == reason
+    assert asked(enforced, "other", "Grep", **DOCUMENT) is None
+    assert asked(enforced, "main", "WebSearch", None, **DOCUMENT) is None
+    wrote(enforced, ("s4", 1, True), ("s10", 1, True))
+    assert asked(enforced, "s13", "WebSearch", **DOCUMENT) is None, "one of the ten had failed"
+    assert asked(enforced, "s14", "WebSearch", **DOCUMENT) == reason
+    assert asked(enforced, "s15", "WebSearch", **{**DOCUMENT, "GAIA_SESSIONS_LIMITS_SEARCHES": "11"}) is None
+
+
+def test_a_run_that_lasts_for_too_long_is_told_to_end(enforced: Host) -> None:
+    agent_id = enforced.work()
+    limit = {"GAIA_SESSIONS_LIMITS_SECONDS": "1m"}
+    assert asked(enforced, "a", **limit) is None
+    [run] = enforced.record()["runs"]
+    enforced.edit(agent_id, runs=[{**run, "started_at": enforced.ago(seconds=61)}])
+    reason = asked(enforced, "a", **limit)
+    assert reason is not None
+    assert reason.startswith("Sub-agent time limit reached (60 seconds).")
+
+
+def test_a_tool_that_is_blocked_or_not_allowed_is_denied_also_to_an_agent_of_which_nothing_is_known(
+    enforced: Host,
+) -> None:
+    (enforced.project / ".claude" / "gaia-sessions.toml").write_text('[limits.tools]\nExplore = ["Read"]\n')
+    reason = "Bash is not among the setting limits.tools of Explore. Go on with what you may use: Read."
+    assert asked(enforced, "a") == reason
+    assert asked(enforced, "a", "send_file_to_user") == (
+        "send_file_to_user is blocked for sub-agents. Go on with what you may use: Read."
+    )
+    assert asked(enforced, "a", "Read") is None
+    assert asked(enforced, "a", agent=None) is None
+    enforced.work()
+    assert asked(enforced, "a") == reason
+    assert asked(enforced, "a", GAIA_SESSIONS_IGNORE_AGENTS="explore") is None
+
+
+def test_below_a_session_with_a_list_of_tools_that_list_holds(enforced: Host) -> None:
+    store = gaia_sessions.Sessions(str(enforced.root))
+    above = store.create(tools=["Read"])
+    settings = {"GAIA_SESSION_ID": above}
+    enforced.begin(settings=settings)
+    enforced.hear(enforced.starting())
+    assert asked(enforced, "a", "Read") is None
+    assert asked(enforced, "a") == (f"Bash is not among the tools of {above}. Go on with what you may use: Read.")
+
+
+def test_a_cancelled_agent_is_denied_every_tool_and_delegates_nothing(enforced: Host) -> None:
+    agent_id = enforced.work()
+    gaia_sessions.Sessions(str(enforced.root)).cancel(agent_id, "not needed")
+    reason = asked(enforced, "a")
+    assert reason is not None
+    assert reason.endswith("not needed. Use no more tools. Say in your last message what you have done so far.")
+    told = enforced.hear({**enforced.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"})
+    assert told["permissionDecision"] == "deny"
+    assert list(enforced.records()) == [agent_id]
+
+
+def test_where_the_guard_is_on_a_delegation_is_denied_and_creates_nothing(enforced: Host) -> None:
+    payload = enforced.delegation(tool_input={"prompt": "Explain the code", "description": "d"})
+    told = enforced.hear(payload, {"GAIA_SESSIONS_GUARD_MODE": "block"})
+    assert told["permissionDecision"] == "deny"
+    assert "'Explain'" in told["permissionDecisionReason"]
+    assert enforced.records() == {}
+    assert enforced.hear(payload) is None
+    assert len(enforced.records()) == 1
+
+
+def test_without_the_option_nothing_is_ever_denied(host: Host) -> None:
+    agent_id = host.work()
+    gaia_sessions.Sessions(str(host.root)).cancel(agent_id)
+    assert asked(host, "a", GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS="Bash", **DOCUMENT) is None
+
+
+def test_a_session_that_is_locked_allows_the_search(enforced: Host) -> None:
+    agent_id = enforced.work()
+    with enforced.held(agent_id):
+        assert asked(enforced, "a", "WebSearch", **DOCUMENT) is None
+
+
+@pytest.mark.parametrize("told", [b"", b"{", b'{"hook_event_name": "PreToolUse", "agent_id": 3}', b"[]"])
+def test_what_cannot_be_read_is_allowed(enforced: Host, told: bytes) -> None:
+    ran = enforced.run("every_event", told)
+    assert (ran.code, ran.out) == (0, b"")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, DOCUMENT], ids=["default", "document"])
+def test_of_all_that_was_captured_nothing_is_denied(enforced: Host, settings: dict[str, str]) -> None:
+    """Each capture is replayed from its first line, so that the agents are those of the capture."""
+    denied = []
+    for capture in CAPTURES:
+        if not capture.parent.name.startswith("claude-code"):
+            continue
+        for line in capture.read_text(encoding="utf-8").splitlines():
+            payload = json.loads(line).get("stdin")
+            if isinstance(payload, dict) and payload.get("hook_event_name") in {"PreToolUse", "SubagentStart"}:
+                out = enforced.run("every_event", payload, settings).out
+                denied += [out] if b'"deny"' in out else []
+    assert denied == []
+
+
+def test_the_shell_passes_over_the_main_agent_and_hands_on_whatever_a_sub_agent_sends(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    wanted = WantedEntry("PreToolUse", None, of_agents=True)
+    command = new_handler(SETTINGS, ["sh", "-c", f"cat > {kept}"], wanted)["command"]
+
+    def passes(payload: dict[str, Any]) -> bytes | None:
+        kept.unlink(missing_ok=True)
+        data = json.dumps(payload, separators=(",", ":")).encode()
+        done = subprocess.run(["sh", "-c", str(command)], input=data, capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert not kept.exists() or kept.read_bytes() == data
+        return kept.read_bytes() if kept.exists() else None
+
+    tool = {"tool_name": "Write", "tool_input": {"content": "é\\n$(touch x) `x` 'a' \" %s\\0 \n" * 40_000}}
+    assert passes({"session_id": "s", "agent_id": "a", **tool}) is not None
+    assert passes({"session_id": "s", **tool, "agent_id": "a"}) is None
+    assert passes({"session_id": "s", "tool_name": "Write", "tool_input": {"agent_id": "a"}}) is None
+    assert passes({"session_id": "s", "cwd": '/"agent_id"', **tool}) is None
