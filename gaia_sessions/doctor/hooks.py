@@ -132,7 +132,9 @@ def _install(status: HookStatus, environ: Mapping[str, str], installed: InstallS
 
 
 def _install_options(installed: InstallState) -> list[str]:
-    options = argument_words(tools=installed["track_tools"], reports=installed["allow_report"])
+    options = argument_words(
+        tools=installed["track_tools"], reports=installed["allow_report"], enforce=installed["enforce"]
+    )
     return ["--host", installed["host"], f"--{installed['scope']}", *options]
 
 

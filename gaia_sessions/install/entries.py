@@ -82,7 +82,8 @@ def without_hooks(text: JsonText) -> JsonText:
 
 def wanted_groups(host: HostSettings, words: list[str]) -> list[tuple[str, Group]]:
     """The events and groups that an installation of the command ``words`` writes."""
-    entries = host.entries(tools=arguments_of(words)["tools"])
+    told = arguments_of(words)
+    entries = host.entries(tools=told["tools"], enforce=told["enforce"])
     return [(entry.event, _group(entry.matcher, new_handler(host, words, entry))) for entry in entries]
 
 

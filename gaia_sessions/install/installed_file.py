@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         command: list[str]
         track_tools: bool
         allow_report: bool
+        enforce: bool
         wired: list[str]
         missing: list[str]
         changed_at: str | None
@@ -116,6 +117,7 @@ class InstalledFile:
             "command": self.command,
             "track_tools": tools,
             "allow_report": self._arguments["reports"],
+            "enforce": self._arguments["enforce"],
             "wired": wired,
             "missing": missing,
             "changed_at": _time_of_change(self.path) if self.own else None,
@@ -131,13 +133,14 @@ class InstalledFile:
 
     def _wanted_command(self) -> list[str]:
         try:
-            return command_for(self.host, tools=self._arguments["tools"], reports=self._arguments["reports"])
+            told = self._arguments
+            return command_for(self.host, tools=told["tools"], reports=told["reports"], enforce=told["enforce"])
         except SessionsError:  # this installation has no working hook, so every entry is of another one
             return []
 
     def _missing_events(self, *, tools: bool) -> list[str]:
         present = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in self.own]
-        wanted = self.host.entries(tools=tools)
+        wanted = self.host.entries(tools=tools, enforce=self._arguments["enforce"])
         return list(dict.fromkeys(entry.event for entry in wanted if entry not in present))
 
 

@@ -81,20 +81,32 @@ class InstallRequest:
     Raises ``UsageError`` for a scope or an option that the host does not have.
     """
 
-    __slots__ = ("action", "host", "report", "scope", "tools")
+    __slots__ = ("action", "enforce", "host", "report", "scope", "tools")
 
     def __init__(
-        self, action: str, host: str, scope: str | None = None, *, tools: bool = False, report: bool = False
+        self,
+        action: str,
+        host: str,
+        scope: str | None = None,
+        *,
+        tools: bool = False,
+        report: bool = False,
+        enforce: bool = False,
     ) -> None:
         self.action = action
         self.host = HOSTS[host]
         self.scope = scope
         self.tools = tools
         self.report = report
+        self.enforce = enforce
         if scope not in (None, *self.host.files):
             raise UsageError(f"{host} has no {scope} settings", "use --user or --project")
         if report and host != CLAUDE_CODE:
             raise UsageError(f"only {CLAUDE_CODE} has a permission rule for one command", "omit --allow-report")
+        if enforce and not self.host.enforced:
+            raise UsageError(
+                f"{host} does not say which agent wants to use a tool, so no limit holds", "omit --enforce"
+            )
 
 
 class Plan:
@@ -167,7 +179,7 @@ def make_plan(places: Places, request: InstallRequest) -> Plan:
 
 
 def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) -> Plan:
-    words = command_for(request.host, tools=request.tools, reports=request.report)
+    words = command_for(request.host, tools=request.tools, reports=request.report, enforce=request.enforce)
     rules = [permission_rule()] if request.report else []
     text = with_hooks(file.text, request.host, words)
     text = with_rule(text, rules[0]) if rules else without_rules(text)

@@ -92,9 +92,9 @@ class Client:
         file.write_text(json.dumps({scenario: plugged}), encoding="utf-8")
         return file
 
-    def install(self) -> None:
+    def install(self, *options: str) -> None:
         """The hooks as the command installs them; the harness itself writes to the settings that are not shared."""
-        words = ["hooks", "install", "--project", "--root", str(self.host.root)]
+        words = ["hooks", "install", "--project", "--root", str(self.host.root), *options]
         command = [sys.executable, "-m", "gaia_sessions", *words]
         subprocess.run(command, check=True, capture_output=True, env=self.at_home())
         self.errors.write_bytes(b"")

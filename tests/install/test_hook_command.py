@@ -131,8 +131,8 @@ def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: P
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("tools", [False, True])
 def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
-    words = hook_command.command_for(HOSTS[host], tools=tools, reports=tools)
-    for wanted in HOSTS[host].entries(tools=tools):
+    words = hook_command.command_for(HOSTS[host], tools=tools, reports=tools, enforce=tools)
+    for wanted in HOSTS[host].entries(tools=tools, enforce=tools):
         handler = hook_command.new_handler(HOSTS[host], words, wanted)
         assert (hook_command.is_own_hook(handler), hook_command.words_of(handler)) == (True, words)
         assert hook_command.wanted_entry_of(wanted.event, wanted.matcher, handler) == wanted

@@ -90,6 +90,7 @@ def test_what_was_just_installed_is_complete_and_never_ran(tmp_path: Path, host:
         "command": answer["command"],
         "track_tools": False,
         "allow_report": False,
+        "enforce": False,
         "wired": HOSTS[host].wired_events(tools=False),
         "missing": [],
         "changed_at": changed_at(setup),

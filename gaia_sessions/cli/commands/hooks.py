@@ -12,7 +12,7 @@ from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.render.hooks import json_document, result_lines
 from gaia_sessions.cli.settings_options import settings_options
 from gaia_sessions.errors import well_formed
-from gaia_sessions.hook import ALLOW_REPORT, TRACK_TOOLS
+from gaia_sessions.hook import ALLOW_REPORT, ENFORCE, TRACK_TOOLS
 from gaia_sessions.install.plan import INSTALL, UNINSTALL, InstallRequest, carry_out
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner
@@ -39,16 +39,29 @@ def command(call: Call) -> None:
     is_flag=True,
     help="Allow sub-agents to report with gaia-sessions update, and tell them how.",
 )
+@click.option(
+    ENFORCE,
+    is_flag=True,
+    help="Hold the limits of sub-agents: before each use of a tool it is asked whether they may.",
+)
 @_DRY_RUN
 def install(
-    call: Call, places: Places, scope: str | None, host: str, *, track_tools: bool, allow_report: bool, dry_run: bool
+    call: Call,
+    places: Places,
+    scope: str | None,
+    host: str,
+    *,
+    track_tools: bool,
+    allow_report: bool,
+    enforce: bool,
+    dry_run: bool,
 ) -> None:
     """Add the hooks to a client's settings.
 
     Nothing else in the settings changes. Installing again replaces the entries of gaia-sessions in the file that has
     them, and drops options that are not given again. Entries that you had written for its hooks are printed.
     """
-    request = InstallRequest(INSTALL, host, scope, tools=track_tools, report=allow_report)
+    request = InstallRequest(INSTALL, host, scope, tools=track_tools, report=allow_report, enforce=enforce)
     _carry_out(call, places, request, dry_run=dry_run)
 
 
