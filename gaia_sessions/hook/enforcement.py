@@ -7,27 +7,20 @@ the record, the marks and the agent's transcript. What cannot be read, and a ses
 
 from __future__ import annotations
 
-from gaia_sessions.errors import Cancelled, SessionsError
-from gaia_sessions.hosts.agent_files import transcript_of
-from gaia_sessions.ingest.join import newest_of_agent
-from gaia_sessions.session import agent_limits
-from gaia_sessions.session.agent_limits import Done
+from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.events import DELEGATE
-from gaia_sessions.session.record import is_open
-from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.runs import has_ended, run_of_agent
+from gaia_sessions.session.record import is_open, parent_id_of
+from gaia_sessions.session.runs import agent_alias, has_ended, run_of_agent
 from gaia_sessions.session.tools import may_use
-from gaia_sessions.store import read_ancestors
 from gaia_sessions.store.above import Above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import datetime
 
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
-    from gaia_sessions.session.agent_limits import AgentLimits
+    from gaia_sessions.session.agent_limits import AgentLimits, Done
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
@@ -70,20 +63,30 @@ def verdict(payload: HookPayload, host: Host, store: FileStore, events: Iterable
     agent = payload.key("agent_id")
     if agent is None or payload.host_session_id is None:
         return Verdict()
-    record = newest_of_agent(store, payload.host, payload.host_session_id, agent)
+    record = store.find(agent_alias(payload.host_session_id, agent, payload.host))
     if record is None:
         unknown: Record = {"agent_id": agent, "agent_name": payload.key("agent_type") or host.general}  # type: ignore[typeddict-item]  # what the rule for tools asks for
         return Verdict(denied=_refused_tool(payload, [unknown]))
-    above = [record, *filter(None, read_ancestors(store, record).values())]
+    above = _with_ancestors(store, record)
     cancellation = Above(store).cancellation(record)
     denied = None
     if cancellation is not None:
+        from gaia_sessions.errors import Cancelled
+
         denied = f"{Cancelled(None, cancellation.get('at'), cancellation.get('reason'))}. {_STOP}"
     denied = denied or _refused_tool(payload, above)
     run = run_of_agent(record, payload.host_session_id, agent)
     if denied is None and run is not None and not has_ended(run) and is_open(record):
         return _within_limits(payload, host, store, record, run)
     return Verdict(record["agent_id"], denied)
+
+
+def _with_ancestors(store: FileStore, record: Record) -> list[Record]:
+    if parent_id_of(record) is None:
+        return [record]
+    from gaia_sessions.store import read_ancestors
+
+    return [record, *filter(None, read_ancestors(store, record).values())]
 
 
 def _refused_task(payload: HookPayload) -> str | None:
@@ -113,6 +116,8 @@ def _within_limits(payload: HookPayload, host: Host, store: FileStore, record: R
     is_search = limits.searches is not None and payload.text("tool_name") in limits.search_tools
     if limits.tokens_for(record) is None and limits.rounds is None and limits.seconds is None and not is_search:
         return Verdict(agent_id)
+    from gaia_sessions.session import agent_limits
+
     done = _done(payload, host, run, call)
     denied = agent_limits.refusal(record, run, done, limits, now)
     if denied is not None:
@@ -123,15 +128,14 @@ def _within_limits(payload: HookPayload, host: Host, store: FileStore, record: R
             return Verdict(agent_id, agent_limits.search_refusal(most))
     told = agent_limits.warning(record, run, done, limits)
     if told is not None:
-        _changed(store, payload, record, lambda one, its: _warned(one, its, now))
+        _changed(store, payload, record, lambda one, its: agent_limits.with_warning(one, its, now))
     return Verdict(agent_id, told=told)
 
 
-def _warned(record: Record, run: Run, now: datetime) -> Record:
-    return record if "warned_at" in run else agent_limits.with_warning(record, run, now)
-
-
 def _done(payload: HookPayload, host: Host, run: Run, call: str) -> Done:
+    from gaia_sessions.hosts.agent_files import transcript_of
+    from gaia_sessions.session.agent_limits import Done
+
     path = run.get("transcript_path") or transcript_of(payload.raw.get("transcript_path"), run.get("host_agent_id", ""))
     try:
         return host.done_in(path, run.get("started_at"), call) if host.done_in and path else Done(0, 0, ())
@@ -143,6 +147,8 @@ def _changed(
     store: FileStore, payload: HookPayload, record: Record, rule: Callable[[Record, Run], Record | None]
 ) -> bool:
     """Whether ``rule`` allowed the change, which is written then; a session that cannot be changed allows it."""
+    from gaia_sessions.session.retention import RESERVED_BYTES
+
     try:
         with store.open(record["agent_id"], timeout=_LOCK_TIMEOUT) as session:
             run = run_of_agent(session.record, payload.host_session_id or "", payload.key("agent_id") or "")

@@ -102,8 +102,8 @@ def search_refusal(most: int) -> str:
 
 
 def with_warning(record: Record, run: Run, now: datetime) -> Record:
-    """With the note that the agent of ``run`` was told how much of its budget is used."""
-    return with_run(record, {**run, "warned_at": format_time(now)})
+    """With the note that the agent of ``run`` was told how much of its budget is used; the same record if it has it."""
+    return record if "warned_at" in run else with_run(record, {**run, "warned_at": format_time(now)})
 
 
 def warning(record: Record, run: Run, done: Done, limits: AgentLimits) -> str | None:

@@ -33,6 +33,9 @@ _IN_OWN_NETWORK = ("unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', 
 _NO_HOOKS = None
 _INSTALLED: tuple[str, ...] = ()
 _TRACKING = ("--track-tools",)
+_ENFORCING = ("--enforce",)
+_TRUE = ("true",)
+"""In place of our hook, the program that does nothing, before each use of a tool."""
 
 _STEP = {"text": "A step.", "tools": [{"name": "Bash", "input": {"command": "echo step", "description": "Run it"}}]}
 _INPUT = {
@@ -63,6 +66,13 @@ def client(folder: str) -> Iterator[Finding]:
     agent = [[took.agent for took in of_round] for of_round in rounds]
     yield _finding(f"{_CALLS} tool calls of a sub-agent, as installed", agent, 1, 1.2)
     yield _finding(f"{_CALLS} tool calls of a sub-agent, --track-tools", agent, 2, 1.4)
+    rounds = clients.rounds([_STEP] * _CALLS, (_NO_HOOKS, _ENFORCING))
+    agent = [[took.agent for took in of_round] for of_round in rounds]
+    yield _finding(f"{_CALLS} tool calls of a sub-agent, --enforce", agent, 1, 2.0)
+    rounds = clients.rounds([], (_NO_HOOKS, _TRUE, _ENFORCING), [_STEP] * _CALLS)
+    main = [[took.client for took in of_round] for of_round in rounds]
+    true = median(one[1] / one[0] for one in main)
+    yield _finding(f"{_CALLS} tool calls of the main agent, --enforce ({true:.2f} with true)", main, 2, true + 0.05)
     rounds = clients.rounds([], (_NO_HOOKS, _INSTALLED))
     yield _finding(
         "a client with one delegation, as installed", [[took.client for took in one] for one in rounds], 1, 1.25
@@ -84,9 +94,19 @@ class Conversations:
         self.api = api
         self.program = program
         self.number = 0
+        self.first: list[dict[str, Any]] = []
 
-    def rounds(self, steps: list[dict[str, Any]], wirings: tuple[tuple[str, ...] | None, ...]) -> list[list[Took]]:
-        """The times with each of ``wirings``, round by round; ``steps`` is what the sub-agent does."""
+    def rounds(
+        self,
+        steps: list[dict[str, Any]],
+        wirings: tuple[tuple[str, ...] | None, ...],
+        first: list[dict[str, Any]] | None = None,
+    ) -> list[list[Took]]:
+        """The times with each of ``wirings``, round by round; ``steps`` is what the sub-agent does.
+
+        first: what the main agent does before it delegates.
+        """
+        self.first = first or []
         self._converse(steps, wirings[-1])  # so that everything is compiled and read
         found = []
         for number in range(_ROUNDS):
@@ -102,17 +122,20 @@ class Conversations:
         project = run / "project"
         (project / ".claude").mkdir(parents=True)
         (run / "home" / ".claude").mkdir(parents=True)
-        if wiring is not None:
+        if wiring == _TRUE:
+            entry = {"hooks": [{"type": "command", "command": "true"}]}
+            (project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}), "utf-8")
+        elif wiring is not None:
             words = ("hooks", "install", "--project", "--root", str(project / ".claude" / "session"), *wiring)
             command = (sys.executable, "-m", "gaia_sessions", *words)
             subprocess.run(command, check=True, capture_output=True, env={**os.environ, "HOME": str(run / "home")})
-        script = {"main": _MAIN, "subs": {"alpha": [*steps, {"text": "Report of alpha."}]}}
+        script = {"main": [*self.first, *_MAIN], "subs": {"alpha": [*steps, {"text": "Report of alpha."}]}}
         (run / "script.json").write_text(json.dumps(script), encoding="utf-8")
         words = (sys.executable, "-m", __name__, str(self.api), str(self.program), str(run))
         prefix = _IN_OWN_NETWORK if _has_own_network() else ()
         subprocess.run((*prefix, *words), check=True, cwd=Path(__file__).parents[2])
-        if wiring is not None:
-            _check(project, len(steps) if wiring else 0)
+        if wiring not in (None, _TRUE):
+            _check(project, len(steps) if wiring == _TRACKING else 0)
         took = Took(*json.loads((run / "took.json").read_text(encoding="utf-8")))
         shutil.rmtree(run)
         return took

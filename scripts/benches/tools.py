@@ -1,4 +1,4 @@
-"""What it costs to track the tools of a sub-agent, the most frequent events of all.
+"""What it costs to track the tools of a sub-agent, and to hold its limits: the most frequent events of all.
 
 Owns which of those calls are measured. Each is made in a session of its own, so that it is the first of that session.
 """
@@ -6,6 +6,9 @@ Owns which of those calls are measured. Each is made in a session of its own, so
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+from gaia_sessions import Sessions
 
 from . import samples
 from .client import Client
@@ -22,6 +25,10 @@ _INPUTS = {
     "Bash": {"command": _COMMAND, "description": "Apply the plan"},
     "Edit": {"file_path": "/srv/infra/network.tf", "old_string": "a", "new_string": "b"},
 }
+_ENFORCED_LIMIT = 2.3
+_WORK = 1 << 20
+"""Bytes of the transcript of an agent whose limits are looked at."""
+
 _PRINTED = "module.network.aws_subnet.private[0]: Refreshing state... [id=subnet-0a1b2c3d4e5f]\n" * 50
 
 
@@ -39,6 +46,9 @@ def tools(folder: str) -> Iterator[Finding]:
     feed = _Feed(client, "PostToolUse", "Edit")
     what = "an edit, before its agent's start was joined"
     yield measure(client.start(f"every_event, {what}", "inferred", feed.waiting, "--track-tools"), HOOK_LIMIT)
+    what = "before a use, with a budget and a transcript of 1 MiB"
+    start = client.start(f"every_event, {what}", "not_ours", _Feed(client, "PreToolUse", "Bash").with_work, "--enforce")
+    yield measure(start, _ENFORCED_LIMIT)
 
 
 class _Feed:
@@ -66,4 +76,31 @@ class _Feed:
         """An event whose agent has started, with the start in the record because of an event before."""
         payload = self.waiting()
         self.client.send(json.dumps({**json.loads(payload), "hook_event_name": "SessionStart"}).encode())
+        return payload
+
+    def with_work(self) -> bytes:
+        """The same of an agent that has worked for a while."""
+        payload = self.joined()
+        told = json.loads(payload)
+        sessions = Sessions(str(self.client.project / ".claude" / "session"))
+        sessions.update(sessions.session_of_host_agent(told["session_id"], told["agent_id"]), max_tokens=10**9)
+        usage = {
+            "input_tokens": 900,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": 90,
+        }
+        around = {"uuid": "u", "timestamp": "2126-01-08T18:05:30.123Z"}
+        lines: list[str] = []
+        size = 0
+        while size < _WORK:
+            call = {"type": "tool_use", "id": f"toolu_{len(lines)}", "name": "Bash", "input": _INPUTS["Bash"]}
+            message = {"id": f"msg_{len(lines)}", "role": "assistant", "content": [call], "usage": usage}
+            result = {"type": "tool_result", "tool_use_id": call["id"], "content": _PRINTED}
+            lines.append(json.dumps({"message": message, "type": "assistant", **around}, separators=(",", ":")))
+            answer = {"type": "user", "message": {"content": [result]}, **around}
+            lines.append(json.dumps(answer, separators=(",", ":")))
+            size += len(lines[-1]) + len(lines[-2])
+        file = Path(told["transcript_path"].removesuffix(".jsonl"), "subagents", f"agent-{told['agent_id']}.jsonl")
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return payload

@@ -9,7 +9,6 @@ always (2.1.330): what has ended are the messages with a result behind them, but
 from __future__ import annotations
 
 import json
-import re
 
 from gaia_sessions.hosts.agent_files import lines
 from gaia_sessions.hosts.payload import figures_in
@@ -18,10 +17,13 @@ from gaia_sessions.session.budget import consumed_tokens
 
 from .figures import REQUEST_FIGURES
 
-_MESSAGE = re.compile(rb'"id":"(msg_[^"]*)"')
-_TIME = re.compile(rb'"uuid":"[^"]*","timestamp":"([^"]*)"')
-_RESULT = re.compile(rb'"tool_use_id":"([^"]*)"')
+_TIME = b'","timestamp":"'
+_MESSAGE = b'"id":"msg_'
 _USAGE = b'"usage":{'
+_RESULT = b'"tool_use_id":"'
+_LONGEST_HEAD = 1024
+"""Bytes. Within these a line says that it is the user's, and that it has the result of a call."""
+
 _LONGEST_USAGE = 4096
 _MILLISECONDS = len("2026-01-08T18:05:30.123")
 _FIRST_JSON = json.JSONDecoder()
@@ -30,32 +32,39 @@ _FIRST_JSON = json.JSONDecoder()
 def done_in(path: str, since: str | None, call: str) -> Done:
     """What was done in the transcript at ``path`` from ``since`` on, before the ``call``. Raises ``OSError``."""
     began, own = (since or "")[:_MILLISECONDS].encode(), f'"{call}"'.encode()
-    tokens: dict[bytes, int] = {}
+    usages: dict[bytes, bytes] = {}
     ended: set[bytes] = set()
     without_result: set[bytes] = set()
     failed: list[str] = []
     own_message = None
     for line in lines(path):
-        time = _TIME.search(line)
-        if time and time[1][:_MILLISECONDS] < began:
+        at = line.rfind(_TIME) + len(_TIME)
+        if at >= len(_TIME) and line[at : at + _MILLISECONDS] < began:
             continue
-        if b'"type":"assistant"' in line and (message := _MESSAGE.search(line)):
-            tokens[message[1]] = _used(line)
-            without_result.add(message[1])
-            own_message = message[1] if own in line else own_message
-        elif b'"tool_result"' in line:
-            ended |= without_result
-            without_result = set()
-            if b'"is_error":true' in line and (result := _RESULT.search(line)):
-                failed.append(result[1].decode(errors="replace"))
-    return Done(len(ended - {own_message}), sum(tokens.values()), failed)
+        head = line[:_LONGEST_HEAD]
+        if b'"type":"user"' in head:
+            if b'"tool_result"' in head:
+                ended |= without_result
+                without_result = set()
+                if b'"is_error":true' in line:
+                    failed.append(_text_behind(line, _RESULT).decode(errors="replace"))
+        elif line.rfind(b'"type":"assistant"') >= 0 and (message := _text_behind(line, _MESSAGE)):
+            usages[message] = line[line.rfind(_USAGE) + len(_USAGE) - 1 :][:_LONGEST_USAGE]
+            without_result.add(message)
+            own_message = message if own in line else own_message
+    return Done(len(ended - {own_message}), sum(map(_tokens, usages.values())), failed)
 
 
-def _used(line: bytes) -> int:
-    """The tokens of the message of ``line`` that count against a budget."""
-    at = line.rfind(_USAGE) + len(_USAGE) - 1
+def _text_behind(line: bytes, key: bytes) -> bytes:
+    """The text that begins right behind ``key``; empty if that is not there."""
+    at = line.find(key)
+    return line[at + len(key) : line.find(b'"', at + len(key))] if at >= 0 else b""
+
+
+def _tokens(usage: bytes) -> int:
+    """The tokens that count against a budget, of a message whose usage ``usage`` begins with."""
     try:
-        usage, _ = _FIRST_JSON.raw_decode(line[at : at + _LONGEST_USAGE].decode(errors="replace"))
+        figures, _ = _FIRST_JSON.raw_decode(usage.decode(errors="replace"))
     except ValueError:
         return 0
-    return consumed_tokens(figures_in(usage, REQUEST_FIGURES)) if isinstance(usage, dict) else 0  # type: ignore[arg-type]  # it has their names
+    return consumed_tokens(figures_in(figures, REQUEST_FIGURES)) if isinstance(figures, dict) else 0  # type: ignore[arg-type]  # it has their names
