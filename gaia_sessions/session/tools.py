@@ -66,7 +66,7 @@ class ToolRules:
             yield f"the tools of {record['agent_id']}", record["allowed_tools"]
         of_type = self._by_type.get(record["agent_name"].casefold())
         if of_type is not None:
-            yield f"the setting limits.tools of {record['agent_name']}", of_type
+            yield f"the tools that the setting limits.tools gives {record['agent_name']}", of_type
 
 
 def chosen_tools(

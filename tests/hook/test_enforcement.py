@@ -129,7 +129,9 @@ def test_a_tool_that_is_blocked_or_not_allowed_is_denied_also_to_an_agent_of_whi
     enforced: Host,
 ) -> None:
     (enforced.project / ".claude" / "gaia-sessions.toml").write_text('[limits.tools]\nExplore = ["Read"]\n')
-    reason = "Bash is not among the setting limits.tools of Explore. Go on with what you may use: Read."
+    reason = (
+        "Bash is not among the tools that the setting limits.tools gives Explore. Go on with what you may use: Read."
+    )
     assert asked(enforced, "a") == reason
     assert asked(enforced, "a", "send_file_to_user") == (
         "send_file_to_user is blocked for sub-agents. Go on with what you may use: Read."

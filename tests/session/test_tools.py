@@ -102,7 +102,7 @@ def test_each_list_above_narrows_what_an_agent_may_use_and_the_first_that_lacks_
     assert may_use("Read", [own, above], rules)["reason"] is None
     assert may_use("Grep", [own, above], rules)["reason"] == "is blocked for sub-agents"
     answer = may_use("Grep", [session("below"), session("p", "Planner")], ToolRules(by_type={"planner": ("Bash",)}))
-    assert answer["reason"] == "is not among the setting limits.tools of Planner"
+    assert answer["reason"] == "is not among the tools that the setting limits.tools gives Planner"
 
 
 def test_without_a_list_an_agent_may_use_whatever_is_not_blocked() -> None:
