@@ -27,7 +27,6 @@ def create_session(  # noqa: PLR0913  # those of the method
     max_depth: int | None = None,
     max_tokens: int | None = None,
     tools: Iterable[str] | None = None,
-    available: Iterable[str] | None = None,
     system_prompt: str | None = None,
     continues: str | None = None,
     root: str | None = None,
@@ -42,7 +41,6 @@ def create_session(  # noqa: PLR0913  # those of the method
         max_depth=max_depth,
         max_tokens=max_tokens,
         tools=tools,
-        available=available,
         system_prompt=system_prompt,
         continues=continues,
     )

@@ -121,7 +121,6 @@ class Sessions:
         max_depth: int | None = None,
         max_tokens: int | None = None,
         tools: Iterable[str] | None = None,
-        available: Iterable[str] | None = None,
         system_prompt: str | None = None,
         continues: str | None = None,
     ) -> str:
@@ -151,9 +150,7 @@ class Sessions:
             parent_id=parent_id,
             max_depth=max_depth,
             max_tokens=max_tokens,
-            allowed_tools=None
-            if tools is None
-            else self.choose_tools(tools, available, parent_id=parent_id)["allowed"],
+            allowed_tools=self._allowed(tools, parent_id),
             system_prompt=system_prompt,
             continues=continues,
         )
@@ -171,6 +168,9 @@ class Sessions:
         from gaia_sessions.usecases import tools
 
         return tools.choose(self._store, requested, available, parent_id, self.config.tool_rules)
+
+    def _allowed(self, tools: Iterable[str] | None, parent_id: str | None) -> Sequence[str] | None:
+        return None if tools is None else self.choose_tools(tools, parent_id=parent_id)["allowed"]
 
     def check_tool(self, agent_id: str, name: str) -> ToolAnswer:
         """Whether the agent of a session may use the tool ``name``, and if not, why.
@@ -659,7 +659,6 @@ class Sessions:
         parent_id: str | None = None,
         max_tokens: int | None = None,
         tools: Iterable[str] | None = None,
-        available: Iterable[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         grace: float = DEFAULT_GRACE,
         cwd: str | None = None,
@@ -707,9 +706,7 @@ class Sessions:
             purpose=purpose,
             parent_id=parent_id,
             max_tokens=max_tokens,
-            allowed_tools=None
-            if tools is None
-            else self.choose_tools(tools, available, parent_id=parent_id)["allowed"],
+            allowed_tools=self._allowed(tools, parent_id),
         )
         return run_by_helper((self, start, what), token, lambda reason: self.cancel(named, reason))
 

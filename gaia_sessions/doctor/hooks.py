@@ -11,11 +11,10 @@ import os
 
 from gaia_sessions.config import origin_of, project_file
 from gaia_sessions.errors import BadSetting
-from gaia_sessions.hook import argument_words
 from gaia_sessions.hosts import CODEX
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.install import warnings
-from gaia_sessions.install.installed_file import ABSENT, ELSEWHERE
+from gaia_sessions.install.installed_file import ABSENT, ELSEWHERE, options_of
 from gaia_sessions.install.status import hook_status
 from gaia_sessions.system.project_root import find_root, working_directory
 
@@ -132,10 +131,7 @@ def _install(status: HookStatus, environ: Mapping[str, str], installed: InstallS
 
 
 def _install_options(installed: InstallState) -> list[str]:
-    options = argument_words(
-        tools=installed["track_tools"], reports=installed["allow_report"], enforce=installed["enforce"]
-    )
-    return ["--host", installed["host"], f"--{installed['scope']}", *options]
+    return ["--host", installed["host"], f"--{installed['scope']}", *options_of(installed)]
 
 
 def _first_install(root: str, environ: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ import os
 from datetime import UTC, datetime
 
 from gaia_sessions.errors import InvalidInput, SessionsError, SettingsUnreadable, TooLarge
+from gaia_sessions.hook import argument_words
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import external_file
 
@@ -63,6 +64,13 @@ COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
     "absent",
     "unreadable",
 )
+
+
+def options_of(installed: InstallState) -> list[str]:
+    """The options that the hooks were installed with."""
+    return argument_words(
+        tools=installed["track_tools"], reports=installed["allow_report"], enforce=installed["enforce"]
+    )
 
 
 class InstalledFile:

@@ -80,7 +80,7 @@ def chosen_tools(
     if not names:
         raise InvalidInput("the list of tools is empty", hint="name at least one tool, or leave the list out")
     offered = None if available is None else _checked_names(available, "available")
-    lists = [[*allowed] for record in above for _, allowed in rules.lists_of(record)]
+    lists = [tools for record in above for _, tools in rules.lists_of(record)]
     lists += [] if offered is None else [offered]
     choice: ToolChoice = {"allowed": [], "blocked": [], "unavailable": []}
     for name in names:
@@ -110,11 +110,11 @@ def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswe
 
 def allowed_tools(records: Iterable[Record], rules: ToolRules) -> list[str] | None:
     """All tools that the agent of the first of ``records`` may use, below the others; None for all but blocked ones."""
-    allowed = _in_all([[*tools] for record in records for _, tools in rules.lists_of(record)])
+    allowed = _in_all([tools for record in records for _, tools in rules.lists_of(record)])
     return None if allowed is None else [tool for tool in allowed if tool not in rules.blocked]
 
 
-def _in_all(lists: list[list[str]]) -> list[str] | None:
+def _in_all(lists: list[Collection[str]]) -> list[str] | None:
     """What every list has, in the order of the first one; None if there is no list."""
     return [name for name in lists[0] if all(name in others for others in lists)] if lists else None
 

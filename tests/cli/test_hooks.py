@@ -316,6 +316,13 @@ def test_status_calls_nothing_installed_that_has_a_problem_and_the_command_fixes
     assert gaia("hooks", "status").out.decode().startswith("claude-code: installed in this project for you, ")
 
 
+@pytest.mark.usefixtures("on_path")
+def test_status_says_with_which_options_the_hooks_are_installed(gaia: Gaia) -> None:
+    gaia("hooks", "install", "--enforce", "--track-tools")
+    expected = "claude-code: installed in this project for you, no event received yet\n  with --track-tools --enforce\n"
+    assert gaia("hooks", "status").all == (0, expected, "")
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_what_is_well_is_one_line_of_a_terminal(gaia: Gaia, terminal: Gaia, project: Path, host: str) -> None:
     for words, place in (

@@ -28,6 +28,7 @@ def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -
         "send_file_to_user is left out: it is blocked for sub-agents",
         "Bash is left out: it is not available",
     ]
+    assert "may use    Read" in gaia("show", "work").out.decode().splitlines()
     assert gaia("tool", "check", "work", "Read").all == (0, "yes: the agent of work may use Read\n", "")
     refused = (1, "no: Bash is not among the tools of work\n  allowed: Read\n", "")
     assert gaia("tool", "check", "work", "Bash").all == refused

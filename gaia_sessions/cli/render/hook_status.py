@@ -47,6 +47,8 @@ def status_lines(hook_status: HookStatus, findings: list[Finding], now: datetime
         if hook_status["enabled"] and not any(found["file"] in problem for problem in problems):
             heard = _last_event(hook_status, found["host"], now)
             yield f"{found['host']}: installed in {_SCOPE_TEXTS[found['scope']]}, {heard}"
+            if options := installed_file.options_of(found):
+                yield f"  with {' '.join(options)}"
     if hook_status["enabled"] and hook_status["plugin"]:
         yield f"{CLAUDE_CODE}: the plugin is enabled, {_last_event(hook_status, CLAUDE_CODE, now)}"
     if verbose:

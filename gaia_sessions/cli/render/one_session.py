@@ -303,14 +303,21 @@ def _metadata(record: Record, *, verbose: bool) -> Iterator[Fact]:
             yield safe(key, 40), _value_text(value)
 
 
-def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
+def _tokens_and_tools(view: View) -> Iterator[Fact]:
     record = view.record
     if view.usage["tokens"]:
         yield "tokens", budget_text(view.usage) if _OF_BUDGETS & record.keys() else f"{view.usage['tokens']:,}"
     if skills := record.get("skills"):
         yield "skills", ", ".join(f"{safe(name)} ({tokens:,})" for name, tokens in skills.items())
+    if "allowed_tools" in record:
+        yield "may use", safe(", ".join(record["allowed_tools"]), _LONGEST)
     if "tools" in record:
         yield "tools", _tool_counts(record["tools"])
+
+
+def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
+    record = view.record
+    yield from _tokens_and_tools(view)
     if worktrees := [run["worktree"] for run in record.get("runs", []) if "worktree" in run]:
         yield "worktree", worktrees[-1].get("path", worktrees[-1].get("branch", "unknown"))
     if view.standing.state.get("state") != state.BY_HAND and not is_final(record["phase"]):
