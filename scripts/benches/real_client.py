@@ -34,8 +34,8 @@ _NO_HOOKS = None
 _INSTALLED: tuple[str, ...] = ()
 _TRACKING = ("--track-tools",)
 _ENFORCING = ("--enforce",)
-_TRUE = ("true",)
-"""In place of our hook, the program that does nothing, before each use of a tool."""
+_WITH_TRUE = ("true",)
+"""As installed, and the program that does nothing before each use of a tool, where ``--enforce`` has ours."""
 
 _STEP = {"text": "A step.", "tools": [{"name": "Bash", "input": {"command": "echo step", "description": "Run it"}}]}
 _INPUT = {
@@ -69,7 +69,7 @@ def client(folder: str) -> Iterator[Finding]:
     rounds = clients.rounds([_STEP] * _CALLS, (_NO_HOOKS, _ENFORCING))
     agent = [[took.agent for took in of_round] for of_round in rounds]
     yield _finding(f"{_CALLS} tool calls of a sub-agent, --enforce", agent, 1, 2.0)
-    rounds = clients.rounds([], (_NO_HOOKS, _TRUE, _ENFORCING), [_STEP] * _CALLS)
+    rounds = clients.rounds([], (_NO_HOOKS, _WITH_TRUE, _ENFORCING), [_STEP] * _CALLS)
     main = [[took.client for took in of_round] for of_round in rounds]
     true = median(one[1] / one[0] for one in main)
     yield _finding(f"{_CALLS} tool calls of the main agent, --enforce ({true:.2f} with true)", main, 2, true + 0.05)
@@ -122,19 +122,22 @@ class Conversations:
         project = run / "project"
         (project / ".claude").mkdir(parents=True)
         (run / "home" / ".claude").mkdir(parents=True)
-        if wiring == _TRUE:
-            entry = {"hooks": [{"type": "command", "command": "true"}]}
-            (project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}), "utf-8")
-        elif wiring is not None:
-            words = ("hooks", "install", "--project", "--root", str(project / ".claude" / "session"), *wiring)
+        if wiring is not None:
+            options = () if wiring == _WITH_TRUE else wiring
+            words = ("hooks", "install", "--project", "--root", str(project / ".claude" / "session"), *options)
             command = (sys.executable, "-m", "gaia_sessions", *words)
             subprocess.run(command, check=True, capture_output=True, env={**os.environ, "HOME": str(run / "home")})
+        if wiring == _WITH_TRUE:
+            file = project / ".claude" / "settings.json"
+            settings = json.loads(file.read_text(encoding="utf-8"))
+            settings["hooks"]["PreToolUse"].append({"hooks": [{"type": "command", "command": "true"}]})
+            file.write_text(json.dumps(settings), encoding="utf-8")
         script = {"main": [*self.first, *_MAIN], "subs": {"alpha": [*steps, {"text": "Report of alpha."}]}}
         (run / "script.json").write_text(json.dumps(script), encoding="utf-8")
         words = (sys.executable, "-m", __name__, str(self.api), str(self.program), str(run))
         prefix = _IN_OWN_NETWORK if _has_own_network() else ()
         subprocess.run((*prefix, *words), check=True, cwd=Path(__file__).parents[2])
-        if wiring not in (None, _TRUE):
+        if wiring is not None:
             _check(project, len(steps) if wiring == _TRACKING else 0)
         took = Took(*json.loads((run / "took.json").read_text(encoding="utf-8")))
         shutil.rmtree(run)

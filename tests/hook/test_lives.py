@@ -171,6 +171,7 @@ class Life:
         self.answers: list[tuple[str, Any]] = []
         self.errors: list[object] = []
         self.interrupted_at: dict[Path, str] = {}
+        self.words: list[str] = []
 
     def hear(self, data: bytes, _seconds: float) -> bool:
         self.answers.append((json.loads(self.data)["hook_event_name"], json.loads(data)))
@@ -229,7 +230,7 @@ class Life:
 
     def tell(self, payload: dict[str, Any]) -> None:
         self.data = json.dumps(payload, ensure_ascii=False).encode()
-        call = HookCall(HOOK, [])
+        call = HookCall(HOOK, self.words)
         try:
             call.run()
         except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
