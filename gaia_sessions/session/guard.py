@@ -2,8 +2,8 @@
 
 Owns the words, English and Russian, of the users' document on the life cycle of sub-agents, as beginnings of words, so
 that every form of them counts. A task that begins with a verb of retrieval is about what is to be found, so there only
-a word counts that begins a clause. It is advice about wording, and no boundary for whoever words a task so that it
-passes. Pure.
+"why" counts, and a word that begins a clause. It is advice about wording, and no boundary for whoever words a task so
+that it passes. Pure.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ _POLITE = ("please", "kindly", "could you", "can you", "would you", "run", "use"
 _JOINS = ("and", "then", "also", "but", "и", "а", "затем", "потом", "также", "но")  # noqa: RUF001  # a Russian word
 
 
+_LOOKBACK = 100
+"""Characters before a word that are looked at: more than the longest beginning of a clause has."""
+
+
 def _any_of(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, words))
 
@@ -64,14 +68,18 @@ def guard(task: str, more: Iterable[str] = ()) -> GuardAnswer:
         raise InvalidInput("the task is blank", hint="say what is to be done")
     beginnings = (*_BEGINNINGS, *more)
     keyword = re.compile(
-        rf"(?<![\w./])(?:(?:{_any_of(_WHOLE)})|(?:{_any_of(beginnings)})\w*)(?![\w/]|\.\w)", re.IGNORECASE
+        rf"(?<![\w./])(?:(?:{_any_of(_WHOLE)})|(?:{_any_of(beginnings)})[^\W\d_]*)(?![\w/]|\.\w)", re.IGNORECASE
     )
     is_retrieval = _RETRIEVAL.match(task) is not None
     for found in keyword.finditer(task):
-        if not is_retrieval or found[0].casefold() in _WHOLE or _CLAUSE.search(task, 0, found.start()):
+        if (
+            not is_retrieval
+            or found[0].casefold() in _WHOLE
+            or _CLAUSE.search(task, max(0, found.start() - _LOOKBACK), found.start())
+        ):
             reason = (
-                f"the task asks for analysis ({found[0]!r}), and sub-agents are for finding and fetching: "
-                "do the analysis yourself, and delegate what has to be found for it"
+                f"the task asks for analysis ({found[0]!r}), and sub-agents find and fetch: "
+                "word it as what is to be found, and leave the analysis to whoever delegates"
             )
             return {"allowed": False, "keyword": found[0], "reason": reason}
     return {"allowed": True, "keyword": None, "reason": None}

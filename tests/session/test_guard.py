@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from gaia_sessions.errors import InvalidInput
@@ -71,6 +74,17 @@ def test_a_blank_task_is_none(task: str) -> None:
         guard(task)
 
 
-def test_a_long_task_takes_no_longer_than_its_length_asks_for() -> None:
-    assert guard("find " + "and please " * 20_000)["allowed"]
-    assert guard("find " + "." * 100_000 + " and\n" * 1000)["allowed"]
+LONG = {
+    '"find " + "and please " * 90_000': True,
+    '"find " + "." * 900_000 + " and\\n" * 1000': True,
+    '"find " + "a review " * 100_000': True,
+    '"find x" + "\\n" * 900_000 + "review"': False,
+}
+"""Tasks as large as a record: in time that grows with the square of their size they would take hours."""
+
+
+@pytest.mark.parametrize("task", LONG)
+def test_a_task_of_any_length_is_looked_through(task: str) -> None:
+    code = f"from gaia_sessions.session.guard import guard; print(guard({task})['allowed'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == f"{LONG[task]}\n"
