@@ -407,15 +407,20 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         },
     ),
     (
-        NoToolsLeft(["cat", "ls"], ["rm"]),
+        NoToolsLeft(["cat", "ls"], ["rm"], ["cat is blocked for sub-agents", "ls is not among the tools of a"]),
         "no_tools_left",
         7,
-        "no allowed tools are left (blocked or unavailable); requested: cat, ls; available: rm",
-        "request a tool that is available and that no sub-agent is denied",
+        (
+            "no allowed tools are left: cat is blocked for sub-agents; ls is not among the tools of a; "
+            "requested: cat, ls; available: rm"
+        ),
+        "request a tool that is available and not blocked",
         {
             "requested": ("cat", "ls"),
             "available": ("rm",),
-            "problem": "no allowed tools are left (blocked or unavailable); requested: cat, ls; available: rm",
+            "reasons": ("cat is blocked for sub-agents", "ls is not among the tools of a"),
+            "problem": "no allowed tools are left: cat is blocked for sub-agents; ls is not among the tools of a; "
+            "requested: cat, ls; available: rm",
             "where": "",
         },
     ),
@@ -424,7 +429,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "task_refused",
         7,
         "it asks for analysis",
-        "word the task so that it asks for facts, or switch the guard off by the setting guard.mode",
+        "word the task so that it asks for facts, or type GAIA_SESSIONS_GUARD_MODE=off before the command",
         {"keyword": "Explain", "problem": "it asks for analysis", "where": ""},
     ),
     (

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import config
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import Cancelled, SessionNotFound
 from gaia_sessions.hosts.clients import BY_NAME
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.schema import TODO_COMPLETED
+from gaia_sessions.store import with_ancestors
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
@@ -150,43 +151,63 @@ class Sessions:
             parent_id=parent_id,
             max_depth=max_depth,
             max_tokens=max_tokens,
-            allowed_tools=self._allowed(tools, parent_id),
+            allowed_tools=self._allowed(tools, agent_name, parent_id),
             system_prompt=system_prompt,
             continues=continues,
         )
         return self._write(sessions.create, os.urandom, new)["agent_id"]
 
     def choose_tools(
-        self, requested: Iterable[str], available: Iterable[str] | None = None, *, parent_id: str | None = None
+        self,
+        requested: Iterable[str],
+        available: Iterable[str] | None = None,
+        *,
+        agent_name: str | None = None,
+        parent_id: str | None = None,
     ) -> ToolChoice:
-        """[Which of the tools](shell.md#tools-and-tasks) that are ``requested`` the agent of a session may use.
+        """[Which of the tools](shell.md#tools-and-tasks) that are ``requested`` the agent of a new session may use.
 
-        ``allowed`` are those that are ``available`` (None: whatever there is), that the session ``parent_id`` has, and
-        that are not blocked; ``blocked`` and ``unavailable`` are the others. Raises ``InvalidInput`` for an empty list
-        and a name that is none, ``NoToolsLeft``, and ``SessionNotFound`` and ``CorruptSession`` for the parent.
+        ``allowed`` are those that are ``available`` (None: whatever there is), that agents of the name ``agent_name``
+        may use, that the session ``parent_id`` has, and that are not blocked; ``blocked`` and ``unavailable`` are the
+        others. Raises ``InvalidInput`` for an empty list and a name that is none, ``NoToolsLeft``, and
+        ``SessionNotFound`` and ``CorruptSession`` for the parent.
         """
-        from gaia_sessions.usecases import tools
+        from gaia_sessions.session.tools import chosen_tools
 
-        return tools.choose(self._store, requested, available, parent_id, self.config.tool_rules)
+        above = [] if parent_id is None else with_ancestors(self._store, self.read(parent_id))
+        return chosen_tools(requested, available, self.config.tool_rules, above, agent_name)
 
-    def _allowed(self, tools: Iterable[str] | None, parent_id: str | None) -> Sequence[str] | None:
-        return None if tools is None else self.choose_tools(tools, parent_id=parent_id)["allowed"]
+    def _allowed(
+        self, tools: Iterable[str] | None, agent_name: str | None, parent_id: str | None
+    ) -> Sequence[str] | None:
+        return (
+            None if tools is None else self.choose_tools(tools, agent_name=agent_name, parent_id=parent_id)["allowed"]
+        )
 
     def check_tool(self, agent_id: str, name: str) -> ToolAnswer:
         """Whether the agent of a session may use the tool ``name``, and if not, why.
 
         It may what is not blocked and what every list has that limits it: its own, those of the sessions above, and
-        those of the settings for its type and theirs.
+        those of the settings for its type and theirs; nothing while its work is cancelled. Raises ``InvalidInput`` for
+        a name that no tool has, ``SessionNotFound``, ``CorruptSession``.
         """
-        from gaia_sessions.usecases import tools
+        from gaia_sessions.session.tools import may_use
 
-        return tools.check(self._store, agent_id, name, self.config.tool_rules)
+        answer = may_use(name, with_ancestors(self._store, self.read(agent_id)), self.config.tool_rules)
+        cancellation = self.cancellation(agent_id)
+        if cancellation is None:
+            return answer
+        return {**answer, "allowed": False, "reason": str(Cancelled(agent_id, **cancellation)), "usable_tools": []}
 
-    def allowed_tools(self, agent_id: str) -> Sequence[str] | None:
-        """All tools that the agent of a session may use; None if that is whatever is not blocked."""
-        from gaia_sessions.usecases import tools
+    def tools_of(self, start: Start) -> Sequence[str] | None:
+        """All tools that the agent of a run may use; None if that is whatever is not blocked. For ``run``."""
+        from gaia_sessions.session.tools import usable_tools
 
-        return tools.allowed(self._store, agent_id, self.config.tool_rules)
+        if start.agent_id is not None:
+            return usable_tools(with_ancestors(self._store, self.read(start.agent_id)), self.config.tool_rules)
+        new = start.new_session(None if start.continues is None else self.read(start.continues))
+        above = [] if new.parent_id is None else with_ancestors(self._store, self.read(new.parent_id))
+        return usable_tools([new.record(utc_now(), os.urandom), *above], self.config.tool_rules)
 
     def guard(self, task: str) -> GuardAnswer:
         """Whether [the guard](shell.md#tools-and-tasks) lets ``task`` be delegated, whether it is on or not.
@@ -706,7 +727,7 @@ class Sessions:
             purpose=purpose,
             parent_id=parent_id,
             max_tokens=max_tokens,
-            allowed_tools=self._allowed(tools, parent_id),
+            allowed_tools=self._allowed(tools, agent_name or what.name, parent_id),
         )
         return run_by_helper((self, start, what), token, lambda reason: self.cancel(named, reason))
 

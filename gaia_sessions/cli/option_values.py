@@ -66,24 +66,25 @@ class Names(click.ParamType[list[str]]):
 
 def with_tools(command: Function) -> Function:
     """``command`` with the options for the tools of a new session, whose values ``allowed_tools`` reads."""
-    wanted = click.option("--tools", metavar="A,B", type=Names(), help="The tools that its agent may use.")
+    wanted = click.option(
+        "--tools", metavar="A,B", type=Names(), help="The only tools that its agent may use, as its client calls them."
+    )
     there = click.option("--available", metavar="A,B", type=Names(), help="The tools that there are, with --tools.")
     return wanted(there(command))
 
 
 def allowed_tools(
-    call: Call, tools: list[str] | None, available: list[str] | None, parent_id: str | None
+    call: Call, tools: list[str] | None, available: list[str] | None, agent_name: str, parent_id: str | None
 ) -> list[str] | None:
-    """What of ``tools`` the agent of a new session below ``parent_id`` may use; says on stderr what it may not."""
+    """What of ``tools`` the agent of a new session may use; says on stderr what it may not."""
     if tools is None:
         if available is not None:
             raise UsageError("--available needs --tools", "say which of them its agent may use: --tools A,B")
         return None
-    choice = call.sessions().choose_tools(tools, available, parent_id=parent_id)
-    for name in choice["blocked"]:
-        output.print_aside("tool_blocked", f"{name} is left out: it is blocked for sub-agents", as_json=call.as_json)
-    for name in choice["unavailable"]:
-        output.print_aside("tool_unavailable", f"{name} is left out: it is not available", as_json=call.as_json)
+    choice = call.sessions().choose_tools(tools, available, agent_name=agent_name, parent_id=parent_id)
+    for name, reason in choice["reasons"].items():
+        code = "tool_blocked" if name in choice["blocked"] else "tool_unavailable"
+        output.print_aside(code, f"left out: {reason}", as_json=call.as_json)
     allowed: list[str] = choice["allowed"]
     return allowed
 

@@ -26,19 +26,20 @@ class InvalidId(InvalidInput):
 
 
 class NoToolsLeft(InvalidInput):
-    """Of the tools ``requested`` none is allowed. available: what there is; None if that is not limited."""
+    """Of the tools ``requested`` none is allowed, for the ``reasons``. available: None if that is not limited."""
 
     code = "no_tools_left"
 
-    def __init__(self, requested: Sequence[str], available: Sequence[str] | None) -> None:
+    def __init__(self, requested: Sequence[str], available: Sequence[str] | None, reasons: Sequence[str]) -> None:
         self.requested = (*requested,)
         self.available = None if available is None else (*available,)
+        self.reasons = (*reasons,)
         there = "all" if available is None else ", ".join(available) or "none"
         super().__init__(
-            "no allowed tools are left (blocked or unavailable); "
+            f"no allowed tools are left: {shorten('; '.join(reasons), _LONGEST_LIST)}; "
             f"requested: {shorten(', '.join(requested), _LONGEST_LIST)}; "
             f"available: {shorten(there, _LONGEST_LIST)}",
-            hint="request a tool that is available and that no sub-agent is denied",
+            hint="request a tool that is available and not blocked",
         )
 
 
@@ -50,7 +51,8 @@ class TaskRefused(InvalidInput):
     def __init__(self, keyword: str, problem: str) -> None:
         self.keyword = keyword
         super().__init__(
-            problem, hint="word the task so that it asks for facts, or switch the guard off by the setting guard.mode"
+            problem,
+            hint="word the task so that it asks for facts, or type GAIA_SESSIONS_GUARD_MODE=off before the command",
         )
 
 

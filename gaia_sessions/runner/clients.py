@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.hosts.clients import Client
+    from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Record, Run
 
     from .supervise import Supervisor
@@ -33,24 +34,31 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN_NOTES = 0.5
 
 
-def client_of_run(sessions: Sessions, record: Record, command: Command) -> ClientOfRun | None:
-    """The client that is the ``command`` of the latest run of ``record``; None for any other command.
+def limited_words(sessions: Sessions, start: Start, command: Command) -> Sequence[str]:
+    """The words of ``command``, for a client with the tools that the agent of the session of ``start`` may use.
 
-    Raises ``UsageError`` for one that cannot be limited to the tools of the session.
+    Asked for before anything has begun: raises ``UsageError`` for a client that cannot be limited so.
     """
-    return None if command.preset is None else ClientOfRun(sessions, record, command, command.preset)
+    if command.preset is None:
+        return command.words
+    blocked = sessions.config.limits_blocked_tools
+    return client_class(command.preset).with_tools(command.words, sessions.tools_of(start), blocked)
+
+
+def client_of_run(sessions: Sessions, record: Record, command: Command, words: Sequence[str]) -> ClientOfRun | None:
+    """The client that is the ``command``, as ``words``, of the latest run of ``record``; None for any other command."""
+    return None if command.preset is None else ClientOfRun(sessions, record, command, command.preset, words)
 
 
 class ClientOfRun:
     """The client ``preset`` as the ``command`` of the latest run of ``record``."""
 
-    def __init__(self, sessions: Sessions, record: Record, command: Command, preset: str) -> None:
+    def __init__(self, sessions: Sessions, record: Record, command: Command, preset: str, words: Sequence[str]) -> None:
         self._sessions = sessions
         self._agent_id = record["agent_id"]
         *earlier, self._run = record["runs"]
         self._command = command
-        allowed, blocked = sessions.allowed_tools(self._agent_id), sessions.config.limits_blocked_tools
-        self._words = client_class(preset).with_tools(command.words, allowed, blocked)
+        self._words = words
         self._preset = preset
         self._began = standing_of(record)
         self._found = conversation_to_go_on(record, preset, earlier)

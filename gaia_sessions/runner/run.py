@@ -12,13 +12,14 @@ from contextlib import suppress
 from gaia_sessions.api.cancellation import CancellationToken
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
 from gaia_sessions.hosts.marker import NOTE
+from gaia_sessions.session.budget import tokens_of
 from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.briefing import GO_ON, answer_for_agent
 
 from . import contain, tree
-from .clients import client_of_run
+from .clients import client_of_run, limited_words
 from .signals import Signals
 from .supervise import WITHOUT_TASK, Supervisor
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
-    from gaia_sessions.session.schema import HostProcess, Record, Run
+    from gaia_sessions.session.schema import HostProcess, Run
     from gaia_sessions.usecases.running import Begun
 
     from .clients import ClientOfRun
@@ -69,14 +70,16 @@ def run(
     """Runs ``command`` and returns when it has ended, and all that it has started.
 
     ``stdin`` is what it reads if it is told nothing; ``live``: where its streams 1 and 2 are shown as well. ``tell`` is
-    called with the session and each thing that happens. Raises what ``Sessions.begin_run`` raises, ``TaskRefused``, and
-    ``InvalidInput`` if it is to be contained where that is not possible; then nothing has begun.
+    called with the session and each thing that happens. Raises what ``Sessions.begin_run`` raises, ``TaskRefused``,
+    ``UsageError`` for a client that cannot be limited to the tools of its session, and ``InvalidInput`` if it is to be
+    contained where that is not possible; then nothing has begun.
     """
     if command.is_contained and (problem := contain.why_impossible()):
         raise InvalidInput(problem, "--contain", "leave out --contain")
     if command.preset and start.is_new_work and not command.text(None):
         raise InvalidInput(f"there is nothing that {command.preset} is to do", hint="say it as the task")
     sessions.check_task(command.task)
+    words = limited_words(sessions, start, command)
     tree.become_subreaper()
     with Signals() as signals:
         wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
@@ -84,8 +87,8 @@ def run(
         begun = sessions.begin_run(start, {"wrapper": wrapper, **limits})
         agent_id = begun.record["agent_id"]
         try:
-            client = client_of_run(sessions, begun.record, command)
-            look = look_of(sessions, begun.record, client)
+            client = client_of_run(sessions, begun.record, command, words)
+            look = look_of(sessions, agent_id, client)
             log = sessions.open_output(agent_id, begun.run["run"])
             supervisor = Supervisor(command, look, lambda event: tell(agent_id, event), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
@@ -142,9 +145,8 @@ def environment(sessions: Sessions, agent_id: str, command: Command) -> dict[str
     }
 
 
-def look_of(sessions: Sessions, record: Record, client: ClientOfRun | None) -> Callable[[], str | None]:
+def look_of(sessions: Sessions, agent_id: str, client: ClientOfRun | None) -> Callable[[], str | None]:
     """What says whether the session was cancelled meanwhile, or has spent the budget of its own; None if neither."""
-    agent_id = record["agent_id"]
     token = CancellationToken(agent_id, root=sessions.root)
 
     def look() -> str | None:
@@ -153,9 +155,10 @@ def look_of(sessions: Sessions, record: Record, client: ClientOfRun | None) -> C
                 return CANCELLED
             if client:
                 client.note()
-            if "max_tokens" in record:
-                used = sessions.usage(agent_id)["tokens"] + (client.unnoted_tokens() if client else 0)
-                return OUT_OF_TOKENS if used >= record["max_tokens"] else None
+            now = sessions.read(agent_id)  # its budget may be another one by now
+            if "max_tokens" in now:
+                used = tokens_of(now) + (client.unnoted_tokens() if client else 0)
+                return OUT_OF_TOKENS if used >= now["max_tokens"] else None
         return None
 
     return look

@@ -14,11 +14,12 @@ from gaia_sessions.errors import InvalidInput, SessionsError
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session.command_runs import SIGNALLED, CommandEnd
 from gaia_sessions.session.context import context_lines
+from gaia_sessions.session.requests import Start
 from gaia_sessions.session.sends import ended_with, failed
 from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
 
 from . import tree
-from .clients import client_of_run
+from .clients import client_of_run, limited_words
 from .output import NoLog, Whole
 from .run import environment, look_of
 from .signals import Signals
@@ -74,6 +75,7 @@ def send(  # noqa: PLR0913  # what can be said of it
     waited ``until`` a time of the monotonic clock. ``live``: where its streams are shown. Raises what ``Send.began``
     raises; then nothing has begun.
     """
+    words = limited_words(sessions, Start(agent_id), command)
     tree.become_subreaper()
     limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
     with Signals() as signals, Send(sessions, agent_id, said, fields=limits) as sending:
@@ -81,8 +83,8 @@ def send(  # noqa: PLR0913  # what can be said of it
             time.sleep(SECONDS_BETWEEN_TRIES)
             if signals.is_ended_by_somebody():
                 return SendOutcome(CommandEnd(SIGNALLED))
-        client = client_of_run(sessions, sending.record, command)
-        look, env = look_of(sessions, sending.record, client), environment(sessions, agent_id, command)
+        client = client_of_run(sessions, sending.record, command, words)
+        look, env = look_of(sessions, agent_id, client), environment(sessions, agent_id, command)
         whole = Whole()
         supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
         given: list[dict[str, str]] = []

@@ -85,7 +85,9 @@ _RUN = run_command("{id}")
 _WAIT = "wait until that is over: gaia-sessions wait {id}"
 _CONTINUE = f"to go on with it in a new session, type {run_command('{id}', ended=True)}"
 _GIVE_UP = f"type gaia-sessions finalize {{id}} abandoned; {_CONTINUE}"
-_MORE_TOKENS = "to give it as many again, type this, then the same again: gaia-sessions update {{id}} --max-tokens {}"
+_MORE_TOKENS = (
+    "to let it use as many again, type this, then the same again: gaia-sessions update {{id}} --max-tokens {}"
+)
 
 _REFUSALS = {
     "phase_not_resumable": (

@@ -14,7 +14,7 @@ from .checks import check_string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import TypedDict
 
     from .schema import Record
@@ -23,24 +23,25 @@ if TYPE_CHECKING:
         """What became of the tools that were requested, each list in the order of the request and without repetition.
 
         allowed: what the agent may use. blocked: what no sub-agent may use. unavailable: what is not there, or what a
-        session above does not have.
+        list has not that limits the agent. reasons: why each of the last two was left out, a clause.
         """
 
         allowed: list[str]
         blocked: list[str]
         unavailable: list[str]
+        reasons: dict[str, str]
 
     class ToolAnswer(TypedDict):
-        """Whether the agent of a session may use a tool. reason: why not, in words; None if it may.
+        """Whether the agent of a session may use a tool. reason: why not, a clause; None if it may.
 
-        allowed_tools: all that it may use; None if it may use whatever is not blocked.
+        usable_tools: all that it may use; None if it may use whatever is not blocked.
         """
 
         agent_id: str
         tool: str
         allowed: bool
         reason: str | None
-        allowed_tools: list[str] | None
+        usable_tools: list[str] | None
 
 
 ALWAYS_BLOCKED = ("delegate_to_sub_agent", "send_file_to_user")
@@ -64,59 +65,76 @@ class ToolRules:
         """Each list that limits the agent of ``record``, with the words for whose it is."""
         if "allowed_tools" in record:
             yield f"the tools of {record['agent_id']}", record["allowed_tools"]
-        of_type = self._by_type.get(record["agent_name"].casefold())
+        yield from self.lists_of_type(record["agent_name"])
+
+    def lists_of_type(self, agent_name: str) -> Iterator[tuple[str, Collection[str]]]:
+        """The list that limits all agents of this type, if there is one, as above."""
+        of_type = self._by_type.get(agent_name.casefold())
         if of_type is not None:
-            yield f"the tools that the setting limits.tools gives {record['agent_name']}", of_type
+            yield f"the tools that the setting limits.tools gives {agent_name}", of_type
 
 
 def chosen_tools(
-    requested: Iterable[str], available: Iterable[str] | None, rules: ToolRules, above: Iterable[Record] = ()
+    requested: Iterable[str],
+    available: Iterable[str] | None,
+    rules: ToolRules,
+    above: Iterable[Record] = (),
+    agent_name: str | None = None,
 ) -> ToolChoice:
-    """What of ``requested`` an agent may use that is given ``available`` (None: all), below the sessions ``above``.
+    """What of ``requested`` an agent of this name may use that is given ``available``, below the sessions ``above``.
+
+    available: None for all.
 
     Raises ``InvalidInput`` for an empty request and a name that is none, ``NoToolsLeft`` if nothing is allowed.
     """
     names = _checked_names(requested, "tools")
     if not names:
         raise InvalidInput("the list of tools is empty", hint="name at least one tool, or leave the list out")
-    offered = None if available is None else _checked_names(available, "available")
-    lists = [tools for record in above for _, tools in rules.lists_of(record)]
-    lists += [] if offered is None else [offered]
-    choice: ToolChoice = {"allowed": [], "blocked": [], "unavailable": []}
+    lists = [] if agent_name is None else [*rules.lists_of_type(agent_name)]
+    lists += [one for record in above for one in rules.lists_of(record)]
+    lists += [] if available is None else [("the tools that are available", _checked_names(available, "available"))]
+    choice: ToolChoice = {"allowed": [], "blocked": [], "unavailable": [], "reasons": {}}
     for name in names:
-        is_there = all(name in allowed for allowed in lists)
-        kind = "blocked" if name in rules.blocked else "allowed" if is_there else "unavailable"
+        reason = _reason_against(name, lists, rules)
+        kind = "allowed" if reason is None else "blocked" if name in rules.blocked else "unavailable"
         choice[kind].append(name)  # type: ignore[literal-required]  # one of its keys
+        if reason is not None:
+            choice["reasons"][name] = reason
     if not choice["allowed"]:
-        raise NoToolsLeft(names, _in_all(lists))
+        raise NoToolsLeft(names, _in_all(lists), [*choice["reasons"].values()])
     return choice
 
 
 def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswer:
     """Whether an agent may use the tool ``name``: that of the first of ``records``, below the others."""
+    [name] = _checked_names([name], "the tool")
     records = [*records]
-    missing = [whose for record in records for whose, tools in rules.lists_of(record) if name not in tools]
-    reason = f"is not among {missing[0]}" if missing else None
-    if name in rules.blocked:
-        reason = "is blocked for sub-agents"
+    reason = _reason_against(name, [one for record in records for one in rules.lists_of(record)], rules)
     return {
         "agent_id": records[0]["agent_id"],
         "tool": name,
         "allowed": reason is None,
         "reason": reason,
-        "allowed_tools": allowed_tools(records, rules),
+        "usable_tools": usable_tools(records, rules),
     }
 
 
-def allowed_tools(records: Iterable[Record], rules: ToolRules) -> list[str] | None:
+def usable_tools(records: Iterable[Record], rules: ToolRules) -> list[str] | None:
     """All tools that the agent of the first of ``records`` may use, below the others; None for all but blocked ones."""
-    allowed = _in_all([tools for record in records for _, tools in rules.lists_of(record)])
+    allowed = _in_all([one for record in records for one in rules.lists_of(record)])
     return None if allowed is None else [tool for tool in allowed if tool not in rules.blocked]
 
 
-def _in_all(lists: list[Collection[str]]) -> list[str] | None:
+def _reason_against(name: str, lists: Iterable[tuple[str, Collection[str]]], rules: ToolRules) -> str | None:
+    """Why nobody whom these ``lists`` limit may use the tool; None if they may."""
+    if name in rules.blocked:
+        return f"{name} is blocked for sub-agents"
+    return next((f"{name} is not among {whose}" for whose, tools in lists if name not in tools), None)
+
+
+def _in_all(lists: Sequence[tuple[str, Collection[str]]]) -> list[str] | None:
     """What every list has, in the order of the first one; None if there is no list."""
-    return [name for name in lists[0] if all(name in others for others in lists)] if lists else None
+    return [name for name in lists[0][1] if all(name in others for _, others in lists)] if lists else None
 
 
 def _checked_names(names: Iterable[str], where: str) -> list[str]:
@@ -126,7 +144,7 @@ def _checked_names(names: Iterable[str], where: str) -> list[str]:
     checked = []
     for name in names:
         check_string(name, where)
-        if not name or name != name.strip() or "," in name or not name.isprintable() or len(name) > LONGEST_NAME:
+        if not name.isprintable() or name.split() != [name] or "," in name or len(name) > LONGEST_NAME:
             raise InvalidInput(
                 f"{name[:LONGEST_NAME]!r} is not the name of a tool", where, "type it as its client does"
             )

@@ -65,6 +65,11 @@ def read_ancestors(sessions: Reader, record: Record) -> dict[str, Record | None]
     return ancestors_of(record, lambda agent_id: read_if_readable(sessions, agent_id))
 
 
+def with_ancestors(sessions: Reader, record: Record) -> list[Record]:
+    """``record`` and those above it that can be read, the nearest first. Raises ``StoreFailure``."""
+    return [record, *filter(None, read_ancestors(sessions, record).values())] if "parent_id" in record else [record]
+
+
 def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
     """The record of a session; None if there is none, or nobody can read it. Raises ``StoreFailure``."""
     try:

@@ -5,17 +5,20 @@ Owns in which order children come, and what is said of a parent that is gone.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import dropwhile, islice, takewhile
 from typing import NamedTuple
 
-from gaia_sessions.errors import InvalidId, NewerSchema, SessionNotFound, SessionsError
+from gaia_sessions.errors import InvalidId, NewerSchema, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.policy import resume_summary
 from gaia_sessions.session.record import check_readable, parent_id_of
 from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import is_conversation
+from gaia_sessions.session.tools import usable_tools
 from gaia_sessions.session.transcript import readable
+from gaia_sessions.store import with_ancestors
 from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
@@ -23,6 +26,7 @@ from .resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
     from typing import NotRequired
 
@@ -61,7 +65,10 @@ class LastTurn(NamedTuple):
 
 
 class View(NamedTuple):
-    """What a person is shown of a session. last_turn: None unless it is a conversation with turns."""
+    """What a person is shown of a session.
+
+    last_turn: None unless it is a conversation with turns. usable_tools: None if they are not limited.
+    """
 
     record: Record
     standing: Standing
@@ -69,14 +76,18 @@ class View(NamedTuple):
     parent: Line | None
     children: list[Line]
     last_turn: LastTurn | None
+    usable_tools: list[str] | None
 
 
 def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View:
     """What a person is shown of a session. Raises ``NewerSchema``."""
     record = sessions.read(agent_id)
     check_readable(record)
-    above, parent_id = Above(sessions), parent_id_of(record)
-    parent = None if parent_id is None else line_of(sessions, above, parent_id, now, config.limits)
+    above, parent_id, family = Above(sessions), parent_id_of(record), [record]
+    with suppress(StoreFailure):
+        family = with_ancestors(sessions, record)
+        above.know(family)
+    parent = None if parent_id is None else line_of(sessions, above, parent_id, now, config.limits, family)
     return View(
         record,
         standing(above.cancellation, record, now, config.limits),
@@ -84,6 +95,7 @@ def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View
         parent,
         children(sessions, above, agent_id, now, config.limits),
         _last_turn(sessions, record) if is_conversation(record) and record.get("turns") else None,
+        usable_tools(family, config.tool_rules),
     )
 
 
@@ -122,11 +134,16 @@ def children(sessions: Reader, above: Above, agent_id: str, now: datetime, limit
     return sorted(lines_of(found, above, now, limits), key=_oldest_first)
 
 
-def line_of(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> Line:
-    """What a list says of ``agent_id``, which stands in a record as a parent: the session may be gone."""
+def line_of(
+    sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits, known: Iterable[Record] = ()
+) -> Line:
+    """What a list says of ``agent_id``, which stands in a record as a parent: the session may be gone.
+
+    ``known`` are records that were read before.
+    """
     found: RecordOrError
     try:
-        found = sessions.read(agent_id)
+        found = next((one for one in known if one["agent_id"] == agent_id), None) or sessions.read(agent_id)
     except InvalidId:  # no session can have had it: somebody wrote it by hand
         found = SessionNotFound(agent_id)
     except SessionsError as error:

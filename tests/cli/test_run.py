@@ -386,6 +386,13 @@ def test_a_command_that_has_spent_its_tokens_is_ended(program: Program, root: st
     assert (only_record(root)["runs"][0]["detail"], report["tokens"], report["max_tokens"]) == ("max_tokens", 100, 100)
 
 
+def test_a_command_at_work_may_be_given_more_tokens(program: Program, root: str) -> None:
+    use = f'{sys.executable} -m gaia_sessions usage "$GAIA_SESSION_ID" --charge 100 >&2'
+    more = f'{sys.executable} -m gaia_sessions update "$GAIA_SESSION_ID" --max-tokens 1000 >&2'
+    ended = program("run", "--max-tokens", "100", "--grace", "1", "--", *SHELL, f"{more}; {use}; sleep 3; echo done")
+    assert (ended.code, ended.out, only_record(root)["phase"]) == (0, b"done\n", "completed")
+
+
 @pytest.mark.usefixtures("interruptible")
 def test_a_person_who_interrupts_leaves_work_that_rests_and_may_go_on(program: Program, root: str) -> None:
     process = running("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60", TAG="tag-of-an-interrupted-one")

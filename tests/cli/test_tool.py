@@ -25,8 +25,8 @@ def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -
     ended = gaia("create", "--id", "work", "--tools", "Read, Bash,send_file_to_user", "--available", "Read,Grep")
     assert (ended.code, json.loads(gaia("get", "work").out)["allowed_tools"]) == (0, ["Read"])
     assert ended.err.decode().splitlines() == [
-        "send_file_to_user is left out: it is blocked for sub-agents",
-        "Bash is left out: it is not available",
+        "left out: Bash is not among the tools that are available",
+        "left out: send_file_to_user is blocked for sub-agents",
     ]
     assert "may use    Read" in gaia("show", "work").out.decode().splitlines()
     assert gaia("tool", "check", "work", "Read").all == (0, "yes: the agent of work may use Read\n", "")
@@ -96,9 +96,36 @@ def test_settings_block_tools_for_all_and_limit_those_of_a_type(
         "agent_id": "work",
         "tool": "Read",
         "allowed": False,
-        "reason": "is blocked for sub-agents",
-        "allowed_tools": ["WebSearch"],
+        "reason": "Read is blocked for sub-agents",
+        "usable_tools": ["WebSearch"],
     }
+
+
+def test_the_agent_of_cancelled_work_may_use_nothing(gaia: Gaia) -> None:
+    gaia("create", "--id", "work", "--tools", "Read")
+    gaia("cancel", "work")
+    ended = gaia("tool", "check", "work", "Read", "--json")
+    answer = json.loads(ended.out)
+    assert (ended.code, answer["allowed"], answer["usable_tools"]) == (1, False, [])
+    assert answer["reason"].startswith("session 'work' is cancelled since ")
+
+
+@pytest.mark.parametrize("name", ["", " ", "Read Grep", "a,b", "x\x1b[1m", "R" * 201])
+def test_what_is_no_name_of_a_tool_is_refused(gaia: Gaia, root: str, name: str) -> None:
+    gaia("create", "--id", "work")
+    assert gaia("tool", "check", "work", name).code == 7
+    assert gaia("create", "--id", "other", "--tools", f"Read,{name or ' '}x y").code == 7
+    assert ids(root) == ["work"]
+
+
+def test_what_a_session_has_of_those_above_it_is_shown(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS", "Grep")
+    gaia("create", "--id", "top", "--tools", "Read,Bash")
+    gaia("create", "--id", "below", "--parent", "top")
+    assert "may use    Read, Bash" in gaia("show", "below").out.decode().splitlines()
+    refused = gaia("create", "--id", "wider", "--parent", "top", "--tools", "Write")
+    assert refused.code == 7
+    assert b"no allowed tools are left: Write is not among the tools of top; requested: Write" in refused.err
 
 
 def test_a_session_that_does_not_exist_is_no_answer(gaia: Gaia) -> None:

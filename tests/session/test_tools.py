@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput, NoToolsLeft
-from gaia_sessions.session.tools import ALWAYS_BLOCKED, MOST_TOOLS, ToolRules, chosen_tools, may_use
+from gaia_sessions.session.requests import Ending, NewSession, with_ending
+from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
+from gaia_sessions.session.tools import ALWAYS_BLOCKED, LONGEST_NAME, MOST_TOOLS, ToolRules, chosen_tools, may_use
 from tests.records import record_with
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ def test_what_is_requested_and_available_is_allowed() -> None:
         "allowed": ["execute_command"],
         "blocked": [],
         "unavailable": ["cat"],
+        "reasons": {"cat": "cat is not among the tools that are available"},
     }
 
 
@@ -41,6 +45,7 @@ def test_what_is_always_blocked_is_so_even_where_it_is_available() -> None:
         "allowed": ["cat"],
         "blocked": [DELEGATE, SEND_FILE],
         "unavailable": [],
+        "reasons": {name: f"{name} is blocked for sub-agents" for name in ALWAYS_BLOCKED},
     }
 
 
@@ -96,19 +101,35 @@ def test_each_list_above_narrows_what_an_agent_may_use_and_the_first_that_lacks_
         "agent_id": "own",
         "tool": "Bash",
         "allowed": False,
-        "reason": "is not among the tools of above",
-        "allowed_tools": ["Read"],
+        "reason": "Bash is not among the tools of above",
+        "usable_tools": ["Read"],
     }
     assert may_use("Read", [own, above], rules)["reason"] is None
-    assert may_use("Grep", [own, above], rules)["reason"] == "is blocked for sub-agents"
+    assert may_use("Grep", [own, above], rules)["reason"] == "Grep is blocked for sub-agents"
     answer = may_use("Grep", [session("below"), session("p", "Planner")], ToolRules(by_type={"planner": ("Bash",)}))
-    assert answer["reason"] == "is not among the tools that the setting limits.tools gives Planner"
+    assert answer["reason"] == "Grep is not among the tools that the setting limits.tools gives Planner"
 
 
 def test_without_a_list_an_agent_may_use_whatever_is_not_blocked() -> None:
     answer = may_use("anything", [session("free")], RULES)
-    assert (answer["allowed"], answer["allowed_tools"]) == (True, None)
+    assert (answer["allowed"], answer["usable_tools"]) == (True, None)
 
 
-def test_a_list_of_the_largest_size_fits() -> None:
-    assert len(chosen_tools([f"t{n}" for n in range(MOST_TOOLS)], None, RULES)["allowed"]) == MOST_TOOLS
+def test_the_list_of_its_type_limits_a_new_agent_too() -> None:
+    rules = ToolRules(by_type={"explore": ("Read",)})
+    choice = chosen_tools(["Read", "Bash"], None, rules, agent_name="Explore")
+    assert (choice["allowed"], choice["unavailable"]) == (["Read"], ["Bash"])
+    why = "Bash is not among the tools that the setting limits.tools gives Explore"
+    assert choice["reasons"] == {"Bash": why}
+    with pytest.raises(NoToolsLeft, match=r"requested: Bash; available: Read\n"):
+        chosen_tools(["Bash"], None, rules, agent_name="Explore")
+
+
+def test_the_largest_list_leaves_room_in_the_record_for_the_end_of_the_work() -> None:
+    names = [f"{n:03}".ljust(LONGEST_NAME, "\U0001f600") for n in range(MOST_TOOLS)]
+    allowed = chosen_tools(names, None, RULES)["allowed"]
+    assert len(allowed) == MOST_TOOLS
+    now = datetime(2026, 1, 8, tzinfo=UTC)
+    record, _ = fit_record(NewSession("a", "b", allowed_tools=allowed).record(now, lambda _: b"1234"), RESERVED_BYTES)
+    ended, _ = fit_record(with_ending(record, Ending("completed", "s" * 10_000), now), 0)
+    assert (ended["phase"], ended["allowed_tools"]) == ("completed", allowed)

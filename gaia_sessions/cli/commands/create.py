@@ -91,7 +91,7 @@ def command(
         parent_id=parent_id,
         max_depth=max_depth,
         max_tokens=max_tokens,
-        tools=allowed_tools(call, tools, available, parent_id),
+        tools=allowed_tools(call, tools, available, agent, parent_id),
         system_prompt=system_prompt,
         continues=None if continues is None else call.session_id(continues, writes=True),
     )

@@ -37,9 +37,9 @@ def _lines(answer: ToolAnswer) -> list[str]:
     name = safe(answer["tool"])
     if answer["allowed"]:
         return [f"yes: the agent of {answer['agent_id']} may use {name}"]
-    allowed = answer["allowed_tools"]
+    allowed = answer["usable_tools"]
     return [
-        f"no: {name} {answer['reason']}",
+        f"no: {safe(answer['reason'] or '')}",
         *([] if allowed is None else [f"  allowed: {', '.join(allowed) or 'none'}"]),
     ]
 

@@ -309,8 +309,8 @@ def _tokens_and_tools(view: View) -> Iterator[Fact]:
         yield "tokens", budget_text(view.usage) if _OF_BUDGETS & record.keys() else f"{view.usage['tokens']:,}"
     if skills := record.get("skills"):
         yield "skills", ", ".join(f"{safe(name)} ({tokens:,})" for name, tokens in skills.items())
-    if "allowed_tools" in record:
-        yield "may use", safe(", ".join(record["allowed_tools"]), _LONGEST)
+    if view.usable_tools is not None:
+        yield "may use", safe(", ".join(view.usable_tools) or "no tools", _LONGEST)
     if "tools" in record:
         yield "tools", _tool_counts(record["tools"])
 

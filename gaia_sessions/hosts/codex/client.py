@@ -92,8 +92,8 @@ class Codex:
     def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:  # noqa: ARG004  # it has no names for what it might be denied
         if allowed is not None:
             raise UsageError(
-                f"{PRESET} takes no list of tools, and the session has one",
-                "run another client, or omit the list; with --no-preset nothing limits its tools",
+                f"{PRESET} cannot be limited to tools, and this agent may use only: {', '.join(allowed) or 'none'}",
+                "run another client; `gaia-sessions tool check ID NAME` says whose list it is",
             )
         return [*words]
 

@@ -66,7 +66,7 @@ def stands(of: Any, now: datetime) -> Standing:
 
 
 def viewed(of: Any, now: datetime) -> View:
-    return View(of, stands(of, now), usage_of(of, now, Config({}).budgets), None, [], None)
+    return View(of, stands(of, now), usage_of(of, now, Config({}).budgets), None, [], None, None)
 
 
 def summarized(of: Any, now: datetime) -> Any:
