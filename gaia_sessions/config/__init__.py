@@ -57,13 +57,13 @@ class LimitsConfig:
     """The settings in the table ``[limits]`` of a file."""
 
     limits_tokens: Limit = None
-    """[with `hooks install --enforce`](hooks.md#limits): tokens of a client's agent whose record has no budget"""
+    """[with `hooks install --enforce`](hooks.md#limits): most tokens of a client's agent whose record has no budget"""
     limits_rounds: Limit = None
-    """the same: rounds of a run, each a request of its model with the tools that it asks for"""
+    """with `--enforce`: most rounds of a run, each a request of its model with the tools that it asks for"""
     limits_seconds: TimeLimit = None
-    """the same: seconds that a run may last"""
+    """with `--enforce`: most seconds of a run"""
     limits_searches: Limit = None
-    """the same: searches in a run"""
+    """with `--enforce`: most searches of a run"""
     limits_search_tools: Words = (
         *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
     )
@@ -78,7 +78,7 @@ class GuardConfig:
     """The settings in the table ``[guard]`` of a file."""
 
     guard_mode: Literal["off", "block"] = "off"
-    """`"block"` refuses [tasks that ask for analysis](shell.md#tools-and-tasks)"""
+    """`"block"` refuses [tasks that ask for analysis](shell.md#tools-and-tasks), in `run` and with `--enforce`"""
     guard_words: Words = ()
     """beginnings of words that ask for analysis, beside those that the guard knows"""
 
@@ -123,6 +123,13 @@ class Config(HookConfig, LimitsConfig, GuardConfig):
         from gaia_sessions.session.budget import DefaultBudgets  # no call of a hook asks
 
         return DefaultBudgets(self.max_tokens, self.sub_agent_max_tokens)
+
+    @property
+    def enforced_settings(self) -> list[str]:
+        """The names of the settings that say something and that only ``hooks install --enforce`` holds in a client."""
+        limits = {name: getattr(self, name) for name in LimitsConfig.__annotations__ if name != "limits_search_tools"}
+        names = [name.replace("_", ".", 1) for name, value in limits.items() if value]
+        return [*names, *(["guard.mode"] if self.guard_mode != "off" else [])]
 
     @property
     def agent_limits(self) -> AgentLimits:

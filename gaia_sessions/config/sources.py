@@ -248,7 +248,10 @@ def _words_in_list(value: object) -> tuple[str, ...]:
 def _tools_by_type(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise ValueError  # noqa: TRY004  # as for any other value
-    return {name.strip().casefold(): _words_in_list(tools) for name, tools in value.items()}
+    found = {name.strip().casefold(): _words_in_list(tools) for name, tools in value.items()}
+    if len(found) < len(value):  # two names of one type: nobody could say which list is meant
+        raise ValueError
+    return found
 
 
 _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
@@ -260,8 +263,8 @@ _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
     "Count": (_count, "a whole number above 0"),
     "Switch": (_boolean, "true or false"),
     "Names": (_names, "a list of agent types"),
-    "Words": (_words_in_list, "a list of names"),
-    _TABLE: (_tools_by_type, 'a table of lists, as Explore = ["Read", "Grep"]'),
+    "Words": (_words_in_list, "a list of texts"),
+    _TABLE: (_tools_by_type, 'a table with a list for each type, as Explore = ["Read", "Grep"]'),
 }
 """How the value of each kind is read, and what a message says that it must be."""
 

@@ -104,9 +104,7 @@ class InstallRequest:
         if report and host != CLAUDE_CODE:
             raise UsageError(f"only {CLAUDE_CODE} has a permission rule for one command", "omit --allow-report")
         if enforce and not self.host.enforced:
-            raise UsageError(
-                f"{host} does not say which agent wants to use a tool, so no limit holds", "omit --enforce"
-            )
+            raise UsageError(f"limits are not held with {host}", "omit --enforce")
 
 
 class Plan:

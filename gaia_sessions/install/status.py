@@ -76,6 +76,7 @@ def hook_status(
         *warnings.root_warnings(files, places),
         *warnings.visibility_warnings(files, places, plugin=plugin),
         *warnings.usage_warnings(installed, last_events, now, enabled=settings_in_force.hooks),
+        *warnings.limit_warnings(installed, settings_in_force),
         *warnings.settings_warnings(files, plugin=plugin),
     ]
     return {

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
+    from gaia_sessions.config import Config
     from gaia_sessions.errors import BadSetting
     from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.jsonio.strict import Json
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 
 NEVER_FIRED = "never_fired"
+LIMITS_NOT_HELD = "limits_not_held"
 NOT_READ_HERE = "not_read_here"
 INSTALLED_TWICE = "installed_twice"
 ALL_HOOKS_DISABLED = "all_hooks_disabled"
@@ -149,6 +151,15 @@ def usage_warnings(
         if not has_fired(found, last_events) and since and _is_event_due(found["host"], since, last_events, now):
             message = f"no event of {found['host']} was received in this project; start a conversation there"
             yield _warning(NEVER_FIRED, message, found["file"])
+
+
+def limit_warnings(installed: list[InstallState], config: Config) -> Iterator[InstallWarning]:
+    """A warning for each file whose hooks could hold the limits that are set, and do not."""
+    names = config.enforced_settings
+    for found in installed if names and config.hooks else []:
+        if found["command"] and HOSTS[found["host"]].enforced and not found["enforce"]:
+            message = f"the settings {', '.join(names)} are set, and the hooks of {found['host']} do not hold them"
+            yield _warning(LIMITS_NOT_HELD, message, found["file"])
 
 
 def has_fired(found: InstallState, last_events: LastEvents) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 from gaia_sessions.cli.render.hook_status import status_lines
 from gaia_sessions.config import load_with_faults
+from gaia_sessions.errors import UsageError
 from gaia_sessions.install import warnings
 from gaia_sessions.install.places import HOSTS
 from gaia_sessions.install.status import hook_status
@@ -101,6 +102,33 @@ def test_what_was_just_installed_is_complete_and_never_ran(tmp_path: Path, host:
 def test_tools_that_are_followed_are_reported(setup: Setup) -> None:
     setup.install(tools=True)
     assert (row(setup)["state"], row(setup)["track_tools"]) == ("complete", True)
+
+
+def test_limits_that_are_held_are_reported_until_the_option_is_left_out(tmp_path: Path) -> None:
+    setup = Setup(tmp_path, "claude-code")
+    setup.install(enforce=True)
+    assert (row(setup)["state"], row(setup)["enforce"], codes(setup)) == ("complete", True, [])
+    edit(setup, lambda said: said["hooks"]["PreToolUse"].pop())
+    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PreToolUse"])
+    setup.install()
+    assert (row(setup)["state"], row(setup)["enforce"], row(setup)["missing"]) == ("complete", False, [])
+
+
+def test_limits_that_are_set_and_not_held_are_a_warning(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_ROUNDS", "60")
+    monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", "block")
+    setup.install()
+    [found] = look(setup)["warnings"]
+    assert found["code"] == warnings.LIMITS_NOT_HELD
+    assert found["message"].startswith("the settings limits.rounds, guard.mode are set, and the hooks of claude-code")
+    setup.install(enforce=True)
+    assert codes(setup) == []
+
+
+@pytest.mark.parametrize("host", [host for host in HOSTS if host != "claude-code"])
+def test_hosts_whose_agents_cannot_be_limited_are_not_told_to_hold_limits(tmp_path: Path, host: str) -> None:
+    with pytest.raises(UsageError, match=f"limits are not held with {host}"):
+        Setup(tmp_path, host).install(enforce=True)
 
 
 def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) -> None:

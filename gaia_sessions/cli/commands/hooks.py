@@ -42,7 +42,7 @@ def command(call: Call) -> None:
 @click.option(
     ENFORCE,
     is_flag=True,
-    help="Hold the limits of sub-agents: before each use of a tool it is asked whether they may.",
+    help="Deny sub-agents tools beyond their limits.",
 )
 @_DRY_RUN
 def install(
