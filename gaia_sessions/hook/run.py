@@ -163,34 +163,43 @@ class HookCall:
             return
         self.line |= hook_log.payload_fields(raw, hosts.EVENT_NAME_KEY)
         self.line |= {"host": name, **hook_log.event_fields(events), "decision": "not_ours"}
-        if self.arguments["enforce"] and (reply := self._limited(payload, host, events)):
+        asks = self.arguments["enforce"] and self._asks_before_tool(payload, host)
+        if not (events or asks):
+            return
+        store = self.time.open_store(self.root or "", config)
+        applied = apply_waiting(store, self.now, config, events, self.time.is_late)
+        self.line |= {"inbox": applied} if applied else {}
+        if asks and (reply := self._limited(payload, host, store, events)):
             self._reply([reply])
             return
-        self._reply(self._apply(events, payload, host) if events else [])
+        self._reply(self._apply(events, payload, host, store))
         if self.results_to_count and host.consumption:
             from .counting import count_runs
 
             count_runs(self.results_to_count, self.time)
 
-    def _limited(self, payload: HookPayload, host: Host, events: list[Event]) -> Reply | None:
-        """The reply before a use of a tool that is denied, or of which an agent is told something."""
-        if payload.text(hosts.EVENT_NAME_KEY) != host.asks_before_tools or not self._is_tracked(payload, host):
-            return None
+    def _asks_before_tool(self, payload: HookPayload, host: Host) -> bool:
+        """Whether the host asks before an agent uses a tool, and the agent is one that is tracked."""
+        name = payload.key("agent_type")
+        is_tracked = name is None or payload.is_tracked({"agent_name": name}, host.general)
+        return is_tracked and payload.text(hosts.EVENT_NAME_KEY) == host.asks_before_tools
+
+    def _limited(self, payload: HookPayload, host: Host, store: FileStore, events: list[Event]) -> Reply | None:
+        """The reply before a use of a tool that is denied, or of which an agent is warned.
+
+        Where the limits cannot be looked at, the use is reported as without them.
+        """
         from .enforcement import verdict
 
-        store = self.time.open_store(self.root or "", payload.config)
-        applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)  # often the agent's start
-        self.line |= {"inbox": applied} if applied else {}
-        found = verdict(payload, host, store, events)
-        output = found.output()
-        if output is None or (found.denied is None and events):  # one reply to a delegation is enough
+        try:
+            found = verdict(payload, host, store, events)
+        except SessionsError as error:
+            self.line["limits"] = well_formed(_error_text(error))[:_LONGEST_ERROR]
             return None
-        self.line |= {"decision": "told" if found.denied is None else "denied", "session": found.agent_id}
-        return {"hookSpecificOutput": {"hookEventName": host.asks_before_tools, **output}}
-
-    def _is_tracked(self, payload: HookPayload, host: Host) -> bool:
-        name = payload.key("agent_type")
-        return name is None or payload.is_tracked({"agent_name": name}, host.general)
+        self.line |= {"decision": found.word, "session": found.agent_id}
+        self.line |= {"reason": found.denied[:_LONGEST_ERROR]} if found.denied else {}
+        output = found.output()
+        return output and {"hookSpecificOutput": {"hookEventName": host.asks_before_tools, **output}}
 
     def _find_host(self, payload: Payload) -> str | None:
         configured = self.arguments["host"]
@@ -200,12 +209,7 @@ class HookCall:
             self.line["unknown_host"] = hook_log.shorten_id(configured)
         return hosts.host_of(configured, payload, os.environ)
 
-    def _apply(self, events: list[Event], payload: HookPayload, host: Host) -> list[Reply]:
-        """Applies the events that wait in the inbox, then ``events``."""
-        store = self.time.open_store(self.root or "", payload.config)
-        applied = apply_waiting(store, self.now, payload.config, events, self.time.is_late)
-        self.line |= {"inbox": applied} if applied else {}
-
+    def _apply(self, events: list[Event], payload: HookPayload, host: Host, store: FileStore) -> list[Reply]:
         def apply(event: Event) -> Reply | None:
             return self._apply_event(event, payload, host, store)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.session.agent_limits import Done
+    from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
@@ -82,9 +82,9 @@ class Host:
     file that cannot be read. revival: how a person lets it go on with a run that was stopped. label_in_files: what the
     work of an agent is called. noted_since: an event that waits without a key, with what the files say by now.
     asks_before_tools: the event before a use of a tool, which names the agent that wants it, and whose reply may deny
-    it. done_in: what an agent did in the transcript at a path, from a time on and before a call; it raises ``OSError``,
-    too. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as the end of
-    "To go on with one, ...". What a host has not is None.
+    it. work_so_far: what an agent did in the transcript at a path, from a time on and before a call; it may raise
+    ``OSError``. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as the
+    end of "To go on with one, ...". What a host has not is None.
     """
 
     def __init__(  # noqa: PLR0913  # a host says by name what it has
@@ -107,7 +107,7 @@ class Host:
         label_in_files: Callable[[Run], str | None] | None = None,
         noted_since: Callable[[Event, Config], Event] | None = None,
         asks_before_tools: str | None = None,
-        done_in: Callable[[str, str | None, str], Done] | None = None,
+        work_so_far: Callable[[str, str | None, str], WorkSoFar] | None = None,
         wake_advice: str | None = None,
     ) -> None:
         self.general = general
@@ -124,7 +124,7 @@ class Host:
         self.label_in_files = label_in_files
         self.noted_since = noted_since
         self.asks_before_tools = asks_before_tools
-        self.done_in = done_in
+        self.work_so_far = work_so_far
         self.wake_advice = wake_advice
         self._readers = readers
         self._with_tools = with_tools

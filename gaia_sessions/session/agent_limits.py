@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
 WARN_PERCENT = 80
-_REPORT = "Use no more tools. Report in your last message what you have done so far, and what is left to do."
+USE_NO_MORE_TOOLS = "Use no more tools. Report in your last message what you have done so far, and what is left to do."
 
 
 class AgentLimits:
@@ -48,44 +48,41 @@ class AgentLimits:
         return record.get("max_tokens", self.tokens)
 
 
-class Done:
+class WorkSoFar:
     """What an agent did so far in one run, as its host notes it.
 
-    rounds: how many have ended. used: the tokens of all its requests. failed: the keys of the calls that failed.
+    rounds: how many have ended. tokens: those of all its requests. failed: the keys of the calls that failed.
     """
 
-    __slots__ = ("failed", "rounds", "used")
+    __slots__ = ("failed", "rounds", "tokens")
 
-    def __init__(self, rounds: int, used: int, failed: Collection[str]) -> None:
+    def __init__(self, rounds: int, tokens: int, failed: Collection[str]) -> None:
         self.rounds = rounds
-        self.used = used
+        self.tokens = tokens
         self.failed = failed
 
 
-def tokens_with(record: Record, run: Run, done: Done) -> int:
+def tokens_with(record: Record, run: Run, so_far: WorkSoFar) -> int:
     """The tokens that count against the budget of ``record``, with what ``run`` has used by now."""
-    return tokens_of(record) + max(0, done.used - consumed_tokens(run.get("consumed", {})))
+    return tokens_of(record) + max(0, so_far.tokens - consumed_tokens(run.get("consumed", {})))
 
 
-def refusal(record: Record, run: Run, done: Done, limits: AgentLimits, now: datetime) -> str | None:
+def refusal(record: Record, run: Run, so_far: WorkSoFar, limits: AgentLimits, now: datetime) -> str | None:
     """Why the agent of ``run`` may use no more tools, and what it is to do; None if it may."""
-    most, used = limits.tokens_for(record), tokens_with(record, run, done)
+    most, used = limits.tokens_for(record), tokens_with(record, run, so_far)
     if most is not None and used >= most:
-        return f"Sub-agent token limit reached ({used:,} of {most:,} tokens). {_REPORT}"
-    if limits.rounds is not None and done.rounds + 1 >= limits.rounds:
-        return f"Sub-agent iteration limit reached ({limits.rounds}). {_REPORT}"
+        return f"Sub-agent token limit reached ({used:,} of {most:,} tokens). {USE_NO_MORE_TOOLS}"
+    if limits.rounds is not None and so_far.rounds + 1 >= limits.rounds:
+        return f"Sub-agent iteration limit reached ({limits.rounds}). {USE_NO_MORE_TOOLS}"
     began = run.get("started_at")
     if limits.seconds is not None and began and seconds_between(parse_time(began), now) >= limits.seconds:
-        return f"Sub-agent time limit reached ({limits.seconds:g} seconds). {_REPORT}"
+        return f"Sub-agent time limit reached ({limits.seconds:g} s). {USE_NO_MORE_TOOLS}"
     return None
 
 
-def with_search(record: Record, run: Run, call: str, done: Done, most: int) -> Record | None:
-    """With the search of this ``call`` counted, if one more is free; the same record if it was counted before.
-
-    None if ``most`` were made.
-    """
-    own, failed = quick_digest(call), {quick_digest(other) for other in done.failed}
+def with_search(record: Record, run: Run, call: str, so_far: WorkSoFar, most: int) -> Record | None:
+    """With the search of this ``call`` counted; the same record if it was before. None if ``most`` others were made."""
+    own, failed = quick_digest(call), {quick_digest(other) for other in so_far.failed}
     counted = run.get("searches", [])
     if own in counted:
         return record
@@ -101,14 +98,14 @@ def search_refusal(most: int) -> str:
     )
 
 
-def with_warning(record: Record, run: Run, now: datetime) -> Record:
-    """With the note that the agent of ``run`` was told how much of its budget is used; the same record if it has it."""
-    return record if "warned_at" in run else with_run(record, {**run, "warned_at": format_time(now)})
+def with_warning(record: Record, run: Run, now: datetime) -> Record | None:
+    """With the note that the agent of ``run`` was told how much of its budget is used; None if it has that."""
+    return None if "warned_at" in run else with_run(record, {**run, "warned_at": format_time(now)})
 
 
-def warning(record: Record, run: Run, done: Done, limits: AgentLimits) -> str | None:
+def warning(record: Record, run: Run, so_far: WorkSoFar, limits: AgentLimits) -> str | None:
     """What the agent is told once in a run when most of its budget is used; None if that is not so, or it was told."""
-    most, used = limits.tokens_for(record), tokens_with(record, run, done)
+    most, used = limits.tokens_for(record), tokens_with(record, run, so_far)
     if most is None or used * 100 < most * WARN_PERCENT or "warned_at" in run:
         return None
     return (

@@ -18,7 +18,7 @@ from gaia_sessions.session import agent_limits
 from tests.hook.test_lives import LIVES, Life
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.agent_limits import AgentLimits, Done
+    from gaia_sessions.session.agent_limits import AgentLimits, WorkSoFar
     from gaia_sessions.session.schema import Record, Run
     from tests.hook.conftest import Host
     from tests.hook.test_lives import Line
@@ -129,7 +129,7 @@ def test_a_run_that_lasts_for_too_long_is_told_to_end(enforced: Host) -> None:
     enforced.edit(agent_id, runs=[{**run, "started_at": enforced.ago(seconds=61)}])
     reason = asked(enforced, "a", **limit)
     assert reason is not None
-    assert reason.startswith("Sub-agent time limit reached (60 seconds).")
+    assert reason.startswith("Sub-agent time limit reached (60 s).")
 
 
 def test_a_tool_that_is_blocked_or_not_allowed_is_denied_also_to_an_agent_of_which_nothing_is_known(
@@ -165,7 +165,7 @@ def test_a_cancelled_agent_is_denied_every_tool_and_delegates_nothing(enforced: 
     gaia_sessions.Sessions(str(enforced.root)).cancel(agent_id, "not needed")
     reason = asked(enforced, "a")
     assert reason is not None
-    assert reason.endswith("not needed. Use no more tools. Say in your last message what you have done so far.")
+    assert reason.endswith(f"not needed. {agent_limits.USE_NO_MORE_TOOLS}")
     told = enforced.hear({**enforced.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"})
     assert told["permissionDecision"] == "deny"
     assert list(enforced.records()) == [agent_id]
@@ -189,8 +189,36 @@ def test_without_the_option_nothing_is_ever_denied(host: Host) -> None:
 
 def test_a_session_that_is_locked_allows_the_search(enforced: Host) -> None:
     agent_id = enforced.work()
+    one = {"GAIA_SESSIONS_LIMITS_SEARCHES": "1"}
+    assert asked(enforced, "a", "WebSearch", **one) is None
     with enforced.held(agent_id):
-        assert asked(enforced, "a", "WebSearch", **DOCUMENT) is None
+        assert asked(enforced, "b", "WebSearch", **one) is None
+    assert len(enforced.records()[agent_id]["runs"][0]["searches"]) == 1
+    assert asked(enforced, "b", "WebSearch", **one) == agent_limits.search_refusal(1)
+
+
+def test_a_sender_whose_record_cannot_be_read_is_not_limited_and_its_delegation_is_recorded(enforced: Host) -> None:
+    agent_id = enforced.work()
+    (enforced.root / agent_id / "state.json").write_text("{")
+    payload = {**enforced.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"}
+    assert enforced.hear(payload, DOCUMENT) is None
+    assert enforced.log("hook")[-1]["decision"] == "created"
+    assert enforced.log("hook")[-1]["session"] != agent_id
+    assert asked(enforced, "a", **DOCUMENT) is None
+
+
+def test_an_agent_that_reaches_most_of_its_budget_by_a_delegation_is_warned_at_its_next_tool(enforced: Host) -> None:
+    agent_id = enforced.work()
+    wrote(enforced, ("c0", 60_000, False))
+    payload = {**enforced.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"}
+    assert enforced.hear(payload, DOCUMENT) is None
+    assert "warned_at" not in enforced.records()[agent_id]["runs"][0]
+    said = asked(enforced, "next", **DOCUMENT)
+    assert said is not None
+    assert said.startswith("told: You have used 60,000 of your 64,000 tokens.")
+    assert asked(enforced, "later", **DOCUMENT) is None
+    decisions = [line["decision"] for line in enforced.log("hook")]
+    assert decisions[-3:] == ["created", "warned", "allowed"]
 
 
 @pytest.mark.parametrize("told", [b"", b"{", b'{"hook_event_name": "PreToolUse", "agent_id": 3}', b"[]"])
@@ -231,8 +259,8 @@ def test_of_an_agent_that_was_captured_no_tool_is_denied(
 ) -> None:
     looked_at: list[tuple[int, int]] = []
 
-    def refusal(record: Record, run: Run, done: Done, limits: AgentLimits, now: datetime) -> str | None:
-        looked_at.append((done.rounds, done.used))
+    def refusal(record: Record, run: Run, done: WorkSoFar, limits: AgentLimits, now: datetime) -> str | None:
+        looked_at.append((done.rounds, done.tokens))
         return REFUSAL(record, run, done, limits, now)
 
     monkeypatch.setattr(agent_limits, "refusal", refusal)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.hosts.claude_code.work_so_far import done_in
+from gaia_sessions.hosts.claude_code.work_so_far import work_so_far
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,8 +53,8 @@ def done(
     file = folder / "agent.jsonl"
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for group in lines for line in group)
     file.write_text(text, encoding="utf-8")
-    found = done_in(str(file), since, call)
-    return found.rounds, found.used, list(found.failed)
+    found = work_so_far(str(file), since, call)
+    return found.rounds, found.tokens, list(found.failed)
 
 
 def test_a_message_counts_once_without_what_it_read_from_a_cache(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_only_the_run_counts_that_began_then(tmp_path: Path) -> None:
 def test_what_is_no_line_of_the_client_says_nothing(tmp_path: Path, line: bytes) -> None:
     file = tmp_path / "agent.jsonl"
     file.write_bytes(line + b"\n")
-    found = done_in(str(file), None, "own")
-    assert (found.rounds, found.used) == (0, 0)
+    found = work_so_far(str(file), None, "own")
+    assert (found.rounds, found.tokens) == (0, 0)
 
 
 def test_a_file_that_is_not_there_is_an_error_for_whoever_asks(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="nothing"):
-        done_in(str(tmp_path / "nothing"), None, "own")
+        work_so_far(str(tmp_path / "nothing"), None, "own")

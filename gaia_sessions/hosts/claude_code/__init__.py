@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.hosts import HostRevival, Work
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
-    from gaia_sessions.session.agent_limits import Done
+    from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
@@ -107,11 +107,11 @@ def _noted_since(event: Event, config: Config) -> Event:
     return agents.with_workflow(event, config)
 
 
-def _done_in(path: str, since: str | None, call: str) -> Done:
+def _work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
     """What an agent did so far in its run, from its transcript."""
     from . import work_so_far
 
-    return work_so_far.done_in(path, since, call)
+    return work_so_far.work_so_far(path, since, call)
 
 
 def _pre_tool_use(payload: HookPayload) -> list[Event]:
@@ -278,6 +278,6 @@ HOST = Host(
     label_in_files=_label_in_files,
     noted_since=_noted_since,
     asks_before_tools="PreToolUse",
-    done_in=_done_in,
+    work_so_far=_work_so_far,
     wake_advice="send the agent that its line names a message with SendMessage",
 )

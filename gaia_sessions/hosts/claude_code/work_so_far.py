@@ -2,8 +2,9 @@
 
 Owns how that is found without parsing whole lines, which may have many MB: quotes within a JSON text are escaped, so
 that a key with its quotes stands outside of texts, and the usage of a message stands behind its content, so that the
-last one counts. At the hook before a use, the line of that use is there in most cases, and those of earlier rounds
-always (2.1.330): what has ended are the messages with a result behind them, but for the one that this use belongs to.
+last one counts. At the hook before a use, the line of that use is there in most cases. What has ended are the messages
+with a result behind them, but for the one that this use belongs to. 2.1.330 was seen to have written those of earlier
+rounds, 2.1.197 not always: then a limit of rounds holds a round later.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 
 from gaia_sessions.hosts.agent_files import lines
 from gaia_sessions.hosts.payload import figures_in
-from gaia_sessions.session.agent_limits import Done
+from gaia_sessions.session.agent_limits import WorkSoFar
 from gaia_sessions.session.budget import consumed_tokens
 
 from .figures import REQUEST_FIGURES
@@ -29,7 +30,7 @@ _MILLISECONDS = len("2026-01-08T18:05:30.123")
 _FIRST_JSON = json.JSONDecoder()
 
 
-def done_in(path: str, since: str | None, call: str) -> Done:
+def work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
     """What was done in the transcript at ``path`` from ``since`` on, before the ``call``. Raises ``OSError``."""
     began, own = (since or "")[:_MILLISECONDS].encode(), f'"{call}"'.encode()
     usages: dict[bytes, bytes] = {}
@@ -52,7 +53,7 @@ def done_in(path: str, since: str | None, call: str) -> Done:
             usages[message] = line[line.rfind(_USAGE) + len(_USAGE) - 1 :][:_LONGEST_USAGE]
             without_result.add(message)
             own_message = message if own in line else own_message
-    return Done(len(ended - {own_message}), sum(map(_tokens, usages.values())), failed)
+    return WorkSoFar(len(ended - {own_message}), sum(map(_tokens, usages.values())), failed)
 
 
 def _text_behind(line: bytes, key: bytes) -> bytes:
