@@ -15,7 +15,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.schema import TODO_COMPLETED
-from gaia_sessions.store import with_ancestors
+from gaia_sessions.store import continuing, with_ancestors
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
@@ -205,7 +205,8 @@ class Sessions:
 
         if start.agent_id is not None:
             return usable_tools(with_ancestors(self._store, self.read(start.agent_id)), self.config.tool_rules)
-        new = start.new_session(None if start.continues is None else self.read(start.continues))
+        earlier = None if start.continues is None else self.read(start.continues)
+        new = start.new_session(earlier and {**earlier, **continuing(self._store, earlier)})
         above = [] if new.parent_id is None else with_ancestors(self._store, self.read(new.parent_id))
         return usable_tools([new.record(utc_now(), os.urandom), *above], self.config.tool_rules)
 

@@ -16,6 +16,7 @@ from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.schema import KILLED, LOST
 from gaia_sessions.session.updates import Change
+from gaia_sessions.store import continuing
 
 from . import BUSY, KNOWN, NO_KEY, EventResult, id_bytes
 from . import delegate as delegations
@@ -137,7 +138,7 @@ def _begin_session(
     purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
     new = new_record(new_agent_id(context.now, id_bytes(event)), event["agent_name"], purpose, {}, context.now)
     if earlier:
-        new["continues"] = earlier["agent_id"]
+        new |= continuing(store, earlier)
     fields = starts.first_fields(event, context.now)
 
     def begin(parent: Record | None) -> Record:

@@ -52,7 +52,7 @@ def _any_of(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, words))
 
 
-_RETRIEVAL = re.compile(rf"\W*(?:(?:{_any_of(_POLITE)})\W+)*(?:{_any_of(_VERBS)})\b", re.IGNORECASE)
+_RETRIEVAL = re.compile(rf"\W*(?:\d+[.)]\s*)?(?:(?:{_any_of(_POLITE)})\W+)*(?:{_any_of(_VERBS)})\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     rf"(?:[.;!?]\s+|\n\s*|\b(?:{_any_of(_JOINS)})[\s,]+)(?:(?:{_any_of(_POLITE)})[\s,]+)*$", re.IGNORECASE
 )
@@ -68,7 +68,8 @@ def guard(task: str, more: Iterable[str] = ()) -> GuardAnswer:
         raise InvalidInput("the task is blank", hint="say what is to be done")
     beginnings = (*_BEGINNINGS, *more)
     keyword = re.compile(
-        rf"(?<![\w./])(?:(?:{_any_of(_WHOLE)})|(?:{_any_of(beginnings)})[^\W\d_]*)(?![\w/]|\.\w)", re.IGNORECASE
+        rf"(?<![\w./\\])(?:(?:{_any_of(_WHOLE)})|(?:{_any_of(beginnings)})[^\W\d_]*)(?![\w/\\]|\.\w|-[\w-]{{0,99}}\.\w)",
+        re.IGNORECASE,
     )
     is_retrieval = _RETRIEVAL.match(task) is not None
     for found in keyword.finditer(task):

@@ -70,6 +70,20 @@ def with_ancestors(sessions: Reader, record: Record) -> list[Record]:
     return [record, *filter(None, read_ancestors(sessions, record).values())] if "parent_id" in record else [record]
 
 
+def continuing(sessions: Reader, earlier: Record) -> Record:
+    """What a session has of ``earlier``, whose work it continues: that name, and the tools that its agent could use.
+
+    Those are its own and those of the sessions above it, since the new one may be below another one, or below none.
+    """
+    kept: Record = {"continues": earlier["agent_id"]}  # type: ignore[typeddict-item]  # some keys of a record
+    family = with_ancestors(sessions, earlier)
+    if any("allowed_tools" in one for one in family):
+        from gaia_sessions.session.tools import ToolRules, usable_tools  # few agents are limited
+
+        kept["allowed_tools"] = usable_tools(family, ToolRules()) or []
+    return kept
+
+
 def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
     """The record of a session; None if there is none, or nobody can read it. Raises ``StoreFailure``."""
     try:

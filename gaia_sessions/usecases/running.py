@@ -27,7 +27,7 @@ from gaia_sessions.session.runs import has_ended, process_of, updated_run
 from gaia_sessions.session.sends import fitted
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store import subagent_events
+from gaia_sessions.store import continuing, subagent_events
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.system import gone_runs
 
@@ -111,7 +111,7 @@ def _begin_again(
 
 def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, fields: Run) -> Begun:
     earlier = None if start.continues is None else ended_session(store, start.continues, now)
-    new = start.new_session(earlier)
+    new = start.new_session(earlier and {**earlier, **continuing(store, earlier)})
 
     def created() -> Begun:
         record = new.record(now, random_bytes)

@@ -13,7 +13,13 @@ from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.requests import with_answer, with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import Change, check_writable
-from gaia_sessions.store import cancellation_or_unread, children_lock_key, create_under_new_id, read_ancestors
+from gaia_sessions.store import (
+    cancellation_or_unread,
+    children_lock_key,
+    continuing,
+    create_under_new_id,
+    read_ancestors,
+)
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system import gone_runs
 
@@ -40,6 +46,7 @@ def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSessi
         from .claiming import ended_session  # few sessions go on with another
 
         earlier = ended_session(store, new.continues, now)
+        earlier = {**earlier, **continuing(store, earlier)}
         prompt = system_prompt(readable(store.messages(new.continues)))
         new = new.after(earlier, prompt["content"] if prompt else None)
     if new.parent_id is None:

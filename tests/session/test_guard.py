@@ -43,6 +43,10 @@ ALLOWED = [
     "find /var/log -name 'explain*'",
     "Fix src/review/explain.py",
     "Fix explain.py",
+    "Look at review-notes.txt",
+    "Open C:\\review\\x and src\\review.py",
+    "Rename reasonable_default",
+    "1. Find review comments",
     "Write the whyever module",
     "Build it and run the tests",
     "list: analysis, reviews",
@@ -79,6 +83,7 @@ LONG = {
     '"find " + "." * 900_000 + " and\\n" * 1000': True,
     '"find " + "a review " * 100_000': True,
     '"find x" + "\\n" * 900_000 + "review"': False,
+    '"see " + "review-" * 100_000 + "x.py"': False,
 }
 """Tasks as large as a record: in time that grows with the square of their size they would take hours."""
 

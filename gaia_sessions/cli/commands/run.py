@@ -120,8 +120,8 @@ def command(
     It reads the task and the context on stdin; without them ours, unless that is a terminal. Its output is shown as it
     comes, and kept. Of a client that has a preset, give no -p and no prompt: the preset does, and knows how to end it.
 
-    Exit codes: 0 success, 4 it may not be run, 7 its task or tools are refused, 10 cancelled, 11 it failed, 124 timeout,
-    130 interrupted.
+    Exit codes: 0 success, 4 it may not be run, 7 its task or tools are refused, 10 cancelled, 11 it failed,
+    124 timeout, 130 interrupted.
     """
     from gaia_sessions.runner.run import run  # the processes are no concern of whoever asks for help
 
