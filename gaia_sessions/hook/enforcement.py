@@ -7,12 +7,15 @@ the record, the marks and the agent's transcript. What cannot be read, and a ses
 
 from __future__ import annotations
 
+from time import monotonic, sleep
+
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session import agent_limits
 from gaia_sessions.session.agent_limits import USE_NO_MORE_TOOLS, WorkSoFar
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import DELEGATE
-from gaia_sessions.session.record import is_open
-from gaia_sessions.session.runs import agent_alias, has_ended, run_of_agent
+from gaia_sessions.session.ids import MARKER_OPENING
+from gaia_sessions.session.runs import agent_alias, run_of_agent
 from gaia_sessions.session.tools import may_use
 from gaia_sessions.store import with_ancestors
 from gaia_sessions.store.above import Above
@@ -27,6 +30,11 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
+
+_SECONDS_FOR_TRANSCRIPT = 0.3
+"""How long the line of the call is waited for, which a host writes while it waits for us."""
+
+_SECONDS_BETWEEN_LOOKS = 0.02
 
 _LOCK_TIMEOUT = 0.5
 """Seconds for which the lock of a session is waited for: a limit is worth no more of the agent's time."""
@@ -80,9 +88,10 @@ def verdict(payload: HookPayload, host: Host, store: FileStore, events: Iterable
         from gaia_sessions.errors import Cancelled
 
         denied = f"{Cancelled(None, cancellation.get('at'), cancellation.get('reason'))}. {USE_NO_MORE_TOOLS}"
-    denied = denied or _refused_tool(payload, with_ancestors(store, record))
+    own: Record = {**record, "agent_name": payload.key("agent_type") or record["agent_name"]}
+    denied = denied or _refused_tool(payload, [own, *with_ancestors(store, record)[1:]])
     run = run_of_agent(record, payload.host_session_id, agent)
-    if denied is None and run is not None and not has_ended(run) and is_open(record):
+    if denied is None and run is not None:  # that it uses a tool says that it is at work, whatever was said of its end
         return _within_limits(payload, host, store, record, run, may_warn=not events)
     return Verdict(record["agent_id"], denied)
 
@@ -95,7 +104,9 @@ def _refused_task(payload: HookPayload) -> str | None:
     prompt = payload.tool_input.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         return None
-    return guard(prompt, payload.config.guard_words)["reason"]
+    lines = [line for line in prompt.splitlines() if not line.startswith(MARKER_OPENING)]  # those that we are told by
+    task = "\n".join(lines)
+    return guard(task, payload.config.guard_words)["reason"] if task.strip() else None
 
 
 def _refused_tool(payload: HookPayload, records: list[Record]) -> str | None:
@@ -115,7 +126,7 @@ def _within_limits(
     payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run, *, may_warn: bool
 ) -> Verdict:
     limits: AgentLimits = payload.config.agent_limits
-    agent_id, now, call = record["agent_id"], payload.now, payload.key("tool_use_id") or ""
+    agent_id, now, call = record["agent_id"], payload.now, payload.key("tool_use_id") or format_time(payload.now)
     is_search = limits.searches is not None and payload.text("tool_name") in limits.search_tools
     if limits.tokens_for(record) is None and limits.rounds is None and limits.seconds is None and not is_search:
         return Verdict(agent_id)
@@ -136,15 +147,21 @@ def _within_limits(
 
 
 def _work_so_far(payload: HookPayload, host: Host, run: Run, call: str) -> WorkSoFar:
+    """What the agent did, with the round of this ``call`` if the host writes that down in time."""
     from gaia_sessions.hosts.agent_files import transcript_of
 
     path = run.get("transcript_path") or transcript_of(payload.raw.get("transcript_path"), run.get("host_agent_id", ""))
+    until = monotonic() + _SECONDS_FOR_TRANSCRIPT
+    found = WorkSoFar(0, 0, (), has_call=False)
     try:
-        if host.work_so_far and path:
-            return host.work_so_far(path, run.get("started_at"), call)
+        while host.work_so_far and path:
+            found = host.work_so_far(path, run.get("started_at"), call)
+            if found.has_call or monotonic() >= until:
+                break
+            sleep(_SECONDS_BETWEEN_LOOKS)
     except OSError:
         pass
-    return WorkSoFar(0, 0, ())
+    return found
 
 
 def _changed(

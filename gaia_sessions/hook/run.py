@@ -85,7 +85,12 @@ class HookCall:
         data = self._read_input()
         if not data:
             return
-        payload = self._parse(data)
+        try:
+            payload = self._parse(data)
+        except InvalidInput:
+            if self.arguments["enforce"] and self.is_host_call:
+                self._limit_unreadable(data)
+            raise
         config = self._load_settings()
         if self.is_host_call:
             self._handle_host_payload(payload, config)
@@ -158,12 +163,12 @@ class HookCall:
         payload = HookPayload(name, raw, config, self.now, os.environ)
         found = host.events_of(self.hook, payload, tools=self.arguments["tools"])
         events = [event for event in found if payload.is_tracked(event, host.general)]
-        if found and not events:
+        asks = self.arguments["enforce"] and self._asks_before_tool(payload, host)
+        if found and not (events or asks):
             self.is_disabled = True
             return
         self.line |= hook_log.payload_fields(raw, hosts.EVENT_NAME_KEY)
         self.line |= {"host": name, **hook_log.event_fields(events), "decision": "not_ours"}
-        asks = self.arguments["enforce"] and self._asks_before_tool(payload, host)
         if not (events or asks):
             return
         store = self.time.open_store(self.root or "", config)
@@ -177,6 +182,22 @@ class HookCall:
             from .counting import count_runs
 
             count_runs(self.results_to_count, self.time)
+
+    def _limit_unreadable(self, data: bytes) -> None:
+        """Looks at the limits by what stands before the input of the tool: what an agent writes there lifts none."""
+        head = data.partition(b'"tool_input"')[0].rstrip(b", \t\r\n") + b"}"
+        raw = strict.load_object(head, INPUT_LIMIT)
+        name = self._find_host(raw)
+        config = self._load_settings()
+        if name is None or self.is_disabled:
+            return
+        from gaia_sessions.hosts.payload import HookPayload
+
+        host, payload = hosts.host_named(name), HookPayload(name, raw, config, self.now, os.environ)
+        if self._asks_before_tool(payload, host):
+            store = self.time.open_store(self.root or "", config)
+            reply = self._limited(payload, host, store, [])
+            self._reply([reply] if reply else [])
 
     def _asks_before_tool(self, payload: HookPayload, host: Host) -> bool:
         """Whether the host asks before an agent uses a tool, and the agent is one that is tracked."""

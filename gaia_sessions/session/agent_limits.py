@@ -51,15 +51,17 @@ class AgentLimits:
 class WorkSoFar:
     """What an agent did so far in one run, as its host notes it.
 
-    rounds: how many have ended. tokens: those of all its requests. failed: the keys of the calls that failed.
+    rounds: how many have ended. tokens: those of all its requests. failed: the keys of the calls that failed. has_call:
+    whether the call is among it that is about to be made; if not, the latest round may be missing.
     """
 
-    __slots__ = ("failed", "rounds", "tokens")
+    __slots__ = ("failed", "has_call", "rounds", "tokens")
 
-    def __init__(self, rounds: int, tokens: int, failed: Collection[str]) -> None:
+    def __init__(self, rounds: int, tokens: int, failed: Collection[str], *, has_call: bool) -> None:
         self.rounds = rounds
         self.tokens = tokens
         self.failed = failed
+        self.has_call = has_call
 
 
 def tokens_with(record: Record, run: Run, so_far: WorkSoFar) -> int:

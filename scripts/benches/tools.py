@@ -47,7 +47,7 @@ def tools(folder: str) -> Iterator[Finding]:
     what = "an edit, before its agent's start was joined"
     yield measure(client.start(f"every_event, {what}", "inferred", feed.waiting, "--track-tools"), HOOK_LIMIT)
     what = "before a use, with a budget and a transcript of 1 MiB"
-    start = client.start(f"every_event, {what}", "not_ours", _Feed(client, "PreToolUse", "Bash").with_work, "--enforce")
+    start = client.start(f"every_event, {what}", "allowed", _Feed(client, "PreToolUse", "Bash").with_work, "--enforce")
     yield measure(start, _ENFORCED_LIMIT)
 
 
@@ -91,16 +91,21 @@ class _Feed:
             "output_tokens": 90,
         }
         around = {"uuid": "u", "timestamp": "2126-01-08T18:05:30.123Z"}
+
+        def asks(key: str) -> str:
+            call = {"type": "tool_use", "id": key, "name": "Bash", "input": _INPUTS["Bash"]}
+            message = {"id": f"msg_{key}", "role": "assistant", "content": [call], "usage": usage}
+            return json.dumps({"message": message, "type": "assistant", **around}, separators=(",", ":"))
+
         lines: list[str] = []
         size = 0
         while size < _WORK:
-            call = {"type": "tool_use", "id": f"toolu_{len(lines)}", "name": "Bash", "input": _INPUTS["Bash"]}
-            message = {"id": f"msg_{len(lines)}", "role": "assistant", "content": [call], "usage": usage}
-            result = {"type": "tool_result", "tool_use_id": call["id"], "content": _PRINTED}
-            lines.append(json.dumps({"message": message, "type": "assistant", **around}, separators=(",", ":")))
+            result = {"type": "tool_result", "tool_use_id": f"toolu_{len(lines)}", "content": _PRINTED}
+            lines.append(asks(f"toolu_{len(lines)}"))
             answer = {"type": "user", "message": {"content": [result]}, **around}
             lines.append(json.dumps(answer, separators=(",", ":")))
             size += len(lines[-1]) + len(lines[-2])
+        lines.append(asks(told["tool_use_id"]))
         file = Path(told["transcript_path"].removesuffix(".jsonl"), "subagents", f"agent-{told['agent_id']}.jsonl")
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return payload

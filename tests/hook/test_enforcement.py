@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,17 @@ def wrote(host: Host, *rounds: tuple[str, int, bool], agent: str = "a1") -> None
 
 def at() -> str:
     return f"{datetime.now(UTC) + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}.000Z"
+
+
+def test_a_round_that_is_written_while_the_hook_looks_counts(enforced: Host) -> None:
+    enforced.work()
+    wrote(enforced, ("c0", 1, False))
+    rounds = [("c0", 63_000, False), ("c1", 1_000, False)]
+    written = threading.Timer(0.1, lambda: wrote(enforced, *rounds))
+    written.start()
+    reason = asked(enforced, "c1", **DOCUMENT)
+    written.join()
+    assert "(64,000 of 64,000 tokens)" in str(reason)
 
 
 def test_of_60_rounds_the_60th_is_refused_and_the_59th_is_not(enforced: Host) -> None:
@@ -205,6 +217,65 @@ def test_a_sender_whose_record_cannot_be_read_is_not_limited_and_its_delegation_
     assert enforced.log("hook")[-1]["decision"] == "created"
     assert enforced.log("hook")[-1]["session"] != agent_id
     assert asked(enforced, "a", **DOCUMENT) is None
+
+
+@pytest.mark.parametrize(
+    "value", ['"\\u0000"', '"\\ud800"', "[" * 100 + "]" * 100, "1e999", '{"a":1,"a":2}', f'"{"x" * (9 << 20)}"']
+)
+def test_nothing_that_an_agent_gives_to_a_tool_lifts_its_limits(enforced: Host, value: str) -> None:
+    data = json.dumps(use(enforced, "a"), separators=(",", ":")).encode()
+    told = data.replace(b'{"command":"ls"}', f'{{"command":{value}}}'.encode())
+    assert told != data
+    for settings, word in (({"GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS": "Bash"}, b'"deny"'), ({}, b"")):
+        ran = enforced.run("every_event", told, settings)
+        assert (ran.code, ran.err, word in ran.out, bool(ran.out)) == (0, b"", True, bool(word))
+
+
+def test_an_agent_that_delegates_to_one_that_is_left_out_has_its_own_limits(enforced: Host) -> None:
+    agent_id = enforced.work()
+    payload = {**enforced.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"}
+    payload["tool_input"] = {**payload["tool_input"], "subagent_type": "other"}
+    settings = {"GAIA_SESSIONS_IGNORE_AGENTS": "other"}
+    assert enforced.hear(payload, settings) is None
+    gaia_sessions.Sessions(str(enforced.root)).cancel(agent_id)
+    assert enforced.hear(payload, settings)["permissionDecision"] == "deny"
+
+
+def test_work_that_the_agent_calls_ended_is_limited_while_it_uses_tools(enforced: Host) -> None:
+    agent_id = enforced.work()
+    wrote(enforced, ("c0", 64_000, False))
+    gaia_sessions.Sessions(str(enforced.root)).update(agent_id, "completed")
+    assert "token limit reached" in str(asked(enforced, "next", **DOCUMENT))
+    enforced.hear(enforced.event_payload("SessionEnd", reason="other"))
+    assert "token limit reached" in str(asked(enforced, "next", **DOCUMENT))
+
+
+def test_the_type_of_an_agent_is_the_one_that_its_host_says(enforced: Host) -> None:
+    enforced.work()
+    settings = '[limits.tools]\nExplore = ["Read"]\nPlan = ["Bash"]\n'
+    (enforced.project / ".claude" / "gaia-sessions.toml").write_text(settings, encoding="utf-8")
+    assert asked(enforced, "a", "Read") is None
+    told = enforced.hear({**use(enforced, "b", "Read"), "agent_type": "Plan"})
+    assert "gives Plan" in told["permissionDecisionReason"]
+
+
+def test_an_agent_that_goes_on_in_a_new_session_has_the_tools_of_the_one_before(enforced: Host) -> None:
+    store = gaia_sessions.Sessions(str(enforced.root))
+    top = store.create(tools=["Read", "Grep"])
+    earlier = store.create(parent_id=top)
+    store.finalize(earlier, "completed")
+    assert store.read(store.create(continues=earlier))["allowed_tools"] == ["Read", "Grep"]
+    payload = enforced.delegation("toolu_2")
+    payload["tool_input"]["prompt"] = f"[gaia-sessions: resume {earlier}]\nGo on"
+    enforced.hear(payload)
+    [new] = [record for record in enforced.records().values() if "runs" in record]
+    assert (new["continues"], new["allowed_tools"]) == (earlier, ["Read", "Grep"])
+
+
+def test_the_line_by_which_work_is_resumed_is_no_part_of_the_task(enforced: Host) -> None:
+    payload = enforced.delegation("toolu_2")
+    payload["tool_input"]["prompt"] = "[gaia-sessions: resume review-1]\nFind the review notes"
+    assert enforced.hear(payload, {"GAIA_SESSIONS_GUARD_MODE": "block"}) is None
 
 
 def test_an_agent_that_reaches_most_of_its_budget_by_a_delegation_is_warned_at_its_next_tool(enforced: Host) -> None:

@@ -1,10 +1,11 @@
 """What an agent of Claude Code did so far in its run, from its transcript, for the limits. Imported only for these.
 
-Owns how that is found without parsing whole lines, which may have many MB: quotes within a JSON text are escaped, so
-that a key with its quotes stands outside of texts, and the usage of a message stands behind its content, so that the
-last one counts. At the hook before a use, the line of that use is there in most cases. What has ended are the messages
-with a result behind them, but for the one that this use belongs to. 2.1.330 was seen to have written those of earlier
-rounds, 2.1.197 not always: then a limit of rounds holds a round later.
+Owns how that is found without parsing whole lines, which may have many MB. A line says that it is the user's before its
+message, and an error of the API says its kind there too; the agent's own lines say it behind. The input of a call is no
+text, so its keys look like those of the line: of a message the first ID counts, which stands before the content, and
+the last usage. What has ended are the messages with a result behind them, but for the one that the call belongs to. At
+the hook before a use the line of that call, and of the rounds right before it, may not be written yet: with 2.1.197 and
+2.1.330 it came within 60 ms.
 """
 
 from __future__ import annotations
@@ -18,13 +19,10 @@ from gaia_sessions.session.budget import consumed_tokens
 
 from .figures import REQUEST_FIGURES
 
+_MESSAGE = b'"message":{'
+_ID = b'"id":"'
 _TIME = b'","timestamp":"'
-_MESSAGE = b'"id":"msg_'
 _USAGE = b'"usage":{'
-_RESULT = b'"tool_use_id":"'
-_LONGEST_HEAD = 1024
-"""Bytes. Within these a line says that it is the user's, and that it has the result of a call."""
-
 _LONGEST_USAGE = 4096
 _MILLISECONDS = len("2026-01-08T18:05:30.123")
 _FIRST_JSON = json.JSONDecoder()
@@ -39,27 +37,42 @@ def work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
     failed: list[str] = []
     own_message = None
     for line in lines(path):
-        at = line.rfind(_TIME) + len(_TIME)
-        if at >= len(_TIME) and line[at : at + _MILLISECONDS] < began:
+        start = line.find(_MESSAGE)
+        head = line[: max(start, 0)]
+        is_users = b'"type":"user"' in head
+        # A result may have a time within itself, behind that of its line; so may the input of a call, before it.
+        end = line.find(_TIME, start) if is_users else line.rfind(_TIME)
+        if start < 0 or end < start or line[end + len(_TIME) :][:_MILLISECONDS] < began:
             continue
-        head = line[:_LONGEST_HEAD]
-        if b'"type":"user"' in head:
-            if b'"tool_result"' in head:
-                ended |= without_result
-                without_result = set()
-                if b'"is_error":true' in line:
-                    failed.append(_text_behind(line, _RESULT).decode(errors="replace"))
-        elif line.rfind(b'"type":"assistant"') >= 0 and (message := _text_behind(line, _MESSAGE)):
-            usages[message] = line[line.rfind(_USAGE) + len(_USAGE) - 1 :][:_LONGEST_USAGE]
+        if not is_users:
+            if b'"type":"assistant"' in head or line.rfind(b'"type":"assistant"', start, end) < 0:
+                continue
+            message = _text_behind(line, _ID, start)
+            usages[message] = line[line.rfind(_USAGE, start, end) + len(_USAGE) - 1 :][:_LONGEST_USAGE]
             without_result.add(message)
             own_message = message if own in line else own_message
-    return WorkSoFar(len(ended - {own_message}), sum(map(_tokens, usages.values())), failed)
+        elif line.find(b'"type":"tool_result"', start, end) >= 0:
+            ended |= without_result
+            without_result = set()
+            if line.find(b'"is_error":true', start, end) >= 0:
+                failed += _failed_calls(line[start + len(_MESSAGE) - 1 :])
+    tokens = sum(map(_tokens, usages.values()))
+    return WorkSoFar(len(ended - {own_message}), tokens, failed, has_call=own_message is not None)
 
 
-def _text_behind(line: bytes, key: bytes) -> bytes:
-    """The text that begins right behind ``key``; empty if that is not there."""
-    at = line.find(key)
+def _text_behind(line: bytes, key: bytes, start: int) -> bytes:
+    """The text right behind the first ``key`` from ``start`` on; empty if that is not there."""
+    at = line.find(key, start)
     return line[at + len(key) : line.find(b'"', at + len(key))] if at >= 0 else b""
+
+
+def _failed_calls(data: bytes) -> list[str]:
+    """The keys of the calls whose results, in the message that ``data`` begins with, are errors."""
+    try:
+        message, _ = _FIRST_JSON.raw_decode(data.decode(errors="replace"))
+        return [block["tool_use_id"] for block in message["content"] if block.get("is_error") is True]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return []
 
 
 def _tokens(usage: bytes) -> int:
