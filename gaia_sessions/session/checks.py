@@ -16,12 +16,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeGuard
 
+    from gaia_sessions.jsonio.strict import Json
+
     Check = Callable[[object, str], None]
 
 
 def is_integer(value: object) -> TypeGuard[int]:
     """Whether ``value`` is a whole number in JSON; Python counts booleans as integers too."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+TYPES: dict[str, Callable[[Json], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "int": is_integer,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "bool": lambda value: isinstance(value, bool),
+    "list": lambda value: isinstance(value, list),
+    "dict": lambda value: isinstance(value, dict),
+    "any": lambda _: True,
+}
+"""The types that the setting ``state.keys`` knows, each with what is of it."""
 
 
 def check_string(value: object, where: str) -> None:

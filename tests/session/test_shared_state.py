@@ -1,0 +1,146 @@
+"""The state that agents hand each other: whose a key is, and what a delta makes of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.errors import InvalidInput, RevisionChanged, SessionFinal
+from gaia_sessions.session.shared_state import Delta, checked_owner, merged, with_shared, with_state
+from tests.records import record_with
+
+if TYPE_CHECKING:
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Document, Scope
+
+NOW = datetime(2026, 1, 8, 19, tzinfo=UTC)
+OF_APP: Record = record_with(app="kb", user="u1", session_state={"user_id": "u1"})
+KEYS = st.sampled_from(["a", "b", "c", "app:a", "user:a", "x:y"])
+JSON = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.text("aé:", max_size=5)
+    | st.lists(st.booleans(), max_size=2)
+)
+
+
+@given(st.dictionaries(KEYS, JSON), st.dictionaries(KEYS, JSON), st.sets(KEYS))
+def test_each_key_goes_where_its_prefix_says_and_nothing_else_changes(
+    before: dict[str, Any], given_keys: dict[str, Any], cleared: set[str]
+) -> None:
+    cleared -= given_keys.keys()
+    parts = Delta(given_keys, [*cleared]).parts(OF_APP)
+    first = Delta(before).parts(OF_APP)
+    documents: dict[Scope, Document | None] = {
+        scope: with_shared(None, scope, first.get(scope, Delta())) for scope in (("kb",), ("kb", "u1"))
+    }
+    record = with_state(record_with(app="kb", user="u1"), first.get((), Delta()), {}, NOW)
+    after = with_state(record, parts.get((), Delta()), {}, NOW)
+    changed: dict[Scope, Document | None] = {
+        scope: with_shared(old, scope, parts.get(scope, Delta())) for scope, old in documents.items()
+    }
+    assert merged(record, documents) == before
+    assert merged(after, changed) == {key: one for key, one in {**before, **given_keys}.items() if key not in cleared}
+    assert not any(key.startswith(("app:", "user:")) for key in after.get("session_state", {}))
+
+
+def test_null_is_a_value_and_clearing_what_is_not_there_is_none() -> None:
+    after = with_state(OF_APP, Delta({"intent": None}, ["domain_id", "user_id"]), {}, NOW)
+    assert after["session_state"] == {"intent": None}
+
+
+def test_an_increment_adds_to_a_whole_number_or_to_nothing() -> None:
+    assert with_state(OF_APP, Delta(add={"n": 3}), {}, NOW)["session_state"] == {"user_id": "u1", "n": 3}
+    shared = with_shared({"scope": ["kb"], "revision": 4, "state": {"n": 5}}, ("kb",), Delta(add={"n": -2}))
+    assert shared == {"scope": ["kb"], "revision": 5, "state": {"n": 3}}
+    others: list[Any] = ["1", 1.5, True, None, []]
+    for value in others:
+        with pytest.raises(InvalidInput, match=r"user:n: is .*, no whole number to add to"):
+            with_shared(
+                {"scope": ["kb", "u1"], "revision": 1, "state": {"n": value}}, ("kb", "u1"), Delta(add={"n": 1})
+            )
+
+
+@pytest.mark.parametrize(
+    "key", ["", " ", " a", "a ", "app:", "user: a", "x" * 257, "temp:x", "secret:token", "app:temp:x", "app:user:x"]
+)
+def test_what_cannot_be_a_key_or_is_never_stored_is_refused(key: str) -> None:
+    for delta in ({"set": {key: 1}}, {"unset": [key]}, {"add": {key: 1}}):
+        with pytest.raises(InvalidInput):
+            Delta.of_document(delta)  # type: ignore[arg-type]  # is JSON
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        {"sett": {}},
+        {"set": []},
+        {"unset": "intent"},
+        {"unset": [1]},
+        {"add": {"n": 1.5}},
+        {"add": {"n": True}},
+        {"set": {"a": 1}, "unset": ["a"]},
+        {"set": {"a": 1}, "add": {"a": 1}},
+        {"add": {"a": 1}, "unset": ["a"]},
+        {"unset": ["a", "a"]},
+    ],
+)
+def test_what_is_no_delta_is_refused(document: Any) -> None:
+    with pytest.raises(InvalidInput):
+        Delta.of_document(document)
+
+
+def test_without_an_app_there_is_nothing_to_share() -> None:
+    for key in ("app:x", "user:x"):
+        with pytest.raises(InvalidInput, match="belongs to no app"):
+            Delta({key: 1}).parts(record_with())
+
+
+def test_where_the_keys_are_listed_no_other_and_no_other_type_may_be_set() -> None:
+    types = {"intent": "str", "n": "int", "ratio": "number", "on": "bool", "urls": "list", "more": "dict", "any": "any"}
+    values = {"intent": "x", "n": 1, "ratio": 1.5, "on": True, "urls": [], "more": {}, "any": None}
+    state = with_state(OF_APP, Delta({**values, "x:free": 1}), types, NOW)["session_state"]
+    assert state == {"user_id": "u1", **values, "x:free": 1}
+    wrong_types: list[tuple[str, Any]] = [
+        ("intent", None),
+        ("intent", 1),
+        ("n", True),
+        ("n", 1.5),
+        ("ratio", False),
+        ("on", 1),
+        ("more", []),
+    ]
+    for key, wrong in wrong_types:
+        with pytest.raises(InvalidInput, match=f"{key}: must be"):
+            with_state(OF_APP, Delta({key: wrong}), types, NOW)
+    with pytest.raises(InvalidInput, match=r"url: is not among the keys of the setting state.keys"):
+        with_state(OF_APP, Delta({"url": "x"}), types, NOW)
+    assert with_state(OF_APP, Delta(unset=["user_id"]), types, NOW)["session_state"] == {}
+
+
+def test_a_session_of_an_app_has_begun_with_its_first_change_and_others_stay_as_they_are() -> None:
+    for app, phase in ((True, "investigating"), (False, "initializing")):
+        new = record_with(phase="initializing", resume_ready=False)
+        new |= {"app": "kb", "user": "u1"} if app else {}
+        assert with_state(new, Delta({"a": 1}), {}, NOW)["phase"] == phase
+    assert with_state(record_with(phase="approval", app="kb", user="u"), Delta(), {}, NOW)["phase"] == "approval"
+
+
+def test_an_older_revision_and_a_session_that_has_ended_are_refused() -> None:
+    with pytest.raises(RevisionChanged):
+        with_state(OF_APP, Delta({"a": 1}), {}, NOW, OF_APP["revision"] + 1)
+    with pytest.raises(SessionFinal):
+        with_state(record_with(phase="completed"), Delta({"a": 1}), {}, NOW)
+
+
+def test_an_app_and_its_user_are_named_together_without_space_around_them() -> None:
+    assert (checked_owner(" kb ", "u 1\n"), checked_owner(None, None)) == (("kb", "u 1"), (None, None))
+    for names in (("kb", None), (None, "u"), ("", "u"), ("kb", " "), ("k" * 301, "u")):
+        with pytest.raises(InvalidInput):
+            checked_owner(*names)
