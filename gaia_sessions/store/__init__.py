@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Scope
     from gaia_sessions.session.transcript import NewMessage
 
     from .port import Entry, Reader, ReaderAbove, RecordOrError, Store
@@ -46,6 +47,11 @@ def create_under_new_id(
 def children_lock_key(parent_id: str) -> tuple[str, str]:
     """The key of the lock under which a session is put below another one, and that one is removed."""
     return "children", parent_id
+
+
+def document_lock_key(scope: Scope) -> tuple[str, ...]:
+    """The key of the lock under which the document of ``scope`` is changed."""
+    return "document", *scope
 
 
 def cancellation_or_unread(prove: Callable[[], Cancellation | None]) -> Cancellation | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.cancellation import Cancellation, MarkOf
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.trace import Trace
 
     from .port import Reader, ReaderAbove
 
@@ -102,6 +103,17 @@ class Above:
             return None
         _, root_id, depth = self._known[agent_id]
         return None if root_id is None else (root_id, depth)
+
+    def root_id(self, record: Record) -> str:
+        """The first session above that of ``record``; itself if there is none, or nobody can say."""
+        place = self.place(record)
+        return place[0] if place else record["agent_id"]
+
+    def trace(self, record: Record) -> Trace:
+        """The trace that the session of ``record`` belongs to."""
+        from gaia_sessions.session.trace import trace_of  # no hook needs one
+
+        return trace_of(self.root_id(record))
 
     def is_below(self, record: Record, agent_id: str) -> bool:
         """Whether the session ``agent_id`` is above that of ``record``; not where nobody can say who is above it."""

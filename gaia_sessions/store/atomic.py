@@ -17,9 +17,12 @@ from .directory import PRIVATE_FILE, open_or_create, open_private, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
 
     from .directory import Directory
+
+    Committed = TypeVar("Committed")
 
 _TEMPORARY_SUFFIX = ".tmp"
 _RANDOM_DIGITS = 16
@@ -54,6 +57,43 @@ def replace(
         raise
     if durable:
         sync_folder(folder)
+
+
+def replace_all(
+    folder: Directory, files: Mapping[str, bytes], commit: Callable[[], Committed], *, durable: bool
+) -> Committed:
+    """Writes each of ``files`` beside the one that it replaces, calls ``commit``, and puts all in place.
+
+    What cannot be written, and what ``commit`` raises, changes no file; but if it says that its own durability is
+    unknown, they are put in place, and it is raised then. So is one that cannot be put in place after it, when the
+    others are. Raises ``OSError``, ``DurabilityUnknown``.
+    """
+    temporaries: dict[str, str] = {}
+    unknown: errors.DurabilityUnknown | None = None
+    try:
+        for name, data in files.items():
+            temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
+            temporaries[temporary] = name
+            write_new(folder, temporary, data, durable=durable)
+        try:
+            done = commit()
+        except errors.DurabilityUnknown as error:
+            unknown = error
+    except BaseException:
+        for temporary in temporaries:
+            discard(folder, temporary)
+        raise
+    for temporary, name in temporaries.items():
+        try:
+            os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        except OSError as error:  # it is too late to refuse
+            discard(folder, temporary)
+            unknown = errors.DurabilityUnknown(f"{folder.path}/{name}", f"not replaced: {error.strerror or error}")
+    if durable:
+        sync_folder(folder)
+    if unknown:
+        raise unknown
+    return done
 
 
 def write_new(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Document, Scope
 
     from .directory import Directory
     from .inbox_keys import WaitingEvent
@@ -279,3 +280,12 @@ class FileReader:
             from . import inbox
 
             yield from inbox.events(root, inbox.in_order(present) if names is None else names)
+
+    def document(self, scope: Scope) -> Document | None:
+        root = self._open_root()
+        if root is None:
+            return None
+        from . import documents
+
+        with root:
+            return documents.read(root, scope)

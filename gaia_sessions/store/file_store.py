@@ -16,7 +16,7 @@ from .file_reader import FileReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
     from .directory import Directory
@@ -231,6 +232,12 @@ class FileStore(FileReader):
     def _lock_folder(self) -> Directory:
         with self._make_root() as root:
             return root.make(roots.LOCKS)
+
+    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Record]) -> Record:
+        from . import documents as files
+
+        with translate_errors("change", f"{self.root}/{roots.SHARED}"), self._make_root() as root:
+            return files.replace(root, documents, commit, durable=self.durable)
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         with self.open(agent_id, timeout=timeout) as session:

@@ -28,6 +28,7 @@ from gaia_sessions.session.transcript import (
 )
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
+from . import documents as files
 from . import marks, read_or_corrupt
 from .above import Above
 from .inbox_keys import keys_of_event
@@ -36,7 +37,7 @@ from .reading import EVENTS, output_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
     from .inbox_keys import WaitingEvent
@@ -65,6 +67,7 @@ class MemoryStore:
         self._marks: dict[str, bytes] = {}
         self._transcripts: dict[str, bytes] = {}
         self._outputs: dict[tuple[str, int], Kept] = {}
+        self._documents: dict[Scope, bytes] = {}
         self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held_keys: set[tuple[str, ...]] = set()
         self._deferred_count = 0
@@ -297,6 +300,15 @@ class MemoryStore:
         for name in list(self._inbox) if names is None else names:
             if name in self._inbox:
                 yield name, strict.load_object(self._inbox[name][1])
+
+    def document(self, scope: Scope) -> Document | None:
+        return files.decode(self._documents[scope]) if scope in self._documents else None
+
+    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Record]) -> Record:
+        encoded = {scope: files.encode(document) for scope, document in documents.items()}
+        record = commit()
+        self._documents |= encoded
+        return record
 
     def dismiss(self, name: str) -> None:
         self._inbox.pop(name, None)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Document, Scope
 
     from .inbox_keys import WaitingEvent
     from .port import Messages, RecordOrError, StoreReader, StoreRule
@@ -108,6 +109,9 @@ class Overlay(MemoryStore):
         below = [record for record in in_base if not self._hides(record["agent_id"])]
         changed = [record for record in self._changed.values() if is_child(record, parent_ids, open_only=open_only)]
         return [_copy_of(record) for record in (*below, *changed)]
+
+    def document(self, scope: Scope) -> Document | None:
+        return super().document(scope) or self._base.document(scope)
 
     def _mark_of(self, agent_id: str) -> Mark | None:
         own = super()._mark_of(agent_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Self
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.updates import Change
 
@@ -196,6 +197,12 @@ class StoreReader(Reader, Protocol):
         An event that was removed meanwhile is left out.
         """
 
+    def document(self, scope: Scope) -> Document | None:
+        """The state that the sessions of ``scope`` share, None if there is none.
+
+        Takes no lock. Raises ``StoreFailure`` if what stands there cannot be read.
+        """
+
 
 class Store(StoreReader, Protocol):
     """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
@@ -299,6 +306,14 @@ class Store(StoreReader, Protocol):
         """A block that nobody else is in with the same ``key``. Raises ``LockTimeout`` on entering.
 
         ``timeout`` in seconds replaces the store's own; 0 does not wait.
+        """
+
+    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Record]) -> Record:
+        """Calls ``commit``, puts ``documents`` in the place of what their scopes had, durably, and returns its record.
+
+        The caller holds ``lock_key(document_lock_key(scope))`` of each. What cannot be written stops before ``commit``,
+        and what that raises passes through: then no document is changed. Whoever is killed between may have changed
+        fewer of them. Raises ``TooLarge``, ``StoreFailure``, ``DurabilityUnknown``.
         """
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:

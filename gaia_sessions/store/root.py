@@ -5,6 +5,7 @@
     {root}/.locks/         one file per session that was ever written to
     {root}/.stage/         sessions that are being built
     {root}/.trash/         sessions that were deleted, until they are removed
+    {root}/.shared/        state that sessions of an app share, see ``documents``
     {root}/.inbox/         events that wait to be applied
     {root}/.index/         derived from the records, see ``index``
     {root}/.logs/          logs of hooks, where the root is not in a project
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 LOCKS = ".locks"
 STAGE = ".stage"
 TRASH = ".trash"
+SHARED = ".shared"
 INBOX = ".inbox"
 INDEX = ".index"
 LOGS = ".logs"

@@ -13,8 +13,9 @@ from functools import partial
 
 from gaia_sessions.errors import SessionsError
 
-from . import atomic, inbox, index, index_repair, locks, reading
+from . import atomic, documents, inbox, index, index_repair, locks, reading
 from . import root as roots
+from .directory import translate_errors
 from .session_directory import id_in_transit
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ LEFTOVER_AGE = timedelta(hours=1)
 _IS_UNFINISHED_IN: dict[str, Callable[[str], bool]] = {
     roots.INBOX: inbox.is_unfinished,
     roots.INDEX: index.is_unfinished,
+    roots.SHARED: documents.is_unfinished,
 }
 """Whether a name in this folder is that of a file that somebody is writing, or was killed while writing."""
 
@@ -46,7 +48,7 @@ def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -
         removed += _sweep_unfinished(root, cutoff, roots.is_unfinished_gitignore)
         for name, is_unfinished in _IS_UNFINISHED_IN.items():
             if root.has(name):
-                with root.below(name) as directory:
+                with translate_errors("sweep", f"{root.path}/{name}"), root.below(name) as directory:
                     removed += _sweep_unfinished(directory, cutoff, is_unfinished)
         removed += _sweep_locks(folder, cutoff, existing)
     index_repair.repair(root, active, existing, read)
