@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Words = tuple[str, ...]
     Limit = int | None
     TimeLimit = float | None
+    TypesByKey = Mapping[str, str]
     ToolsByType = Mapping[str, tuple[str, ...]]
 
 
@@ -83,7 +84,14 @@ class GuardConfig:
     """beginnings of words that ask for analysis, beside those that the guard knows"""
 
 
-class Config(HookConfig, LimitsConfig, GuardConfig):
+class StateConfig:
+    """The settings in the table ``[state]`` of a file."""
+
+    state_keys: TypesByKey = {}  # noqa: RUF012  # never changed
+    """the keys that [the state of a session](state.md) may have: `intent = "str"` in the table `[state.keys]`"""
+
+
+class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     """Every setting of one call; frozen."""
 
     idle_minutes: Minutes = 30.0
@@ -157,6 +165,7 @@ TABLES = {
     "hooks": HookConfig.__annotations__,
     "limits": LimitsConfig.__annotations__,
     "guard": GuardConfig.__annotations__,
+    "state": StateConfig.__annotations__,
 }
 """By the table of a file that has them: the settings, and of what kind the value of each is."""
 

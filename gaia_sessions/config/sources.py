@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import BadSetting
+from gaia_sessions.session.checks import TYPES
 from gaia_sessions.session.clock import LENGTHS, length_of_time
 from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     """The file, variable or flag of a setting, its key there, its value."""
 
 _TOO_LARGE = 1e9
-_TABLE = "ToolsByType"
-"""The kind of what only a file can say."""
+_TOOLS_BY_TYPE, _TYPES_BY_KEY = _TABLES = "ToolsByType", "TypesByKey"
+"""The kinds of what only a file can say."""
 _NOT_OPTIONS = frozenset([ROOT_VARIABLE])
 
 
@@ -39,7 +40,9 @@ class Known:
         self.kinds = {name: kind for _, name, kind in by_table}
         self.keys = {name: _key(table, name) for table, name, _ in by_table}
         self.by_key = {key: name for name, key in self.keys.items()}
-        self.by_variable = {VARIABLE_PREFIX + name.upper(): name for name, kind in self.kinds.items() if kind != _TABLE}
+        self.by_variable = {
+            VARIABLE_PREFIX + name.upper(): name for name, kind in self.kinds.items() if kind not in _TABLES
+        }
         self.by_flag = {"--" + name.replace("_", "-"): name for name in self.kinds}
 
 
@@ -254,6 +257,12 @@ def _tools_by_type(value: object) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def _types_by_key(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(name, str) and name in TYPES for name in value.values()):
+        raise ValueError
+    return value
+
+
 _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
     "Days": (lambda value: _nonnegative(value, "d"), f"a length of time: {LENGTHS}, or a number of days"),
     "Minutes": (lambda value: _positive(value, "m"), f"a length of time above 0: {LENGTHS}, or a number of minutes"),
@@ -264,7 +273,8 @@ _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
     "Switch": (_boolean, "true or false"),
     "Names": (_names, "a list of agent types"),
     "Words": (_words_in_list, "a list of texts"),
-    _TABLE: (_tools_by_type, 'a table with a list for each type, as Explore = ["Read", "Grep"]'),
+    _TOOLS_BY_TYPE: (_tools_by_type, 'a table with a list for each type, as Explore = ["Read", "Grep"]'),
+    _TYPES_BY_KEY: (_types_by_key, f'a table of types, as intent = "str"; they are {", ".join(TYPES)}'),
 }
 """How the value of each kind is read, and what a message says that it must be."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from .ids import RandomBytes
     from .schema import AnswerKey, Record
+    from .shared_state import Delta
 
     class Wanted(TypedDict, total=False):
         """What is wanted of a new session, as ``NewSession`` takes it; None leaves it open."""
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 class NewSession:
     """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``.
 
-    allowed_tools: as the filter of ``tools`` has left them.
+    allowed_tools: as the filter of ``tools`` has left them. state: what its agents hand each other from the beginning.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class NewSession:
             "agent_id",
             "agent_name",
             "allowed_tools",
+            "app",
             "continues",
             "max_depth",
             "max_tokens",
@@ -57,7 +59,7 @@ class NewSession:
             "parent_id",
             "purpose",
         ),
-        "system_prompt",
+        *("state", "system_prompt", "user"),
     )
 
     def __init__(  # noqa: PLR0913  # what can be said of a session
@@ -73,6 +75,9 @@ class NewSession:
         allowed_tools: Sequence[str] | None = None,
         system_prompt: str | None = None,
         continues: str | None = None,
+        app: str | None = None,
+        user: str | None = None,
+        state: Delta | None = None,
     ) -> None:
         check_string(agent_name, "agent_name")
         check_string(purpose, "purpose")
@@ -90,6 +95,14 @@ class NewSession:
         self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
         self.allowed_tools = allowed_tools
         self.system_prompt = _checked_text(system_prompt, "system_prompt")
+        self.app: str | None
+        self.user: str | None
+        self.app, self.user = None, None
+        if app is not None or user is not None:
+            from .shared_state import checked_owner  # few sessions belong to an app
+
+            self.app, self.user = checked_owner(app, user)
+        self.state = state
 
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
         """The record of the session; a generated id is made from ``now`` and ``random_bytes``."""
@@ -103,6 +116,8 @@ class NewSession:
             record["allowed_tools"] = [*self.allowed_tools]
         if self.continues is not None:
             record["continues"] = self.continues
+        if self.app is not None and self.user is not None:
+            record |= {"app": self.app, "user": self.user}
         return record
 
     def after(self, earlier: Record, system_prompt: str | None) -> NewSession:
@@ -121,6 +136,9 @@ class NewSession:
             allowed_tools=earlier.get("allowed_tools") if self.allowed_tools is None else self.allowed_tools,
             system_prompt=system_prompt if self.system_prompt is None else self.system_prompt,
             continues=earlier["agent_id"],
+            app=earlier.get("app") if self.app is None else self.app,
+            user=earlier.get("user") if self.user is None else self.user,
+            state=self.state,
         )
 
 

@@ -243,6 +243,11 @@ class Record(_EveryRecord, total=False):
     allowed_tools: Annotated[
         list[str], "[The tools that its agent may use](shell.md#tools-and-tasks), if they are limited; never changed."
     ]
+    app: Annotated[str, "The app whose [state it shares](state.md); never changed."]
+    user: Annotated[str, "The user of that app; it is there with `app`."]
+    session_state: Annotated[
+        dict[str, "Json"], "[What its agents hand each other](state.md), without what others share."
+    ]
     approval: Annotated[Answer, "[What it waits for was approved](policy.md#approvals-and-denials)."]
     denial: Annotated[Answer, "[What it waits for was denied](policy.md#approvals-and-denials)."]
     runs: Annotated[list[Run], "The newest 50, and earlier ones that have no end."]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from gaia_sessions.errors import Cancelled, RunGone
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import at_work, check_may_be_continued
+from gaia_sessions.session.phases import is_abandoned
+from gaia_sessions.session.record import is_open
 from gaia_sessions.session.run_ends import with_end_of_gone_host
 from gaia_sessions.session.runs import files_of, has_ended, is_of_command, is_send, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Reader, Store
+    from gaia_sessions.store.port import OpenSession, Reader, Store
 
 
 def refuse_if_cancelled(store: Store, record: Record) -> None:
@@ -33,6 +35,13 @@ def refuse_if_cancelled(store: Store, record: Record) -> None:
     cancellation = Above(store).proved_cancellation(record)
     if cancellation is not None:
         raise Cancelled(record["agent_id"], **cancellation)
+
+
+def refuse_cancelled_work(session: OpenSession) -> None:
+    """Raises ``Cancelled`` unless the work of the session may go on, or had ended before it was cancelled."""
+    cancellation = session.cancellation()
+    if cancellation is not None and (is_open(session.record) or is_abandoned(session.record["phase"])):
+        raise Cancelled(session.record["agent_id"], **cancellation)
 
 
 def check_no_send(record: Record) -> Record:
@@ -43,10 +52,11 @@ def check_no_send(record: Record) -> Record:
     return record
 
 
-def ended_session(store: Store, agent_id: str, now: datetime) -> Record:
+def ended_session(store: Store, agent_id: str, now: datetime, *, even_cancelled: bool = False) -> Record:
     """The session whose work is to be continued. Raises ``RunNotAllowed`` unless it has ended, ``Cancelled``."""
     with store.open(agent_id) as session:
-        refuse_if_cancelled(store, session.record)
+        if not even_cancelled:
+            refuse_if_cancelled(store, session.record)
         record = session.commit(with_lost_runs(store, session.record, gone_runs(session.record), now))
     check_may_be_continued(record, now)
     return record

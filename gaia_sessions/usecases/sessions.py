@@ -6,7 +6,8 @@ rules are in ``session.requests``. ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import InvalidInput, SessionNotFound
+from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open
@@ -30,22 +31,46 @@ if TYPE_CHECKING:
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.requests import Answer, Ending, NewSession, Update
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Entry, HeldLock, OpenSession, Store
 
 
-def create(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> Record:
+def ensure(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> str:
+    """The id of the session that ``new`` continues while that is open; else that of ``new``, which is created.
+
+    Raises ``SessionNotFound``, ``InvalidInput`` if that is of another app or user, and what ``create`` raises; of a
+    cancelled one, which is ended by this, only ``RunNotAllowed`` while an agent is at work on it.
+    """
+    if new.continues is None:
+        return create(store, now, random_bytes, new)["agent_id"]
+    record = store.read(new.continues)
+    if new.app is not None and (new.app, new.user) != (record.get("app"), record.get("user")):
+        raise InvalidInput(f"{new.continues} is not of this app and user", hint="leave them out, or the ID")
+    if is_open(record):
+        with store.open(new.continues) as session:
+            cancellation = session.cancellation()
+            if cancellation is None:
+                return new.continues
+            session.commit(abandoned(session.record, cancellation) if is_open(session.record) else session.record)
+    return create(store, now, random_bytes, new, even_cancelled=True)["agent_id"]
+
+
+def create(
+    store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession, *, even_cancelled: bool = False
+) -> Record:
     """Creates the session and returns its record. Raises ``TooLarge``, and ``SessionExists`` for an id of its own.
 
-    One that goes on with another raises ``RunNotAllowed`` unless that has ended, and ``Cancelled`` if it is. Below a
-    parent it raises ``SessionNotFound`` and ``CorruptSession`` for that, ``TooDeep`` and ``TooManyChildren``.
+    One that goes on with another raises ``RunNotAllowed`` unless that has ended, and ``Cancelled`` if it is, but with
+    ``even_cancelled``. Below a parent it raises ``SessionNotFound`` and ``CorruptSession`` for that, ``TooDeep`` and
+    ``TooManyChildren``.
     """
     if new.continues is not None:
         from gaia_sessions.session.transcript import readable, system_prompt
 
         from .claiming import ended_session  # few sessions go on with another
 
-        earlier = ended_session(store, new.continues, now)
+        earlier = ended_session(store, new.continues, now, even_cancelled=even_cancelled)
         earlier = {**earlier, **continuing(store, earlier)}
         prompt = system_prompt(readable(store.messages(new.continues)))
         new = new.after(earlier, prompt["content"] if prompt else None)
@@ -62,6 +87,30 @@ def _store_new(store: Store, now: datetime, random_bytes: RandomBytes, new: NewS
         from gaia_sessions.session.transcript import system_prompt_message  # few sessions have one
 
         prompt = system_prompt_message(new.system_prompt, now)
+    if new.state is None:
+        return _stored(store, now, random_bytes, new, record, prompt)
+    from gaia_sessions.session.shared_state import scopes_of
+
+    from .state import commit_with_shared
+
+    parts = new.state.parts(record)
+    if own := parts.get(()):
+        record = {**record, "session_state": own.set}
+
+    def commit() -> Record:
+        return _stored(store, now, random_bytes, new, record, prompt)
+
+    return commit_with_shared(store, scopes_of(record), parts, commit)[0]
+
+
+def _stored(
+    store: Store,
+    now: datetime,
+    random_bytes: RandomBytes,
+    new: NewSession,
+    record: Record,
+    prompt: NewMessage | None,
+) -> Record:
     if new.agent_id is None:
         return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES, system_prompt=prompt)
     store.create(record, reserved=RESERVED_BYTES, system_prompt=prompt)
@@ -144,21 +193,15 @@ def answer(store: Store, now: datetime, agent_id: str, given: Answer) -> Written
 
     Raises ``NothingToAnswer``, ``SessionFinal``, ``Cancelled``, ``RevisionChanged``.
     """
+    from .claiming import refuse_cancelled_work  # of the ways to write a session few ask it
+
     with store.open(agent_id) as session:
         before = session.record
-        _refuse_if_cancelled(session)
+        refuse_cancelled_work(session)
         record = with_answer(before, given, now, gone_runs(before))
         session.commit(Change(record, [_answer_entry(record, given, now)]), reserved=RESERVED_BYTES)
-        _refuse_if_cancelled(session)
+        refuse_cancelled_work(session)
         return Written(session, before, now)
-
-
-def _refuse_if_cancelled(session: OpenSession) -> None:
-    from gaia_sessions.errors import Cancelled
-
-    cancellation = session.cancellation()
-    if cancellation is not None and (is_open(session.record) or is_abandoned(session.record["phase"])):
-        raise Cancelled(session.record["agent_id"], **cancellation)
 
 
 def _answer_entry(record: Record, given: Answer, now: datetime) -> Entry:
@@ -195,7 +238,6 @@ def _check_not_cancelled(session: OpenSession, outcome: str) -> None:
     if cancellation is None:
         return
     from gaia_sessions.errors import Cancelled
-    from gaia_sessions.session.cancellation import abandoned
 
     if is_open(session.record):
         session.commit(abandoned(session.record, cancellation))
