@@ -25,6 +25,7 @@ from gaia_sessions import (
     update_state,
 )
 from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.trace import trace_of
 
 HOOKS = Path(__file__).parents[1] / "hooks"
 
@@ -209,6 +210,7 @@ def test_their_sample_is_listed() -> None:
             "running": False,
             "state": "waiting",
             "state_since": "2026-01-08T18:10:15Z",
+            **trace_of(SAMPLE_ID),
         }
     ]
 

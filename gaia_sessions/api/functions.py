@@ -29,6 +29,9 @@ def create_session(  # noqa: PLR0913  # those of the method
     tools: Iterable[str] | None = None,
     system_prompt: str | None = None,
     continues: str | None = None,
+    app: str | None = None,
+    user: str | None = None,
+    state: Mapping[str, object] | None = None,
     root: str | None = None,
 ) -> str:
     """Creates a session and returns its id: see ``Sessions.create``."""
@@ -43,6 +46,9 @@ def create_session(  # noqa: PLR0913  # those of the method
         tools=tools,
         system_prompt=system_prompt,
         continues=continues,
+        app=app,
+        user=user,
+        state=state,
     )
 
 
@@ -91,7 +97,12 @@ def list_sessions(*, root: str | None = None, **wanted: Unpack[Wanted]) -> Itera
 
 
 def cleanup_sessions(
-    hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False, root: str | None = None
+    hours: float = DEFAULT_HOURS,
+    *,
+    dry_run: bool = False,
+    corrupt: bool = False,
+    app: str | None = None,
+    root: str | None = None,
 ) -> CleanupReport:
     """Removes what was not used for ``hours``, and reports it: see ``Sessions.cleanup``."""
-    return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt)
+    return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app)

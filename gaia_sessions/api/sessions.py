@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.running import Begun
     from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
+    from gaia_sessions.usecases.state import State
     from gaia_sessions.usecases.sums import UsageByAgent
     from gaia_sessions.usecases.transcript import Turn
     from gaia_sessions.usecases.tree import TreeLine
@@ -124,6 +125,9 @@ class Sessions:
         tools: Iterable[str] | None = None,
         system_prompt: str | None = None,
         continues: str | None = None,
+        app: str | None = None,
+        user: str | None = None,
+        state: Mapping[str, object] | None = None,
     ) -> str:
         """Creates a session in phase ``initializing`` and returns its id.
 
@@ -133,7 +137,8 @@ class Sessions:
         its budget. ``tools`` are those that its agent may use: what ``choose_tools`` allows of them. ``system_prompt``,
         of at most 16 KiB, begins [its transcript](store.md#transcripts). ``continues`` is a session that has ended: its
         name, purpose, tools and system prompt are those of the new one unless others are given, and what was said in it
-        is the beginning of the new one's context.
+        is the beginning of the new one's context. ``app`` and ``user`` are [whose state](state.md) it shares,
+        those of one that it continues unless others are given. ``state`` is what its agents find from the beginning.
 
         Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name, a purpose or a system
         prompt that is blank, what ``choose_tools`` raises, ``SessionNotFound`` and ``CorruptSession`` for the parent,
@@ -141,6 +146,7 @@ class Sessions:
         that has not ended, and ``Cancelled`` for one that is.
         """
         from gaia_sessions.session.requests import NewSession
+        from gaia_sessions.session.shared_state import new_state
         from gaia_sessions.usecases import sessions
 
         new = NewSession(
@@ -154,8 +160,83 @@ class Sessions:
             allowed_tools=self._allowed(tools, agent_name, parent_id),
             system_prompt=system_prompt,
             continues=continues,
+            app=app,
+            user=user,
+            state=None if state is None else new_state(state, self.config.state_keys),
         )
         return self._write(sessions.create, os.urandom, new)["agent_id"]
+
+    def ensure(
+        self,
+        agent_id: str | None = None,
+        *,
+        agent_name: str = "unknown",
+        purpose: str = "general",
+        app: str | None = None,
+        user: str | None = None,
+        state: Mapping[str, object] | None = None,
+    ) -> str:
+        """Returns the id under which a conversation goes on: ``agent_id`` while that session is open.
+
+        Without one, and where it has ended or is cancelled, a session is created; after one that has ended it
+        ``continues`` that. The others say what it is to be, as in ``create``. Raises ``SessionNotFound`` for an
+        ``agent_id`` that is no session, which is never adopted, ``InvalidInput`` if it is of another ``app`` or
+        ``user``, ``CorruptSession``, ``RunNotAllowed`` while an agent is at work on a cancelled one, and what
+        ``create`` raises.
+        """
+        if agent_id is not None and not is_agent_id(agent_id):
+            raise SessionNotFound(agent_id)
+        from gaia_sessions.session.requests import NewSession
+        from gaia_sessions.session.shared_state import new_state
+        from gaia_sessions.usecases import sessions
+
+        new = NewSession(
+            agent_name,
+            purpose,
+            continues=agent_id,
+            app=app,
+            user=user,
+            state=None if state is None else new_state(state, self.config.state_keys),
+        )
+        return self._write(sessions.ensure, os.urandom, new)
+
+    def state(self, agent_id: str) -> State:
+        """[The state](state.md) that the session sees, its own keys and those that it shares.
+
+        Raises ``SessionNotFound``, ``CorruptSession``, and ``StoreFailure`` if what it shares cannot be read.
+        """
+        from gaia_sessions.usecases import state
+
+        return state.read(self._store, agent_id)
+
+    def change_state(
+        self,
+        agent_id: str,
+        set: Mapping[str, object] | None = None,  # noqa: A002  # as documents call it
+        *,
+        unset: Iterable[str] = (),
+        add: Mapping[str, int] | None = None,
+        if_revision: int | None = None,
+    ) -> State:
+        """Changes [the state](state.md) of a session in one step, and returns it as it is then.
+
+        The keys of ``set`` get these values, None too; those of ``unset`` are cleared, whether they were there or not;
+        ``add`` adds whole numbers, to 0 where the key was missing. ``if_revision`` is the revision that the record
+        must have. What is refused changes nothing. A process that is killed before this returns may have changed the
+        keys of the session and not those that it shares. Raises ``InvalidInput`` for a key that is named twice, that is
+        never stored (``temp:``, ``secret:``) or that the settings do not allow, and for a value that is not JSON;
+        ``SessionFinal``, ``Cancelled``, ``RevisionChanged``, ``TooLarge``, ``SessionNotFound``, ``CorruptSession``.
+        """
+        from gaia_sessions.session.shared_state import Delta
+        from gaia_sessions.usecases import state
+
+        return self._write(
+            state.change,
+            agent_id,
+            Delta(set, [*unset] if not isinstance(unset, str) else unset, add),
+            self.config.state_keys,
+            if_revision,
+        )
 
     def choose_tools(
         self,
@@ -277,14 +358,16 @@ class Sessions:
         )
         return self.updated(agent_id, request).record
 
-    def pending(self) -> Sequence[Pending]:
+    def pending(self, app: str | None = None) -> Sequence[Pending]:
         """Every session that waits for a person, the one that waits longest first, with its question whole.
+
+        They are those of ``app``; without it, those without an app.
 
         What was approved or denied waits for nobody. What expired is among them: an answer makes it resumable again.
         """
         from gaia_sessions.usecases.pending import pending
 
-        return pending(self._preview(), utc_now(), self.config.limits)
+        return pending(self._preview(), utc_now(), self.config.limits, app)
 
     def approve(self, agent_id: str, note: str | None = None, *, if_revision: int | None = None) -> Record:
         """[Approves](policy.md#approvals-and-denials) what a session in ``approval`` waits for, and returns the record.
@@ -378,14 +461,20 @@ class Sessions:
 
         Events that wait in the inbox are shown as applied, although nothing is written.
 
-        Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}``, where ``seq`` is its place
-        among those that can be read, from 1; one that waits has none yet. An error stands in place of one that cannot
-        be read. With ``since`` there are only those behind that place. What the call raises it raises before the first
-        step of the iteration.
+        Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}`` and the
+        [trace](state.md#traces) of its session, if that can be read. ``seq`` is its place among those that can be read,
+        from 1; one that waits has none yet. An error stands in place of one that cannot be read. With ``since`` there
+        are only those behind that place. What the call raises it raises before the first step of the iteration.
         """
+        from gaia_sessions.store import read_if_readable
+        from gaia_sessions.store.above import Above
         from gaia_sessions.store.journal import behind
 
-        return behind(self._preview().entries(agent_id, EVENTS), since)
+        sessions = self._preview()
+        entries = behind(sessions.entries(agent_id, EVENTS), since)
+        record = read_if_readable(sessions, agent_id)
+        trace = Above(sessions).trace(record) if record else None
+        return (dict(entry, **trace) if trace and isinstance(entry, dict) else entry for entry in entries)
 
     def messages(
         self, agent_id: str, *, last: int | None = None, since: datetime | str | None = None
@@ -512,7 +601,7 @@ class Sessions:
         return self._usage_of(self.preview(agent_id))
 
     def usage_by_agent(self, **wanted: Unpack[Wanted]) -> UsageByAgent:
-        """What the sessions used that are ``wanted``: by kinds of agents, and in all.
+        """What the sessions used that are ``wanted``, of every app if none is named: by kinds of agents, and in all.
 
         Each session counts once, with what counts against its budget: the tokens of a parent do not include those of
         its children. Those of which nobody reported any are counted as ``unreported``. Raises what ``list`` raises.
@@ -520,7 +609,8 @@ class Sessions:
         from gaia_sessions.usecases import sums
 
         now = utc_now()
-        return sums.usage_by_agent(self._preview(), _filter(wanted, now), now, self.config.limits)
+        asked: Wanted = {"every_app": "app" not in wanted, **wanted}
+        return sums.usage_by_agent(self._preview(), _filter(asked, now), now, self.config.limits)
 
     def charge(self, agent_id: str, tokens: int) -> TokenUsage:
         """Counts ``tokens`` more against the budget, and returns what ``usage`` would.
@@ -732,8 +822,17 @@ class Sessions:
         )
         return run_by_helper((self, start, what), token, lambda reason: self.cancel(named, reason))
 
-    def cleanup(self, hours: float = DEFAULT_HOURS, *, dry_run: bool = False, corrupt: bool = False) -> CleanupReport:
+    def cleanup(
+        self,
+        hours: float = DEFAULT_HOURS,
+        *,
+        dry_run: bool = False,
+        corrupt: bool = False,
+        app: str | None = None,
+    ) -> CleanupReport:
         """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
+
+        They are those of ``app``; without it, those without an app.
 
         First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](store.md#runs) may go
         on, are kept, and for `keep_days` of the [settings](operations.md#settings) open work that has turns, or asked
@@ -744,7 +843,9 @@ class Sessions:
 
         now = utc_now()
         settings = self.config
-        rule = cleanup.CleanupPolicy(now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt)
+        rule = cleanup.CleanupPolicy(
+            now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt, app=app
+        )
         report = cleanup.cleanup(self._store_for(dry_run=dry_run), rule, self.root)
         return {**report, "dry_run": dry_run}
 
@@ -1008,6 +1109,12 @@ class Sessions:
         sessions, now = self._preview(), utc_now()
         above = Above(sessions)
         return lambda agent_id: reporting.report_on(sessions, above, agent_id, now, self.config)
+
+    def root_of(self, agent_id: str) -> str:
+        """For commands: the first session above this one; itself if there is none."""
+        from gaia_sessions.store.above import Above
+
+        return Above(self._store).root_id(self.read(agent_id))
 
     def open_output(self, agent_id: str, number: int) -> Output:
         """For commands: begins the output of the run with this ``number``, as the store does."""

@@ -34,6 +34,7 @@ DEFAULTS: dict[str, object] = {
     "limits_seconds": None,
     "limits_tokens": None,
     "limits_tools": {},
+    "state_keys": {},
     "lock_timeout": 10.0,
     "max_errors": 3,
     "max_tokens": 200_000,
@@ -172,7 +173,14 @@ def test_a_file_and_a_variable_say_the_same_thing_alike(
 
 
 def test_there_is_a_value_above_for_every_option() -> None:
-    assert {row[0] for row in VALUES} == set(NAMES) - {"limits_tools"}
+    assert {row[0] for row in VALUES} == set(NAMES) - {"limits_tools", "state_keys"}
+
+
+def test_the_keys_of_the_state_are_a_table_of_types(root: str) -> None:
+    write(project_file(root), '[state.keys]\nintent = "str"\nname_attempts = "int"\n')
+    assert load(root, {}).state_keys == {"intent": "str", "name_attempts": "int"}
+    write(project_file(root), '[state.keys]\nintent = "text"\n')
+    assert 'must be a table of types, as intent = "str"; they are str, int, ' in refusal(root, {})[1]
 
 
 def test_tools_by_type_of_agent_are_a_table_and_no_variable(root: str) -> None:
@@ -192,7 +200,8 @@ ALL_KEYS = (
     "the settings are durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents, "
     "hooks.keep_last_message, hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, "
     "limits.blocked_tools, limits.rounds, limits.search_tools, limits.searches, limits.seconds, limits.tokens, "
-    "limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, sub_agent_max_tokens"
+    "limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, state.keys, "
+    "sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
     "what may follow GAIA_SESSIONS_ is DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, "
