@@ -14,6 +14,7 @@ from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, S
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.budget import tokens_of
 from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
+from gaia_sessions.session.trace import traceparent
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.briefing import GO_ON, answer_for_agent
@@ -118,7 +119,7 @@ def _supervised(
     stdin: int,
     client: ClientOfRun | None,
 ) -> CommandEnd:
-    env = environment(sessions, begun.record["agent_id"], command)
+    env = environment(sessions, begun.record["agent_id"], begun.run["run"], command)
     if client is None:
         words, told = command.told(sessions.briefing(begun) or None)
         return supervisor.run(words, env, stdin if told is None else told)
@@ -135,11 +136,16 @@ def _supervised(
     return client.supervised(supervisor, env, going_on, anew)
 
 
-def environment(sessions: Sessions, agent_id: str, command: Command) -> dict[str, str]:
-    """What ``command`` finds in its environment."""
+def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:
+    """What ``command`` finds in its environment as this ``run`` of the session; a trace that others began stays."""
+    root_id = sessions.root_of(agent_id)
+    own, found = traceparent(root_id, agent_id, run), os.environ.get("TRACEPARENT", "")
+    is_of_others = found and found.split("-")[1:2] != own.split("-")[1:2]
     return {
         **os.environ,
+        "TRACEPARENT": found if is_of_others else own,
         "GAIA_SESSION_ID": agent_id,
+        "GAIA_ROOT_SESSION_ID": root_id,
         "GAIA_SESSIONS_ROOT": os.path.abspath(sessions.root),
         "GAIA_DEADLINE": str(int(utc_now().timestamp() + command.timeout)),
     }

@@ -67,7 +67,8 @@ class Report(TypedDict):
     task_id: of the latest run. result: only of a success, in full as far as it is known. partial: where there is no
     result, what the agent said last beside the error, as far as it is known. note: where there is no result.
     iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since: [how the
-    session stands](policy.md#states), in one word. timeout_secs, hard_timeout_secs, exit_code: of the latest run, if
+    session stands](policy.md#states), in one word. root_id, trace_id: [what gathers its tree](state.md#traces); absent
+    from the report of a turn. timeout_secs, hard_timeout_secs, exit_code: of the latest run, if
     that was a command. limit_reached: whether as many tokens are used as there are, or more.
     """
 
@@ -92,6 +93,8 @@ class Report(TypedDict):
     recent_messages: list[RecentMessage]
     state: NotRequired[str]
     state_since: NotRequired[str]
+    root_id: NotRequired[str]
+    trace_id: NotRequired[str]
 
 
 class Findings:

@@ -56,7 +56,7 @@ def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, conf
     messages = latest_messages(sessions, record)
     found = standing(above.cancellation, record, now, config.limits)
     findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
-    return {**report(record, findings, now, config.budgets), **found.state}, found
+    return {**report(record, findings, now, config.budgets), **found.state, **above.trace(record)}, found
 
 
 def report_on_turn(record: Record, messages: Sequence[NewMessage], now: datetime, config: Config) -> ReportOnTurn:

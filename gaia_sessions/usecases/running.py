@@ -183,10 +183,10 @@ def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: Comman
         if ended.message:
             said = _message(run, ended, now)
             messages.append({"role": said["role"], "content": said["content"], "tool_name": None, "tool_call_id": None})
-    find_cancellation = Above(sessions).cancellation
-    found = standing(find_cancellation, record, now, config.limits)
+    above = Above(sessions)
+    found = standing(above.cancellation, record, now, config.limits)
     findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
-    return {**report(record, findings, now, config.budgets), **found.state}
+    return {**report(record, findings, now, config.budgets), **found.state, **above.trace(record)}
 
 
 def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:

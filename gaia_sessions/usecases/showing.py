@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         cancellation: NotRequired[Cancellation]
         liveness: NotRequired[Liveness]
         children: NotRequired[list[str]]
+        root_id: NotRequired[str]
+        trace_id: NotRequired[str]
 
 
 _USER = "user"
@@ -122,7 +124,7 @@ def shown(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Sho
             found["cancellation"] = stands.decision["cancellation"]
         if stands.alive:
             found["liveness"] = stands.alive
-        found.update(stands.state)  # type: ignore[typeddict-item]  # its keys are among these
+        found.update({**stands.state, **above.trace(record)})  # type: ignore[typeddict-item]  # its keys are among these
     if below := children(sessions, above, agent_id, now, limits):
         found["children"] = [line["agent_id"] for line in below]
     return found
