@@ -96,8 +96,11 @@ def _sessions_of(
 def is_in_reach(record: Record, payload: HookPayload, above: Above) -> bool:
     """Whether the conversation of ``payload`` may be told of ``record``.
 
-    One that works for a session goes on with neither that one, nor what is above it or beside it.
+    One that works for a session goes on with neither that one, nor what is above it or beside it. Sessions of an app
+    are that app's own.
     """
+    if "app" in record:
+        return False
     session_id = payload.variables.get(SESSION_VARIABLE)
     return not session_id or above.is_below(record, session_id)
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import HookPayload, Payload
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
 
     from .replies import Reply
@@ -78,6 +79,7 @@ class HookCall:
         self.payload: Payload | None = None
         self.root: str | None = None
         self.line: dict[str, object] = {}
+        self.last: tuple[FileStore, Record] | None = None  # what the line is about, if it is below another session
         self.results_to_count: list[tuple[FileStore, Event, EventResult]] = []
 
     def run(self) -> None:
@@ -115,8 +117,19 @@ class HookCall:
             return
         from gaia_sessions.store import hook_log
 
+        if self.last is not None:
+            self._add_root(*self.last)
         line = {"at": format_time(self.now), **self.line, "ms": self.time.milliseconds()}
         hook_log.append_line(self.root, self.hook, line)
+
+    def _add_root(self, store: FileStore, record: Record) -> None:
+        """Adds the first session above that of ``record``, by which a tree is found in the log."""
+        from gaia_sessions.store.above import Above
+
+        try:
+            self.line["root_id"] = [*Above(store).ids_above(record)][-1]
+        except SessionsError:  # what is above cannot be read
+            return
 
     def _read_input(self) -> bytes:
         streams.fill_closed_streams()
@@ -243,6 +256,7 @@ class HookCall:
         result = handle_event(store, event, payload, host, self.time.is_over)
         self.line |= {"decision": result.word, "session": result.agent_id}
         self.line |= {"refused": result.refused} if result.refused else {}
+        self.last = (store, result.record) if result.record and "parent_id" in result.record else None
         if is_countable(event, result):
             self.results_to_count.append((store, event, result))
         if not may_have_reply(event, result, host):

@@ -78,15 +78,26 @@ def _is_valid_hours(hours: object) -> bool:
 class CleanupPolicy:
     """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read.
 
-    keep_days: for how long at least a person may turn to open work that had turns, or asks for an approval.
+    keep_days: for how long at least a person may turn to open work that had turns, or asks for an approval. app: only
+    sessions of this app; None for those of none.
     """
 
-    __slots__ = ("age", "corrupt", "keep_days", "keeps_continued", "limits", "named", "now")
+    __slots__ = ("age", "app", "corrupt", "keep_days", "keeps_continued", "limits", "named", "now")
 
-    def __init__(self, now: datetime, hours: float, limits: Limits, *, keep_days: float, corrupt: bool = False) -> None:
+    def __init__(
+        self,
+        now: datetime,
+        hours: float,
+        limits: Limits,
+        *,
+        keep_days: float,
+        corrupt: bool = False,
+        app: str | None = None,
+    ) -> None:
         if not _is_valid_hours(hours):
             raise errors.BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}, which is 114 years")
         self.now = now
+        self.app = app
         self.age = timedelta(hours=hours)
         self.keep_days = keep_days
         self.limits = limits
@@ -132,6 +143,10 @@ def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None
     report = _new_report(cleanup_policy, reconciled)
     judge, depths, active = Judge(cleanup_policy, store), {}, set()
     for agent_id, found in store.scan():
+        if not isinstance(found, SessionsError) and is_open(found):
+            active.add(agent_id)
+        if (None if isinstance(found, SessionsError) else found.get("app")) != cleanup_policy.app:
+            continue
         reason = _reason_to_keep(judge, agent_id, found)
         if reason is None:
             depths[agent_id] = judge.depth(found)
@@ -139,8 +154,6 @@ def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None
             report["recent"] += 1
         else:
             _report_kept(report, agent_id, found, reason)
-        if not isinstance(found, SessionsError) and is_open(found):
-            active.add(agent_id)
     if depths:
         make_children_cheap(store)
     active -= {agent_id for agent_id in deepest_first(depths) if not _remove_or_report(store, judge, report, agent_id)}

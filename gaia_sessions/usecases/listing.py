@@ -75,14 +75,15 @@ if TYPE_CHECKING:
         liveness: what is known of that agent, ``{state, since?, for?}``; absent if none is at work.
         cancelled: there, and true, if it was cancelled, by itself or with a session above it.
         denied: there, and true, if what it waited for was denied.
-        parent_id: as in the record, where a parent is known; with it root_id, the first session above, and depth, how
-        many are above, unless they form a circle.
+        parent_id: as in the record, where a parent is known; with it depth, how many are above, unless they form a
+        circle. root_id: the first session above, or itself; trace_id: [what gathers its tree](state.md#traces).
         parent_status: only in a tree, of one that is not below its parent: ``excluded`` by the options, ``gone``, or
         ``circle`` if it is among the sessions above that parent.
         selected: only in a tree, and false, if it is there for its children alone.
         tokens: what counts against its budget; absent if nobody reported any. max_tokens: its budget, if its record
         has one.
         usage: what all runs used, as far as that is known. model, worktree: those of the latest run, if known.
+        app: whose it is, if it is of one.
         turns: of a conversation, how many are complete. sums: only in a tree: it and all that is below it together.
         """
 
@@ -105,9 +106,11 @@ if TYPE_CHECKING:
         denied: NotRequired[bool]
         parent_id: NotRequired[str]
         root_id: NotRequired[str]
+        trace_id: NotRequired[str]
         depth: NotRequired[int]
         parent_status: NotRequired[str]
         selected: NotRequired[bool]
+        app: NotRequired[str]
         turns: NotRequired[int]
         tokens: NotRequired[int]
         max_tokens: NotRequired[int]
@@ -140,7 +143,8 @@ if TYPE_CHECKING:
         active_only: not final. agent_name: of this kind of agent. phases: in one of these. states: in one of
         [these](policy.md#states). parent_id: right below that session. grep: with this text in the purpose or the name
         of the agent, in capitals or not. since, until: last active in that time, both included. created_since: created
-        at that time or later. limit: at most so many, the latest.
+        at that time or later. app: those of this app; without it, those
+        without an app. every_app: whatever app they are of. limit: at most so many, the latest.
         """
 
         active_only: bool
@@ -152,6 +156,8 @@ if TYPE_CHECKING:
         since: datetime | str | None
         until: datetime | str | None
         created_since: datetime | str | None
+        app: str | None
+        every_app: bool
         limit: int | None
 
 
@@ -181,6 +187,8 @@ class Filter:
         since: datetime | None = None,
         until: datetime | None = None,
         created_since: datetime | None = None,
+        app: str | None = None,
+        every_app: bool = False,
         limit: int | None = None,
     ) -> None:
         self.states = frozenset(map(check_state, _words(states, "states")))
@@ -192,10 +200,12 @@ class Filter:
         self.since = since
         self.until = until
         self.created_since = created_since
+        self.app = _text(app, "app")
+        self.every_app = every_app
         if limit is not None and (not is_integer(limit) or limit < 0):
             raise BadArgument("limit", limit, "a whole number from 0")
         self.limit = limit
-        asked = (agent_name, parent_id, grep, since, until, created_since)
+        asked = (agent_name, parent_id, grep, since, until, created_since, app)
         self.is_broad = not (self.phases or self.states) and all(value is None for value in asked)
 
     def accepts(self, found: RecordOrError) -> bool:
@@ -206,7 +216,8 @@ class Filter:
         if isinstance(found, SessionsError) or not _is_readable(found):
             return self.is_broad
         return (
-            not (self.active_only and is_final(found["phase"]))
+            (self.every_app or found.get("app") == self.app)
+            and not (self.active_only and is_final(found["phase"]))
             and self.agent_name in (None, found["agent_name"])
             and (not self.phases or found["phase"] in self.phases)
             and self.parent_id in (None, found.get("parent_id"))
@@ -287,7 +298,7 @@ def summarize(record: Record, found: Standing) -> Summary:
 
 def _told_by(record: Record) -> Summary:
     """The keys of a summary that only some records have."""
-    line: Summary = {key: record[key] for key in ("parent_id", "max_tokens", "usage") if key in record}  # type: ignore[assignment]  # both have these
+    line: Summary = {key: record[key] for key in ("parent_id", "app", "max_tokens", "usage") if key in record}  # type: ignore[assignment]  # both have these
     if is_conversation(record):
         line["turns"] = record.get("turns", 0)
     if (tokens := reported_tokens(record)) is not None:
@@ -307,9 +318,9 @@ def describe(above: Above, agent_id: str, found: RecordOrError, now: datetime, l
     if not _is_readable(found):
         return {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
     line = summarize(found, standing(above.cancellation, found, now, limits))
-    place = above.place(found)
-    if place:
-        line["root_id"], line["depth"] = place
+    line.update(above.trace(found))  # type: ignore[typeddict-item]  # its keys are among those of a summary
+    if place := above.place(found):
+        line["depth"] = place[1]
     return {**line, "status": "newer"} if has_newer_schema(found) else line
 
 

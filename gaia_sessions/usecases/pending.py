@@ -87,12 +87,17 @@ def _question_of(message: str) -> Question:
     return Question(read_why(message), without_marker(message), message)
 
 
-def pending(sessions: Reader, now: datetime, limits: Limits) -> list[Pending]:
-    """Every session that waits for a person, the one that waits longest first; one that cannot be read is left out."""
+def pending(sessions: Reader, now: datetime, limits: Limits, app: str | None = None) -> list[Pending]:
+    """Every session of ``app``, None for those of none, that waits for a person, the one that waits longest first.
+
+    One that cannot be read is left out.
+    """
     above = Above(sessions)
     found = []
     for _, record in sessions.scan(active_only=True):
         if isinstance(record, SessionsError) or has_newer_schema(record) or not _may_wait(record):
+            continue
+        if record.get("app") != app:
             continue
         stands = standing(above.cancellation, record, now, limits)
         if stands.state.get("state") == WAITING:

@@ -123,7 +123,7 @@ def _stopped(
     (an agent may report by command alone), and how each stands.
     """
     for _, record in sessions.scan(active_only=True, host_session_id=host_session_id):
-        if isinstance(record, SessionsError):
+        if isinstance(record, SessionsError) or "app" in record:  # an app goes on with its own
             continue
         stands = standing(above.cancellation, record, rule.now, rule.limits)
         state = stands.state.get("state")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,6 +106,16 @@ def test_e7_it_is_offered_to_nobody(host: Host) -> None:
     assert host.hear(other) is None
     answer = host.ask("pre_delegate", {"agent_id": agent_id})
     assert (answer["should_resume"], answer["detail"]) == (False, "cancelled")
+    assert gaia_sessions.Sessions(str(host.root)).revivals() == ([], {})
+
+
+def test_work_of_an_app_is_offered_to_nobody(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message="[gaia-sessions: approval] may I?"))
+    other = host.event_payload("SessionStart", source="startup", session_id="another")
+    assert agent_id in host.hear(other)["additionalContext"]
+    FileStore(str(host.root)).change(agent_id, lambda record: {**record, "app": "kb", "user": "u1"})
+    assert host.hear(other) is None
     assert gaia_sessions.Sessions(str(host.root)).revivals() == ([], {})
 
 

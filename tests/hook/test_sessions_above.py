@@ -43,6 +43,7 @@ def test_what_the_main_agent_delegates_is_below_the_session_of_the_environment(h
     agent_id = delegate(host, middle_id)
 
     assert above(host, agent_id) == {"parent_id": middle_id, "max_depth": 1}
+    assert host.log("hook")[0]["root_id"] == root_id
 
 
 def test_a_delegation_of_a_sub_agent_is_below_that_one(host: Host) -> None:

@@ -15,6 +15,7 @@ from gaia_sessions.errors import BadArgument, SessionNotFound, UnknownState
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import decide
 from gaia_sessions.session.state import STATES
+from gaia_sessions.session.trace import trace_of
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.listing import Filter, list_sessions
 from tests.records import LIMITS, WHEN, record_with
@@ -72,6 +73,8 @@ def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
         ("running", False),
         ("state", state),
         ("state_since", "2026-01-08T18:00:00.000000Z"),
+        ("root_id", "agent-1"),
+        ("trace_id", trace_of("agent-1")["trace_id"]),
     ]
 
 
@@ -79,17 +82,17 @@ def test_a_summary_of_a_session_below_another_has_what_the_record_says_of_it(sto
     store.create({**record_with(parent_id="agent-2"), "agent_id": "agent-3", "phase": "failed"})
     store.create(record_with(parent_id="agent-3"))
     line, _ = listed(store, LATER)
-    above = [("parent_id", "agent-3"), ("root_id", "agent-2"), ("depth", 2)]
-    assert list(line.items())[-3:] == above
+    above = [("parent_id", "agent-3"), *trace_of("agent-2").items(), ("depth", 2)]
+    assert list(line.items())[-4:] == above
 
 
-def test_a_summary_of_a_session_whose_parents_form_a_circle_names_no_first_one(store: FileStore) -> None:
+def test_a_summary_of_a_session_whose_parents_form_a_circle_names_itself_as_the_first_one(store: FileStore) -> None:
     for agent_id, parent_id in [("a", "b"), ("b", "a"), ("leaf", "a")]:
         store.create({**record_with(parent_id=parent_id), "agent_id": agent_id})
     assert [(line["parent_id"], line.get("root_id"), line.get("depth")) for line in listed(store, LATER)] == [
-        ("b", None, None),
-        ("a", None, None),
-        ("a", None, None),
+        ("b", "a", None),
+        ("a", "b", None),
+        ("a", "leaf", None),
     ]
 
 

@@ -9,7 +9,7 @@ import click
 from gaia_sessions.api.sessions import DEFAULT_HOURS
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.option_values import HOURS
+from gaia_sessions.cli.option_values import APP, HOURS
 from gaia_sessions.cli.render import reports
 
 if TYPE_CHECKING:
@@ -25,15 +25,18 @@ if TYPE_CHECKING:
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @click.option("--corrupt", is_flag=True, help="Also remove sessions that cannot be read, whatever their age.")
+@APP
 @click.option("-v", "--verbose", is_flag=True, help="Name each session that was removed, or is old and was kept.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but failures, or that DIR does not exist (for cron).")
-def command(call: Call, hours: float, *, dry_run: bool, corrupt: bool, verbose: bool, quiet: bool) -> int:
+def command(
+    call: Call, hours: float, *, dry_run: bool, corrupt: bool, app: str | None, verbose: bool, quiet: bool
+) -> int:
     """Remove sessions that have not been used for a while (24 hours by default).
 
     Sessions that can be resumed, or may still be running, are kept. So is, for 7 days (the setting keep_days), open
     work that has turns, or that asked for an approval and was not denied it.
     """
     call.says_there_is_no_root()
-    report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt)
+    report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app)
     call.print_result(report, lambda: () if quiet else reports.cleanup_lines(report, is_verbose=verbose))
     return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

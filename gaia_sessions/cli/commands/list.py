@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from functools import partial
 
 import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.option_values import TIME
+from gaia_sessions.cli.option_values import APP, TIME
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import SessionNotFound, UnknownPhase, UnknownState
 from gaia_sessions.session.phases import PHASES
@@ -45,6 +46,7 @@ _FILTERS = [
     ),
     click.option("--until", type=TIME, help="Only sessions last active at or before this time."),
     click.option("--created-since", type=TIME, help="Only sessions created at or after this time."),
+    APP,
     click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N sessions."),
 ]
 
@@ -126,7 +128,11 @@ def _split(values: tuple[str, ...]) -> list[str]:
 
 def _say_which_agents_there_are(sessions: Sessions, typed: str) -> None:
     """Says so to a person if no session is of the agent ``typed``, whatever the other options are."""
-    names = {line["agent_name"] for line in sessions.list() if "agent_name" in line and line["agent_name"].strip()}
+    names = {
+        line["agent_name"]
+        for line in sessions.list(every_app=True)
+        if "agent_name" in line and line["agent_name"].strip()
+    }
     if names and typed not in names:
         from gaia_sessions.cli.mistakes import agents_hint
 
@@ -136,4 +142,7 @@ def _say_which_agents_there_are(sessions: Sessions, typed: str) -> None:
 
 def print_that_none_was_found(sessions: Sessions) -> None:
     """Prints where was looked, and how many sessions the options of the command excluded."""
-    output.print_line(plain.no_sessions_line(sessions.root, len(sessions.ids()), exists=os.path.exists(sessions.root)))
+    lines = sessions.list(every_app=True)
+    apps = Counter(line["app"] for line in lines if "problem" not in line and "app" in line)
+    exists = os.path.exists(sessions.root)
+    output.print_line(plain.no_sessions_line(sessions.root, len(sessions.ids()), apps, exists=exists))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.option_values import APP
 from gaia_sessions.cli.render import answers
 from gaia_sessions.system import utc_now
 
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
 
 
 @declare("pending", "pending --json")
-def command(call: Call) -> None:
+@APP
+def command(call: Call, *, app: str | None) -> None:
     """Show who waits for a person, and for what: the whole question, and how to answer it.
 
     Whoever waits longest comes first, and questions that expired are among them. A permission is given in the client
     that asks for it.
     """
-    found = call.sessions().pending()
+    found = call.sessions().pending(app)
     if call.as_json:
         output.print_json_array(found)
     elif found or not call.says_there_is_no_root():

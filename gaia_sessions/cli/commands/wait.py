@@ -71,7 +71,7 @@ def _unread(call: Call) -> dict[str, type[SessionsError]]:
     kinds: dict[str, type[SessionsError]] = {"corrupt": CorruptSession, "unreadable": StoreFailure}
     return {
         f"{line['agent_id']} may be below, and cannot be read: {line['problem']}": kinds[line["status"]]
-        for line in call.sessions().list(active_only=True)
+        for line in call.sessions().list(active_only=True, every_app=True)
         if "problem" in line and line["status"] in kinds
     }
 
