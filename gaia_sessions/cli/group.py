@@ -42,6 +42,8 @@ GROUPS = {
     "Your own agents": {
         "run": "Run a command as a sub-agent, within limits, with one report.",
         "create": "Create a session and print its ID.",
+        "ensure": "Print the ID under which a conversation goes on.",
+        "state": "Keep what agents hand each other: set, get, unset, incr.",
         "update": "Update a session: phase, metadata, errors.",
         "send": "Send something to an agent, and print its answer: a turn.",
         "turn": "Add a turn to the transcript: what was sent and answered.",

@@ -242,7 +242,11 @@ def _option_hint(error: click.NoSuchOption, ctx: click.Context) -> str:
             return _form_hint(ctx)
     if isinstance(ctx.command, click.Group):
         return f"options of a command go after its name: see {ctx.command_path} --help"
-    return _did_you_mean(error.option_name, options) or f"{ctx.command_path} --help lists the options"
+    if near := _did_you_mean(error.option_name, options):
+        return near
+    if "value" in {param.name for param in params}:
+        return f"a text that begins with - goes behind --: {ctx.command_path} ID KEY -- {error.option_name}"
+    return f"{ctx.command_path} --help lists the options"
 
 
 def _state_hint(ctx: click.Context, argv: list[str]) -> str | None:

@@ -89,6 +89,38 @@ def allowed_tools(
     return allowed
 
 
+APP = click.option("--app", metavar="A", help="Only sessions of this app.  [default: those without one]")
+
+
+def with_owner(command: Function) -> Function:
+    """``command`` with the options for whose state a new session shares, and for its own, which ``state_of`` reads."""
+    app = click.option("--app", metavar="A", help="App whose app: keys the session shares; with --user.")
+    user = click.option("--user", metavar="U", help="User of that app whose user: keys it shares.")
+    state = click.option("--state", metavar="JSON", help="Keys that its agents find: an object.")
+    return app(user(state(command)))
+
+
+def state_of(typed: str | None) -> dict[str, Json] | None:
+    """The object that was ``typed`` for --state."""
+    if typed is None:
+        return None
+    example = """--state '{"key": "value"}'"""
+    found = json_value(typed, "--state", example)
+    if not isinstance(found, dict):
+        raise InvalidInput(f"must be an object, not {strict.json_type_of(found)}", "--state", example)
+    return found
+
+
+def json_value(typed: str, option: str, example: str = """a text has quotes of its own: '"text"'""") -> Json:
+    """What was ``typed`` as JSON for ``option``. Raises ``InvalidInput``."""
+    try:
+        return strict.loads(typed.encode("utf-8", "surrogatepass"), strict.DOCUMENT_LIMIT)
+    except TooLarge:
+        raise
+    except InvalidInput as error:
+        raise InvalidInput(error.problem, option, example if error.problem.startswith("not JSON") else "") from None
+
+
 STDIN = "-"
 """What stands for standard input in place of a text."""
 

@@ -49,7 +49,7 @@ def resolve_id(sessions: Sessions, typed_id: str) -> str:
 
 def _latest(sessions: Sessions) -> str | None:
     """The id of the most recently active session that can be read."""
-    return next((line["agent_id"] for line in sessions.list() if "last_updated" in line), None)
+    return next((line["agent_id"] for line in sessions.list(every_app=True) if "last_updated" in line), None)
 
 
 def other_root_hint(agent_id: str) -> str | None:

@@ -12,6 +12,7 @@ from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import PHASES
+from gaia_sessions.session.trace import trace_of
 from gaia_sessions.system.processes import describe
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
         "revision": 2,
         "evidence": evidence,
         "seq": 1,
+        **trace_of("a"),
     }
     told = f"{local_time(entry['at'])} {key}, phase approval, message={message} (event 1)"
     assert gaia("events", "a").out.decode().rstrip() == told

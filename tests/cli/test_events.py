@@ -14,6 +14,7 @@ import pytest
 from gaia_sessions import Sessions
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.trace import trace_of
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 AT = "2026-01-08T18:05:30.123456Z"
 EVIDENCE = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a1", "tool_use_id": "toolu_1"}
 BEGUN = {"at": AT, "kind": "start", "run": 1, "phase": "investigating", "revision": 2, "evidence": EVIDENCE}
+TRACE = trace_of("a")
 FAILED = {**BEGUN, "kind": "fail", "end": "failed", "detail": "API Error\x1b[31m\n529", "revision": 3}
 
 
@@ -55,7 +57,7 @@ def test_as_json_they_are_an_array_of_the_entries_as_they_are(gaia: Gaia, put: G
     put("a")
     journal(root, line(BEGUN), line(FAILED))
 
-    assert gaia("events", "a", "--json").json == [{**BEGUN, "seq": 1}, {**FAILED, "seq": 2}]
+    assert gaia("events", "a", "--json").json == [{**BEGUN, "seq": 1, **TRACE}, {**FAILED, "seq": 2, **TRACE}]
 
 
 @pytest.mark.parametrize(("since", "seqs", "complained"), [(0, [1, 2], True), (1, [2], True), (2, [], False)])
@@ -98,7 +100,7 @@ def test_a_bad_line_is_complained_of_and_hides_no_other(gaia: Gaia, put: Gaia, r
 
     code, out, err = gaia("events", "a", "--json").all
 
-    assert (code, json.loads(out)) == (0, [{**BEGUN, "seq": 1}, {**FAILED, "seq": 2}])
+    assert (code, json.loads(out)) == (0, [{**BEGUN, "seq": 1, **TRACE}, {**FAILED, "seq": 2, **TRACE}])
     assert "events.jsonl line 2" in err
 
 
@@ -140,15 +142,24 @@ def test_each_new_one_is_followed_as_it_comes_until_the_work_has_ended(put: Gaia
     running(put)
     journal(root, line(BEGUN))
     with follow("--json") as following:
-        assert json.loads(read(following.stdout)) == {**BEGUN, "seq": 1}
+        assert json.loads(read(following.stdout)) == {**BEGUN, "seq": 1, **TRACE}
         again = {**FAILED, "phase": "planning"}
         journal(root, line(BEGUN), b'{"torn', b'": 1}\n', line(FAILED), line(again), line("text"))
         told = [json.loads(read(following.stdout)) for _ in range(4)]
-        assert told == [{"torn": 1, "seq": 2}, {**FAILED, "seq": 3}, {**again, "seq": 4}, "text"]
+        assert told == [
+            {"torn": 1, "seq": 2, **TRACE},
+            {**FAILED, "seq": 3, **TRACE},
+            {**again, "seq": 4, **TRACE},
+            "text",
+        ]
         last = {**FAILED, "kind": "stop", "at": format_time(utc_now())}
         journal(root, line(BEGUN), line(FAILED), line(last))
         running(put, ended_at=format_time(utc_now()), end="stopped")
-        assert (*following.communicate(), following.returncode) == (json.dumps({**last, "seq": 3}) + "\n", "", 0)
+        assert (*following.communicate(), following.returncode) == (
+            json.dumps({**last, "seq": 3, **TRACE}) + "\n",
+            "",
+            0,
+        )
 
 
 def test_work_that_has_ended_is_shown_and_followed_no_further(gaia: Gaia, put: Gaia, root: str) -> None:

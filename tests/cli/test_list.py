@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import STATES
+from gaia_sessions.session.trace import trace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,8 @@ SUMMARY = (
     "running",
     "state",
     "state_since",
+    "root_id",
+    "trace_id",
 )
 
 
@@ -93,6 +96,7 @@ def test_in_json_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> Non
             "running": False,
             "state": state,
             "state_since": three[name]["created_at"],
+            **trace_of(name),
         }
         for name, state in {"a": "open", "b": "waiting", "c": "completed"}.items()
     }
@@ -277,8 +281,9 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
         "status": "newer",
         "resume": {"should_resume": False, "reason": "corrupt", "until": None},
         "running": False,
+        **trace_of("new"),
     }
-    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY[:-2]}, **expected}]
+    assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY[:-4]}, **expected}]
     assert gaia("list").all == (
         0,
         "new  tester: test  newer  2 hours ago\n",

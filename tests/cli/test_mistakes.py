@@ -20,6 +20,7 @@ from gaia_sessions.cli.main import commands
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.state import STATES as STATE_WORDS
+from gaia_sessions.session.trace import trace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -372,8 +373,8 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "usage ID": lambda answer, record, _: (answer["tokens"], record["revision"]) == (0, 1),
     "usage ID --charge N": lambda answer, record, _: answer["tokens"] == record["charged_tokens"] == 2,
     "transcript ID": lambda answer, _, __: answer == [],
-    "events ID": lambda answer, _, __: answer == [{**EVENT, "seq": 1}],
-    "events ID --follow": lambda answer, _, __: answer == {**EVENT, "seq": 1},
+    "events ID": lambda answer, _, __: answer == [{**EVENT, "seq": 1, **trace_of("a")}],
+    "events ID --follow": lambda answer, _, __: answer == {**EVENT, "seq": 1, **trace_of("a")},
     "list --grep TEXT": lambda answer, _, __: [line["agent_id"] for line in answer] == ["a"],
     "hooks install": settings_exist,
     "hooks uninstall": lambda answer, *_: not settings_exist(answer),

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 import gaia_sessions
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.trace import trace_of
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 
@@ -296,6 +297,7 @@ def test_as_json_it_is_the_record_and_the_policys_answer(gaia: Gaia, put: Gaia) 
         "resume": answer,
         "state": "waiting",
         "state_since": document["created_at"],
+        **trace_of("a"),
     }
 
 

@@ -15,7 +15,9 @@ from gaia_sessions.cli.option_values import (
     STDIN,
     allowed_tools,
     collect_metadata,
+    state_of,
     text_or_stdin,
+    with_owner,
     with_tools,
 )
 from gaia_sessions.cli.render import cancellation, plain
@@ -51,6 +53,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
     "--system-prompt", metavar="TEXT|-", help="What the agent is told first, at most 16 KiB; - reads standard input."
 )
 @click.option("--continues", metavar="ID", help="Go on in the new session with that one, which has ended.")
+@with_owner
 @METADATA
 @PAIRS
 def command(
@@ -66,6 +69,9 @@ def command(
     available: list[str] | None,
     system_prompt: str | None,
     continues: str | None,
+    app: str | None,
+    user: str | None,
+    state: str | None,
     metadata: tuple[str, ...],
     pairs: tuple[str, ...],
 ) -> None:
@@ -94,6 +100,9 @@ def command(
         tools=allowed_tools(call, tools, available, agent, parent_id),
         system_prompt=system_prompt,
         continues=None if continues is None else call.session_id(continues, writes=True),
+        app=app,
+        user=user,
+        state=state_of(state),
     )
     warn_if_network(sessions.root)
     _warn_if_cancelled(call, parent_id, new_id)

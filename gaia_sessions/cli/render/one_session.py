@@ -88,7 +88,7 @@ _COLUMNS = ("run", "end", "began", "took", "   tokens")
 _OF_BUDGETS = frozenset(["max_tokens", "charged_tokens", "token_correction", "skills"])
 """The keys of a record for which somebody cares about its budget; of others only what was used is shown."""
 
-_HAVE_SECTIONS = frozenset(["metadata", "history", "runs", "todos"])
+_HAVE_SECTIONS = frozenset(["metadata", "history", "runs", "session_state", "todos"])
 """The keys of a record that are shown as sections of their own."""
 
 
@@ -102,6 +102,7 @@ def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterat
         listed("todos", todo_lines(numbered_todos(record))),
         _run_lines(view, now),
         listed("children", _child_lines(view)),
+        listed("keys", _fact_lines(_session_state(record))),
         listed("metadata", _fact_lines(_metadata(record, verbose=verbose))),
         _fact_lines(_figures_and_ids(view, now)),
     ]
@@ -296,6 +297,12 @@ def _relative(line: Line) -> tuple[str, str, str]:
     return agent_id, state_cell(line), agent_and_purpose(line["agent_name"], line["purpose"], _LONGEST)
 
 
+def _session_state(record: Record) -> Iterator[Fact]:
+    """What its agents hand each other, without what it shares with others."""
+    keys = record.get("session_state", {})
+    return ((safe(key, 40), safe(dump_line(value).decode().strip(), 200)) for key, value in keys.items())
+
+
 def _metadata(record: Record, *, verbose: bool) -> Iterator[Fact]:
     """What somebody wrote to the metadata; objects and arrays, which programs write, only if ``verbose``."""
     for key, value in record["metadata"].items():
@@ -342,6 +349,8 @@ def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:
         yield "lasted", duration(record["duration_seconds"], 2)
     if view.parent is not None:
         yield "parent", "  ".join(filter(None, _relative(view.parent)))
+    if "app" in record:
+        yield "app", f"{safe(record['app'])}, user {safe(record['user'])}"
     if "continues" in record:
         yield "continues", safe(record["continues"])
     yield "id", record["agent_id"]

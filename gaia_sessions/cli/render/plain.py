@@ -5,6 +5,8 @@ Owns that wording.
 
 from __future__ import annotations
 
+import shlex
+
 from gaia_sessions.errors import plural
 from gaia_sessions.session.policy import is_running
 from gaia_sessions.session.record import answer_of
@@ -14,7 +16,7 @@ from .words import ago, left_text, local_time, resume_text, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
@@ -29,6 +31,7 @@ NO_PURPOSE = "general"
 
 _LONGEST_EVENT = 500
 _LONGEST_PATH = 4096
+_MOST_APPS = 5
 
 
 def update_line(record: Record, decision: Decision, now: datetime) -> str:
@@ -77,14 +80,21 @@ def list_lines(lines: Iterable[Line], now: datetime) -> Iterator[str]:
         yield "  ".join([safe(line["agent_id"]), *columns(line, now)]).rstrip()
 
 
-def no_sessions_line(root: str, left_out: int, *, exists: bool = True) -> str:
-    """Which folder was searched, whether it exists, and how many sessions the options of the command excluded."""
+def no_sessions_line(root: str, left_out: int, apps: Mapping[str, int] | None = None, *, exists: bool = True) -> str:
+    """Which folder was searched, whether it exists, and how many sessions the options of the command excluded.
+
+    ``apps`` has how many of them are of which app: without an option for that they are excluded.
+    """
     if not exists:
         return f"No sessions found: {safe(root, _LONGEST_PATH)} does not exist"
     message = f"No sessions found in {safe(root, _LONGEST_PATH)}"
     if not left_out:
         return message
-    return f"{message} with these options; without them, there {'is' if left_out == 1 else 'are'} {left_out}"
+    apps = apps or {}
+    others = left_out - sum(apps.values())
+    told = [f"without them, there {'is' if others == 1 else 'are'} {others}"] if others else []
+    told += [f"--app {shlex.quote(safe(app))} has {number}" for app, number in sorted(apps.items())[:_MOST_APPS]]
+    return f"{message} with these options; {', '.join(told)}"
 
 
 def columns(line: Line, now: datetime) -> list[str]:

@@ -1,0 +1,47 @@
+"""``ensure``: the session of a conversation that lasts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.option_values import state_of, with_owner
+
+from .create import AGENT, PURPOSE
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("ensure --agent root", "ensure --id agent-123")
+@click.option("--id", "agent_id", metavar="ID", help="The session so far.  [default: begin one]")
+@AGENT
+@PURPOSE
+@with_owner
+def command(
+    call: Call, *, agent_id: str | None, agent: str, purpose: str, app: str | None, user: str | None, state: str | None
+) -> None:
+    """Print the ID under which a conversation goes on.
+
+    It is the session of --id while that is open. Where it has ended, and
+    without --id, a session is created; the other options say what that is.
+
+    Exit codes: 0 the ID is printed, 3 there is no such session.
+    """
+    sessions = call.sessions()
+    found = sessions.ensure(
+        agent_id,  # whole: a part of an ID may be that of somebody else
+        agent_name=agent,
+        purpose=purpose,
+        app=app,
+        user=user,
+        state=state_of(state),
+    )
+    is_begun = found != agent_id
+    if agent_id is not None and is_begun:
+        message = f"{agent_id} has ended: {found} continues it"
+        output.print_aside("session_begun", message, as_json=call.as_json)
+    call.print_result({"agent_id": found, "begun": is_begun}, lambda: [found])
