@@ -10,7 +10,7 @@ import os
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, plural
 from gaia_sessions.ingest.deferred import has_waited_too_long
 from gaia_sessions.session.record import is_open
-from gaia_sessions.store import atomic, index, index_repair, reading
+from gaia_sessions.store import atomic, documents, index, index_repair, reading
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.system.project_root import claude_folder
@@ -124,6 +124,23 @@ def _mark_problem(inspection: Inspection, agent_id: str, why: str | None) -> Fin
     removal = f"{shell_command('rm', '-r', '--', path)} && " if is_no_file else ""
     message = f"{message}; remove the file if that is wrong, or cancel {agent_id} again:"
     return problem("marks", message, removal + inspection.command("cancel", agent_id))
+
+
+def shared(inspection: Inspection) -> list[Finding]:
+    """State that sessions share and that cannot be read: what would change it is refused."""
+    root = roots.open_if_exists(inspection.root)
+    if root is None:
+        return [not_checked("shared", "the state that sessions share: there is no session yet")]
+    with root:
+        found = documents.unreadable(root)
+    return [
+        problem(
+            "shared",
+            f"{path}: {reason}; fix it, or move it away, which clears the keys in it:",
+            shell_command("mv", "--", path, f"{path}.away"),
+        )
+        for path, reason in found.items()
+    ] or [ok("shared", "all state that sessions share")]
 
 
 def _is_in(folder: str, paths: Iterable[str]) -> bool:

@@ -73,6 +73,7 @@ CHECKS: dict[str, Check] = {
     "readable": contents.readable,
     "marks": contents.marks,
     "corrupt": contents.corrupt,
+    "shared": contents.shared,
     "times": contents.times,
     "parents": parents.parents,
     "runs": contents.runs,

@@ -23,7 +23,9 @@ from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.runs import files_of, has_ended, updated_run
 from gaia_sessions.session.schema import LOST
+from gaia_sessions.session.shared_state import scopes_of
 from gaia_sessions.session.updates import check_writable, with_next_revision
+from gaia_sessions.store import document_lock_key
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.import_source import open_source
 from gaia_sessions.store.overlay import Overlay
@@ -175,12 +177,25 @@ class _Pass:
         taken, _ = fit_record(taken, spare)
         if self._report["dry_run"]:
             self._source.copy(agent_id, None, durable=False)
+            for scope in scopes_of(taken):  # what the import would refuse
+                self._source.document(scope)
+                self._store.document(scope)
             return True
+        self._take_documents(taken)  # first: an import that was killed is repeated for what is not here
         try:
             self._store.take_in(taken, self._source, self._copies.own_entries(agent_id, EVENTS), reserved=spare)
         except SessionExists:  # another process has just created it
             return False
         return True
+
+    def _take_documents(self, record: Record) -> None:
+        """Copies what the session shares with others, unless there is such state here."""
+        for scope in scopes_of(record):
+            document = self._source.document(scope)
+            if document is not None:
+                with self._store.lock_key(document_lock_key(scope)):
+                    if self._store.document(scope) is None:
+                        self._store.change_documents({scope: document}, lambda: record)
 
     def _is_here(self, agent_id: str) -> bool:
         try:

@@ -125,7 +125,7 @@ def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: st
     checks = gaia("doctor", "--json").json["checks"]
     skipped = {finding["name"] for finding in checks if finding["state"] == "not_checked"}
     of_sessions = {"clock", "readable", "marks", "times", "parents", "runs"}
-    of_root = {"corrupt", "owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
+    of_root = {"corrupt", "shared", "owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
     assert skipped == {"log", *of_sessions, *(of_root if sessions == "no folder" else ())}
     lines = gaia("doctor").out.decode().splitlines()
     assert [line for line in lines if line.startswith("not looked at: sessions: ") and why in line] == lines[2:3]
