@@ -92,6 +92,7 @@ def documents(root: str | Path) -> Documents:
                 found[f"{path.name}/{file.name}"] = file.read_bytes()
         for name in [name for name in found if name.startswith(f"{path.name}/transcript")]:
             found[name] = _committed(name, found[name], found[f"{path.name}/state.json"])
+    found |= {f".shared/{path.name}": path.read_bytes() for path in Path(root, ".shared").glob("[!.]*")}
     for path in Path(f"{root}-snapshot").glob("[!.]*/*"):
         found[f"snapshot of {path.parent.name}/{path.name}"] = path.read_bytes()
     return {name: data for name, data in found.items() if data or "/transcript" not in name}
@@ -248,6 +249,13 @@ def _populate_and_converse(root: str) -> None:
         file.write(b'{"seq": 6, "turn": 2, "role": "user", "content": "nev')
 
 
+def _populate_with_state(root: str) -> None:
+    """The session kept has state of its own, and shares some with its app and its user."""
+    _populate(root)
+    state = {"domain_id": 7, "app:motd": "before", "user:language": "de"}
+    Sessions(root).create("worker", agent_id="kept", app="kb", user="u1", state=state)
+
+
 def _populate_and_take_snapshot(root: str) -> None:
     """Every file has a second name in a snapshot of the root."""
     _populate_and_talk(root)
@@ -305,6 +313,10 @@ def _record(condition: Callable[[Mapping[str, object]], bool]) -> Holds:
             return False
 
     return holds
+
+
+def _shares(state: object) -> Holds:
+    return lambda _agent_id, data: json.loads(data or b"{}").get("state") == state
 
 
 def _is_gone(_agent_id: str, data: bytes | None) -> bool:
@@ -472,6 +484,16 @@ OPERATIONS = {
             _by_worker("update", "agent-1"),
             _UPDATED,
             {"agent-2/state.json": _completed},
+        ),
+        Operation(
+            "change state in three documents",
+            _populate_with_state,
+            _by_worker("change-state", "kept"),
+            {
+                "kept/state.json": _record(lambda record: record["session_state"] == {"intent": "by a worker"}),
+                ".shared/app-kb.json": _shares({"motd": "by a worker"}),
+                ".shared/user-kb.u1.json": _shares({"language": "by a worker"}),
+            },
         ),
         Operation("finalize", _populate, _by_worker("finalize", "agent-1"), {"agent-1/state.json": _completed}),
         Operation("cancel", _populate, _by_worker("cancel", "agent-1"), {"agent-1/cancelled.json": _is_cancelled}),
@@ -808,7 +830,7 @@ def operation_named() -> Callable[[str], Operation]:
 
 SAMPLE = ("update", "subagent_stop, direct")
 """A command and a hook; the others take minutes."""
-AT_EACH_CALL = (*SAMPLE, "add a turn", "reset")
+AT_EACH_CALL = (*SAMPLE, "add a turn", "reset", "change state in three documents")
 """Those that are killed at each call, also where that only looks."""
 EACH = {name: pytest.param(name, marks=[] if name in SAMPLE else pytest.mark.slow) for name in OPERATIONS}
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gaia_sessions.session.transcript import Message
+    from gaia_sessions.usecases.listing import Line
     from tests.faults.conftest import Call, Case
 
     CaseOf = Callable[[Operation], Case]
@@ -53,6 +54,7 @@ TWO_HOURS = 7200
 EACH_CHANGE = "each call that changes something"
 EACH_CALL = "each call"
 STAGES = ("old", "partly", "new")
+MAY_BE_PARTLY_DONE = ("cleanup", "change state in three documents")
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,14 @@ def test_after_a_kill_anywhere_the_same_operation_works_without_help(kills: list
 
 def test_of_a_kill_anywhere_a_later_cleanup_leaves_nothing(kills: list[Kill]) -> None:
     assert [(str(kill.call), kill.after_cleanup) for kill in kills if kill.after_cleanup] == []
+
+
+def test_what_sessions_share_is_changed_after_the_session(
+    case_of: CaseOf, operation_named: Callable[[str], Operation]
+) -> None:
+    case = case_of(operation_named("change state in three documents"))
+    renamed = [call.line for call in case.calls if "rename" in call.name and "tmp" in call.line]
+    assert [word in line for line, word in zip(renamed, ("state.json", "app-kb", "user-kb"), strict=True)] == [True] * 3
 
 
 def test_a_folder_made_by_a_process_that_was_killed_is_synced_before_the_next_one_acknowledges(
@@ -280,18 +290,18 @@ def _kill(case: Case, call: Call) -> Kill:
 
 
 def _wrong_stand(case: Case, stood: str) -> list[str]:
-    allowed = STAGES if case.operation.name == "cleanup" else ("old", "new")
+    allowed = STAGES if case.operation.name in MAY_BE_PARTLY_DONE else ("old", "new")
     return [] if stood in allowed else [stood]
 
 
 def _wrong_views(root: str) -> Iterator[str]:
     """Readers see every session, whole, and the active ones as such; nobody else may look at the files."""
     there = {path.name for path in Path(root).glob("[!.]*")}
-    lines = list(gaia_sessions.list_sessions(root=root))
+    lines = _listed(root)
     if {line["agent_id"] for line in lines} != there or any("problem" in line for line in lines):
         yield f"listed: {lines}"
     active = {line["agent_id"] for line in lines if line["status"] == "active"}
-    hinted = {line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True, root=root)}
+    hinted = {line["agent_id"] for line in _listed(root, active_only=True)}
     if hinted != active:
         yield f"listed as active: {hinted}"
     yield from _wrongly_found(FileStore(root))
@@ -303,6 +313,12 @@ def _wrong_views(root: str) -> Iterator[str]:
     for path in Path(root).rglob("*"):
         if path.lstat().st_mode & 0o077:
             yield f"open to others: {path.name}"
+
+
+def _listed(root: str, *, active_only: bool = False) -> list[Line]:
+    """Those of no app, and those of the one app there is."""
+    apps = (None, "kb")
+    return [line for app in apps for line in gaia_sessions.list_sessions(active_only=active_only, app=app, root=root)]
 
 
 def _wrongly_found(store: FileStore) -> Iterator[str]:

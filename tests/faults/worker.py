@@ -49,6 +49,11 @@ def update(root: str, agent_id: str, size: str = "0") -> object:
     return gaia_sessions.update_state(agent_id, "approval", metadata, root=root)["revision"]
 
 
+def change_state(root: str, agent_id: str) -> object:
+    keys = {"intent": "by a worker", "app:motd": "by a worker", "user:language": "by a worker"}
+    return gaia_sessions.Sessions(root).change_state(agent_id, keys, unset=["domain_id"])["app_revision"]
+
+
 def finalize(root: str, agent_id: str) -> object:
     return gaia_sessions.finalize_session(agent_id, "completed", "by a worker", root=root)["revision"]
 
@@ -165,6 +170,7 @@ OPERATIONS: dict[str, Operation] = {
     "create": create,
     "create-below": create_below,
     "update": update,
+    "change-state": change_state,
     "finalize": finalize,
     "cancel": cancel,
     "remove": remove,
