@@ -1,0 +1,70 @@
+"""The hand-offs of the users' document on sessions, as ``scripts/hand_off`` does them with processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "hand_off"
+ALWAYS = {"user_id": "u1", "user_name": "Ada", "name_attempts": 1}
+DOMAIN = {"intent": "update_domain", "domain_id": 7}
+DOCUMENT = {"url": "https://example.org/paper.pdf"}
+
+
+def states(folder: Path, *words: str) -> tuple[list[Any], str]:
+    """The state before the sub-agent and after it, and what that said."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment["GAIA_SESSIONS_ROOT"] = str(folder / "root")
+    done = subprocess.run([SCRIPT, *words], env=environment, capture_output=True, text=True, check=True, cwd=folder)
+    decoder, text, found = json.JSONDecoder(), done.stdout.lstrip(), []
+    while text:
+        document, end = decoder.raw_decode(text)
+        found.append(document["state"])
+        text = text[end:].lstrip()
+    return found, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result"),
+    [
+        ("approved", {"intent_result": "saved 7"}),
+        ("failed", {"intent_result": "error: the storage did not answer"}),
+        ("cancelled", {}),
+        ("cancelled-draft", {}),
+    ],
+)
+def test_the_sub_agent_for_domains_finds_the_intent_and_leaves_none(
+    tmp_path: Path, outcome: str, result: dict[str, str]
+) -> None:
+    found, said = states(tmp_path, "domain", outcome)
+    assert (found, said) == (
+        [{**ALWAYS, **DOMAIN}, {**ALWAYS, **result}],
+        "domain lifecycle: update_domain 7 for u1\n" + "draft: Birds; approve it?\n" * (outcome != "cancelled"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result"),
+    [
+        ("saved", "saved 2 facts"),
+        ("refused", "the user wanted none"),
+        ("irrelevant", "no domain is relevant"),
+        ("failed", "error: not readable"),
+        ("cancelled", None),
+        ("cancelled-facts", None),
+    ],
+)
+def test_the_sub_agent_for_documents_finds_the_url_and_leaves_none(
+    tmp_path: Path, outcome: str, result: str | None
+) -> None:
+    found, said = states(tmp_path, "document", outcome)
+    assert (found, said) == (
+        [{**ALWAYS, **DOCUMENT}, {**ALWAYS, **({"url_result": result} if result else {})}],
+        "document processor: https://example.org/paper.pdf is pdf\n" * (outcome != "cancelled"),
+    )
