@@ -117,6 +117,21 @@ def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int,
     assert done.stdout == expected
 
 
+def test_state_is_handed_over_as_the_page_shows(tmp_path: Path) -> None:
+    done = run_in_shell(tmp_path, block("docs/state.md", "sh"), "-eu")
+
+    agent_id = done.stdout.partition(":")[0]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"{agent_id}: revision 2",
+        "create_domain",
+        f"{agent_id}: revision 3",
+        "1",
+        "name_attempts  1",
+        'user_id  "u1"',
+    ]
+
+
 def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: Path) -> None:
     done = run_in_shell(tmp_path, block("docs/shell.md", "sh", 1))
 
