@@ -270,6 +270,14 @@ def test_runs_are_numbered_in_their_order_and_say_how_and_when_they_ended(
     assert (passes_checks(document), passes_models(document)) == (is_accepted, is_accepted)
 
 
+@pytest.mark.parametrize(("app", "user", "is_accepted"), [(1, 1, True), (0, 0, True), (1, 0, False), (0, 1, False)])
+def test_an_app_and_a_user_stand_together(app: int, user: int, is_accepted: bool) -> None:  # noqa: FBT001
+    document = {**ORDINARY, **dict([("app", "kb")] * app + [("user", "u1")] * user)}
+    assert (passes_checks(document), passes_models(document)) == (is_accepted, is_accepted)
+    if not is_accepted:
+        assert problem_of(document) == problem_for_store(document)
+
+
 # What both call is not compared here: its verdicts are stated case by case, above and in tests/session/test_record.py.
 @settings(max_examples=examples(500))
 @given(documents())
@@ -536,6 +544,7 @@ def test_the_schema_names_its_draft_and_what_is_required() -> None:
     assert list(schema["$defs"]["Run"]["properties"]) == list(RUN)
     assert schema["$defs"]["Run"]["properties"]["end"]["enum"] == list(ENDS)
     assert schema["$defs"]["Run"]["dependentRequired"] == {"ended_at": ["end"]}
+    assert schema["dependentRequired"] == {"app": ["user"], "user": ["app"]}
     assert schema["$defs"]["Move"]["required"] == ["from_phase", "to_phase", "timestamp"]
 
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.schema import check_run_end, check_run_numbers
+from gaia_sessions.session.schema import check_owner_keys, check_run_end, check_run_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +63,14 @@ class RunModel(StrictModel, frozen=True):
 
 
 class SessionModel(StrictModel, frozen=True):
-    """A record whose runs are numbered in their order."""
+    """A record whose runs are numbered in their order, and whose app and user stand together."""
+
+    model_config = ConfigDict(json_schema_extra={"dependentRequired": {"app": ["user"], "user": ["app"]}})
 
     @model_validator(mode="after")
     def _check_run_numbers(self) -> Self:
         return self._check(check_run_numbers)
+
+    @model_validator(mode="after")
+    def _check_owner_keys(self) -> Self:
+        return self._check(check_owner_keys)

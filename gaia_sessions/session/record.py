@@ -70,8 +70,6 @@ def decode(data: bytes, agent_id: str) -> Record:
     if not has_newer_schema(document):
         document = normalize_document(document)
         check_record(document, "")
-        if ("app" in document) != ("user" in document):
-            raise errors.InvalidInput("an app and a user stand together", "user" if "app" in document else "app")
     if document.get("agent_id") != agent_id:
         raise errors.InvalidInput(
             f"the id of another session, {str(document.get('agent_id'))[:MAX_ID_LENGTH]!r}", "agent_id"

@@ -244,6 +244,7 @@ def check_record(value: object, where: str) -> None:
         _check_runs(record, f"{where}." if where else "")
     if not _has_canonical_times(record):
         _check_times(value, where)
+    check_owner_keys(record, f"{where}." if where else "")
 
 
 def _has_canonical_times(record: Record) -> bool:
@@ -271,6 +272,12 @@ def _check_runs(record: Record, prefix: str) -> None:
     for position, run in enumerate(record.get("runs", ())):
         check_run_end(run, f"{prefix}runs[{position}].")
     check_run_numbers(record, prefix)
+
+
+def check_owner_keys(record: Record, prefix: str) -> None:
+    """Raises ``InvalidInput`` for an app without its user, or a user without an app."""
+    if ("app" in record) != ("user" in record):
+        raise InvalidInput("an app and a user stand together", prefix + ("user" if "app" in record else "app"))
 
 
 def check_run_end(run: Run, prefix: str) -> None:
