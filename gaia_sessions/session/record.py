@@ -122,6 +122,11 @@ def is_open(record: Record) -> bool:
     return has_newer_schema(record) or not is_final(record["phase"])
 
 
+def is_open_of_app(record: Record, app: str, user: str | None) -> bool:
+    """Whether the work is not final, and of this app and of this user of it, if one is named."""
+    return is_open(record) and record.get("app") == app and user in (None, record.get("user"))
+
+
 def answer_of(record: Record) -> tuple[str, Answer] | None:
     """``approved`` or ``denied``, and what was said with it; None if nobody has answered what the work waits for.
 

@@ -12,7 +12,7 @@ import os
 
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.record import is_child
+from gaia_sessions.session.record import is_child, is_open_of_app
 from gaia_sessions.session.runs import aliases_of, newest_session_with
 
 from . import index, reading
@@ -205,6 +205,19 @@ class FileReader:
         return newest_session_with(
             alias, (record for _, record in self.scan() if not isinstance(record, SessionsError))
         )
+
+    def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
+        root = None if user is None else self._open_root()
+        if root is not None and user is not None:
+            with root:
+                ids = index.all_ids_under(root, index.app_user_key(app, user)) if self._has_index(root) else None
+                if ids is not None:
+                    found = reading.read_existing(self._read, root, ids)
+                    yield from (record for record in found if is_open_of_app(record, app, user))
+                    return
+        for _, record in self.scan(active_only=True):
+            if not isinstance(record, SessionsError) and is_open_of_app(record, app, user):
+                yield record
 
     def _candidate_ids(self, root: Directory, alias: Alias) -> list[str]:
         """Who may have ``alias`` while the index is not complete: one look at all sessions answers each key of a call.

@@ -9,6 +9,7 @@ session that has the key, named by the session's id.
     host_key/{kind}/{encoded}/{agent_id}    with this exact key of a host, final or not
     parent/{encoded}/{agent_id}             with this parent, final or not
     open_child/{encoded}/{agent_id}         not final, with this parent
+    app_user/{encoded}/{agent_id}           not final, of this user of an app
 
 An entry is never the truth: whoever follows one reads the record. Writers add entries before their first write and
 remove them after their last, both under the session's lock, so a crash leaves an entry too many, never one too few.
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
 LOCK = ".index.lock"
 """The lock file of whoever makes the index complete."""
 
-_VERSION = b"3"
-_PARTIAL_VERSION = b"3-partly"
+_VERSION = b"4"
+_PARTIAL_VERSION = b"4-partly"
 _COMPLETE = "complete"
 _ACTIVE = "active"
 NAME = "name"
@@ -58,11 +59,12 @@ CONVERSATION = "conversation"
 HOST_KEY = "host_key"
 PARENT = "parent"
 OPEN_CHILD = "open_child"
+APP_USER = "app_user"
 
 ACTIVE_KEY: IndexKey = (_ACTIVE,)
 """The key of every session that is not final, and of every one that cannot be read: it may be active."""
 
-UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD])
+UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD, APP_USER])
 """Groups with any number of folders: a folder is removed with its last entry."""
 
 _KEYED = ("runs", "agent_name", "parent_id")
@@ -96,7 +98,7 @@ def is_unfinished(name: str) -> bool:
 
 def is_own_name(name: str) -> bool:
     """Whether only the store gives this ``name`` to what stands in ``.index`` itself."""
-    return name in (_COMPLETE, _ACTIVE, NAME, CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD) or is_unfinished(name)
+    return name in (_COMPLETE, _ACTIVE, NAME, *UNBOUNDED_GROUPS) or is_unfinished(name)
 
 
 def last_indexed_id(root: Directory) -> str:
@@ -126,6 +128,9 @@ def keys_of(record: Record) -> list[IndexKey]:
     if is_open:
         name: object = record.get("agent_name")  # a later version's record may have none, or no text
         keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
+        app, user = record.get("app"), record.get("user")
+        if isinstance(app, str) and isinstance(user, str):
+            keys.append(app_user_key(app, user))
     keys += [*map(conversation_key, conversations), *map(alias_key, aliases)]
     if parent_id is not None:
         keys += [parent_key(parent_id), *([open_child_key(parent_id)] if is_open else [])]
@@ -167,6 +172,10 @@ def parent_key(parent_id: str) -> IndexKey:
 
 def open_child_key(parent_id: str) -> IndexKey:
     return OPEN_CHILD, parent_id
+
+
+def app_user_key(app: str, user: str) -> IndexKey:
+    return APP_USER, app, user
 
 
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:

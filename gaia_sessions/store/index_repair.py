@@ -130,7 +130,7 @@ def _remove_empty_folders(root: Directory) -> None:
 
 def _parent_folders(root: Directory) -> Iterator[FolderPath]:
     """The folders whose folders hold entries."""
-    groups = (index.NAME, index.CONVERSATION, index.PARENT, index.OPEN_CHILD)
+    groups = (index.NAME, *sorted(index.UNBOUNDED_GROUPS - {index.HOST_KEY}))
     yield from ((group,) for group in groups if root.names_below(roots.INDEX, group))
     try:
         with root.below(roots.INDEX, index.HOST_KEY) as kinds:

@@ -251,7 +251,7 @@ def test_an_entry_too_many_leads_to_nothing_that_is_not_there(root: str, store: 
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
 
-@pytest.mark.parametrize("complete", [None, b"", b"4", b"3 ", b"3 the boot before this one", b"3 \xff\xfe", b"\xff"])
+@pytest.mark.parametrize("complete", [None, b"", b"5", b"4 ", b"4 the boot before this one", b"4 \xff\xfe", b"\xff"])
 def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
     root: str, store: FileStore, now: datetime, complete: bytes | None
 ) -> None:
