@@ -123,6 +123,7 @@ FULL: dict[str, Any] = {
     "allowed_tools": ["Read"],
     "app": "kb",
     "user": "u1",
+    "app_session": {"id": "of the app", "event_time": 1700000000.5},
     "session_state": {"intent": None},
     "approval": {"message": "yes", "timestamp": MOMENT},
     "denial": {"message": "no", "timestamp": MOMENT},

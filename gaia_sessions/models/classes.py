@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Answer", "Compaction", "Conversation", "End", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "AppSession", "Compaction", "Conversation", "End", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -147,6 +147,13 @@ class Todo(StrictModel, frozen=True):
     status: TodoStatus
 
 
+class AppSession(StrictModel, frozen=True):
+    """What the app of a session knows of it that nobody else needs."""
+
+    id: str | None = Field(default=None, description="The ID that the app gave it; absent where that is `agent_id`.")
+    event_time: Seconds | None = Field(default=None, description="The time that its latest event has, in seconds since 1970.")
+
+
 class Compaction(StrictModel, frozen=True):
     """What stands in place of the older messages of the memory; the transcript still has them."""
 
@@ -180,6 +187,7 @@ class Session(SessionModel, frozen=True):
     allowed_tools: list[str] | None = Field(default=None, description="The tools that its agent may use, if they are limited; never changed.")
     app: str | None = Field(default=None, description="The app whose state it shares; never changed.")
     user: str | None = Field(default=None, description="The user of that app; it is there with `app`.")
+    app_session: AppSession | None = Field(default=None, description="What only its app knows of it.")
     session_state: dict[str, JsonValue] | None = Field(default=None, description="What its agents hand each other, without what others share.")
     approval: Answer | None = Field(default=None, description="What it waits for was approved.")
     denial: Answer | None = Field(default=None, description="What it waits for was denied.")
@@ -192,7 +200,7 @@ class Session(SessionModel, frozen=True):
     token_correction: int | None = Field(default=None, description="What is added to charges, skills and consumption so that the sum is the total that was stated.")
     skills: dict[str, Count] | None = Field(default=None, description="The skills that were loaded, each with its tokens, in their order.")
     todos: list[Todo] | None = Field(default=None, description="What its agent means to do; a status is `pending`, `in_progress`, `completed` or `cancelled`.")
-    turns: Count | None = Field(default=None, description="How many turns of its transcript are complete.")
+    turns: Count | None = Field(default=None, description="How many turns of its transcript are complete; of an app, how often a user spoke.")
     transcript_bytes: Count | None = Field(default=None, description="How many bytes of the transcript are committed.")
     last_seq: Count | None = Field(default=None, description="The number of the last message; no other is given it, whatever is lost.")
     compaction: Compaction | None = Field(default=None, description="The summary that stands in place of the older messages in the memory of an agent.")

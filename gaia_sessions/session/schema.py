@@ -166,6 +166,7 @@ check_run = object_with(
 )
 check_tools = object_with({"counts": map_of(check_number), "recent": array_of(check_string)}, {})
 check_todo = object_with({"description": check_string, "status": _check_todo_status}, {})
+check_app_session = object_with({}, {"id": check_string, "event_time": check_seconds})
 check_compaction = object_with({"summary": check_string, "through": check_number, "messages": check_number}, {})
 check_record_keys = object_with(
     {
@@ -190,6 +191,7 @@ check_record_keys = object_with(
         "allowed_tools": array_of(check_string),
         "app": check_string,
         "user": check_string,
+        "app_session": check_app_session,
         "session_state": check_object,
         "approval": check_answer,
         "denial": check_answer,

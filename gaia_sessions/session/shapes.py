@@ -185,6 +185,13 @@ class Todo(TypedDict):
     status: TodoStatus
 
 
+class AppSession(TypedDict, total=False):
+    """What the app of a session knows of it that nobody else needs."""
+
+    id: Annotated[str, "The ID that the app gave it; absent where that is `agent_id`."]
+    event_time: Annotated[Seconds, "The time that its latest event has, in seconds since 1970."]
+
+
 class Compaction(TypedDict):
     """What stands in place of the older messages of the memory; the transcript still has them."""
 
@@ -245,6 +252,7 @@ class Record(_EveryRecord, total=False):
     ]
     app: Annotated[str, "The app whose [state it shares](state.md); never changed."]
     user: Annotated[str, "The user of that app; it is there with `app`."]
+    app_session: Annotated[AppSession, "What only [its app](adk.md) knows of it."]
     session_state: Annotated[
         dict[str, "Json"], "[What its agents hand each other](state.md), without what others share."
     ]
@@ -268,7 +276,9 @@ class Record(_EveryRecord, total=False):
         list[Todo],
         "What its agent means to do; a status is `pending`, `in_progress`, `completed` or `cancelled`.",
     ]
-    turns: Annotated[Count, "How many [turns](#transcripts) of its transcript are complete."]
+    turns: Annotated[
+        Count, "How many [turns](#transcripts) of its transcript are complete; of an app, how often a user spoke."
+    ]
     transcript_bytes: Annotated[Count, "How many bytes of the transcript are committed."]
     last_seq: Annotated[Count, "The number of the last message; no other is given it, whatever is lost."]
     compaction: Annotated[
@@ -294,6 +304,9 @@ class NewMessage(TypedDict):
     tool_call_id: NotRequired[Annotated[str, "That call: a result has the ID of its call."]]
     tokens: NotRequired[Annotated[Count, "How many tokens its content has."]]
     run: NotRequired[Annotated[Number, "The run that said it, if that was one of a command."]]
+    event: NotRequired[
+        Annotated[str, "The event of [an app](adk.md) that it was made of, as JSON in the app's own form."]
+    ]
     charged: NotRequired[
         Annotated[
             bool,
@@ -311,7 +324,11 @@ class _Place(TypedDict):
         "Its number, from 1. No other message of the session ever gets it, whatever is lost or emptied; "
         "a number may be missing.",
     ]
-    turn: Annotated[Count, "The turn it belongs to: one more than `turns` of the record was; 0 of the system prompt."]
+    turn: Annotated[
+        Count,
+        "The turn it belongs to: one more than `turns` of the record was; 0 of the system prompt. "
+        "In a session of an app a message of the user begins the turn, and `turns` already counts it.",
+    ]
 
 
 class Message(_Place, NewMessage):

@@ -38,6 +38,9 @@ ROLES = (SYSTEM, "user", "assistant", "tool")
 LINE_LIMIT = strict.DOCUMENT_LIMIT
 """How many bytes a message may have as a line, the newline included."""
 
+EVENT_LINE_LIMIT = 16 << 20
+"""How many bytes a message may have that an event of an app is part of: images are."""
+
 COMMIT_LIMIT = 64 << 20
 """How many bytes of lines may be added at once."""
 
@@ -60,6 +63,7 @@ check_message = object_with(
         "tool_call_id": check_string,
         "tokens": check_count,
         "run": check_number,
+        "event": check_string,
         "charged": check_flag,
     },
 )
@@ -165,14 +169,15 @@ def number_messages(messages: Sequence[NewMessage], first_seq: int, turn: int) -
 def _line_of(message: Message) -> bytes:
     check_message(message, "")
     line = strict.dump_line(message, limit=COMMIT_LIMIT)
-    if len(line) > LINE_LIMIT:
-        raise errors.TooLarge("a message of the transcript", len(line), LINE_LIMIT)
+    limit = EVENT_LINE_LIMIT if "event" in message else LINE_LIMIT
+    if len(line) > limit:
+        raise errors.TooLarge("a message of the transcript", len(line), limit)
     return line
 
 
 def decode_message(line: bytes) -> Message:
     """The message in ``line``, keys that are not known included; raises ``InvalidInput``."""
-    message = strict.load_object(line, LINE_LIMIT)
+    message = strict.load_object(line, EVENT_LINE_LIMIT)
     check_message(message, "")
     return message  # type: ignore[return-value]  # just checked
 
