@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 
 APP, USER = "app:", "user:"
-_NEVER_STORED = ("temp:", "secret:")
+NEVER_STORED = ("temp:", "secret:")
 _LONGEST_KEY = 256
-_LONGEST_NAME = 300
+LONGEST_NAME = 300
 """Of an app or a user, in characters: what Google ADK's services take, and what a file name is made of."""
 
 
@@ -136,7 +136,7 @@ def check_key(key: str) -> None:
     if not name or name != name.strip() or not key.isprintable() or len(key) > _LONGEST_KEY:
         problem = f"is blank, longer than {_LONGEST_KEY} characters, has space around it or is no line of text"
         raise errors.InvalidInput(f"the key {key[:_LONGEST_KEY]!r} {problem}")
-    if name.startswith(_NEVER_STORED):
+    if name.startswith(NEVER_STORED):
         raise errors.InvalidInput(f"{key!r} is never stored", hint="keep it in your program, or choose another key")
     if name != key and name.startswith((APP, USER)):
         raise errors.InvalidInput(f"{key!r} has two prefixes", hint=f"choose one of them, as {name!r}")
@@ -153,8 +153,8 @@ def checked_owner(app: str | None, user: str | None) -> tuple[str, str] | tuple[
 
 def _checked_name(name: str, where: str) -> str:
     check_string(name, where)
-    if not name.strip() or len(name) > _LONGEST_NAME:
-        raise errors.InvalidInput(f"is blank, or longer than {_LONGEST_NAME} characters", where)
+    if not name.strip() or len(name) > LONGEST_NAME:
+        raise errors.InvalidInput(f"is blank, or longer than {LONGEST_NAME} characters", where)
     return name.strip()
 
 
@@ -183,6 +183,11 @@ def merged(record: Record, documents: Mapping[Scope, Document | None]) -> Values
 def prefix_of(scope: Scope) -> str:
     """How the keys of what ``scope`` shares begin for its sessions."""
     return APP if len(scope) == 1 else USER
+
+
+def revision_of(document: Document | None) -> int:
+    """How often what is shared was changed; 0 if there is nothing."""
+    return document["revision"] if document else 0
 
 
 def scopes_of(record: Record) -> list[Scope]:

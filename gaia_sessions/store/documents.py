@@ -19,9 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_state import Document, Scope
 
+    from .atomic import Committed
     from .directory import Directory
 
 _KINDS = {1: "app-", 2: "user-"}
@@ -100,8 +100,8 @@ def encode(document: Document) -> bytes:
 
 
 def replace(
-    root: Directory, documents: Mapping[Scope, Document], commit: Callable[[], Record], *, durable: bool
-) -> Record:
+    root: Directory, documents: Mapping[Scope, Document], commit: Callable[[], Committed], *, durable: bool
+) -> Committed:
     """Puts ``documents`` in the place of what is there, after ``commit``, and returns what that returned.
 
     What cannot be written stops before it. Raises ``OSError``, ``TooLarge``, ``DurabilityUnknown``.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.shared_state import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
+    from .atomic import Committed
     from .directory import Directory
     from .import_source import Source
     from .key_lock import KeyLock
@@ -233,7 +234,7 @@ class FileStore(FileReader):
         with self._make_root() as root:
             return root.make(roots.LOCKS)
 
-    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Record]) -> Record:
+    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Committed]) -> Committed:
         from . import documents as files
 
         with translate_errors("change", f"{self.root}/{roots.SHARED}"), self._make_root() as root:

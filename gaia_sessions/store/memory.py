@@ -11,7 +11,7 @@ from itertools import takewhile
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import check_agent_id, is_agent_id
-from gaia_sessions.session.record import decode, is_child, is_open
+from gaia_sessions.session.record import decode, is_child, is_open, is_open_of_app
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import newest_session_with, open_conversations
 from gaia_sessions.session.transcript import (
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.shared_state import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
+    from .atomic import Committed
     from .inbox_keys import WaitingEvent
     from .output_file import Kept
     from .port import Entry, IsWanted, MarkRule, Messages, Output, RecordOrError, StoreRule
@@ -229,6 +230,11 @@ class MemoryStore:
     def find(self, alias: Alias) -> Record | None:
         return newest_session_with(alias, map(self.read, list(self._records)))
 
+    def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
+        for _, record in self.scan(active_only=True):
+            if not isinstance(record, errors.SessionsError) and is_open_of_app(record, app, user):
+                yield record
+
     def delete(
         self,
         agent_id: str,
@@ -304,7 +310,7 @@ class MemoryStore:
     def document(self, scope: Scope) -> Document | None:
         return files.decode(self._documents[scope]) if scope in self._documents else None
 
-    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Record]) -> Record:
+    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Committed]) -> Committed:
         encoded = {scope: files.encode(document) for scope, document in documents.items()}
         record = commit()
         self._documents |= encoded

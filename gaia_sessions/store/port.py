@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.updates import Change
 
+    from .atomic import Committed
     from .inbox_keys import WaitingEvent
 
     Entry: TypeAlias = dict[str, Json]
@@ -178,6 +179,14 @@ class StoreReader(Reader, Protocol):
         finished begins another session, and its next events belong there.
         """
 
+    def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
+        """The record of every session of the app that is not final, of one ``user`` or of all, in no order.
+
+        One that cannot be read is left out: nobody knows whose it is. The cost follows the number of the user's
+        sessions, or of all that are not final; where the index is not complete, all are looked through. Takes no lock,
+        creates nothing.
+        """
+
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         """The entries of a journal in order, with an ``InvalidInput`` in the place of each unreadable one.
 
@@ -247,10 +256,11 @@ class Store(StoreReader, Protocol):
         """Adds ``messages`` to the end of the transcript and applies ``rule``, in one commit: both hold, or neither.
 
         Returns the record, and the messages as stored. They are numbered on from the last one that ever was, and of the
-        turn that follows those the record had completed before ``rule``. The store sets ``transcript_bytes`` and
-        ``last_seq``. Messages that are found behind the committed ones are kept aside, with the warning
-        ``MessagesKeptAside``. All else is as in ``change``; without messages it is ``change``. The cost does not follow
-        the length of the transcript. A message over 1 MiB is ``TooLarge``, and so are more than 64 MiB at once.
+        turn that follows those the record had completed before ``rule``, unless one has a ``turn`` of its own. The
+        store sets ``transcript_bytes`` and ``last_seq``. Messages that are found behind the committed ones are kept
+        aside, with the warning ``MessagesKeptAside``. All else is as in ``change``; without messages it is ``change``.
+        The cost does not follow the length of the transcript. A message over 1 MiB, or over 16 MiB with an event of an
+        app, is ``TooLarge``, and so are more than 64 MiB at once.
         """
 
     def open_output(self, agent_id: str, number: int) -> Output:
@@ -308,8 +318,8 @@ class Store(StoreReader, Protocol):
         ``timeout`` in seconds replaces the store's own; 0 does not wait.
         """
 
-    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Record]) -> Record:
-        """Calls ``commit``, puts ``documents`` in the place of what their scopes had, durably, and returns its record.
+    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Committed]) -> Committed:
+        """Calls ``commit``, puts ``documents`` in the place of what their scopes had, durably, and returns its result.
 
         The caller holds ``lock_key(document_lock_key(scope))`` of each. What cannot be written stops before ``commit``,
         and what that raises passes through: then no document is changed. Whoever is killed between may have changed

@@ -25,12 +25,13 @@ from gaia_sessions.session.runs import files_of, has_ended, updated_run
 from gaia_sessions.session.schema import LOST
 from gaia_sessions.session.shared_state import scopes_of
 from gaia_sessions.session.updates import check_writable, with_next_revision
-from gaia_sessions.store import document_lock_key
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.import_source import open_source
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import written_at
+
+from .state import take_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,9 +194,7 @@ class _Pass:
         for scope in scopes_of(record):
             document = self._source.document(scope)
             if document is not None:
-                with self._store.lock_key(document_lock_key(scope)):
-                    if self._store.document(scope) is None:
-                        self._store.change_documents({scope: document}, lambda: record)
+                take_document(self._store, document)
 
     def _is_here(self, agent_id: str) -> bool:
         try:

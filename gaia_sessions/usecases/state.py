@@ -11,7 +11,14 @@ from contextlib import ExitStack
 
 from gaia_sessions.errors import RevisionChanged
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.shared_state import Delta, merged, scopes_of, with_shared, with_state
+from gaia_sessions.session.shared_state import (
+    Delta,
+    merged,
+    revision_of,
+    scopes_of,
+    with_shared,
+    with_state,
+)
 from gaia_sessions.store import document_lock_key
 
 from .claiming import refuse_cancelled_work
@@ -48,7 +55,7 @@ def read(sessions: StoreReader, agent_id: str) -> State:
 
 
 def _seen(record: Record, documents: Mapping[Scope, Document | None]) -> State:
-    revisions = [document["revision"] if document else 0 for document in documents.values()] or [0, 0]
+    revisions = [*map(revision_of, documents.values())] or [0, 0]
     return {
         "agent_id": record["agent_id"],
         "app": record.get("app"),
@@ -83,12 +90,16 @@ def change(
 
 
 def commit_with_shared(
-    store: Store, scopes: Iterable[Scope], parts: Mapping[Scope, Delta], commit: Callable[[], Record]
+    store: Store,
+    scopes: Iterable[Scope],
+    parts: Mapping[Scope, Delta],
+    commit: Callable[[], Record],
+    check: Callable[[Mapping[Scope, Document | None]], None] = lambda _: None,
 ) -> tuple[Record, dict[Scope, Document | None]]:
     """Calls ``commit`` and applies ``parts`` to what is shared; the record then, and the documents of ``scopes``.
 
-    scopes: those of the session, in the order in which they are locked. Whatever is raised before the commit, and what
-    that raises, changes nothing.
+    scopes: those of the session, in the order in which they are locked. check: looks at all their documents when those
+    that change are locked. Whatever it or ``commit`` raises, and all that is raised before that, changes nothing.
     """
     with ExitStack() as stack:
         documents = {}
@@ -96,6 +107,17 @@ def commit_with_shared(
             if scope in parts:
                 stack.enter_context(store.lock_key(document_lock_key(scope)))
             documents[scope] = store.document(scope)
+        check(documents)
         changed = {scope: with_shared(documents[scope], scope, parts[scope]) for scope in documents if scope in parts}
         record = store.change_documents(changed, commit) if changed else commit()
         return record, {**documents, **changed}
+
+
+def take_document(store: Store, document: Document) -> Document | None:
+    """Takes ``document`` in where there is none of its scope; else returns the one that is there, which stays."""
+    scope = (*document["scope"],)
+    with store.lock_key(document_lock_key(scope)):
+        found = store.document(scope)
+        if found is None:
+            store.change_documents({scope: document}, lambda: None)
+    return found
