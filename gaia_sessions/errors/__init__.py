@@ -28,6 +28,7 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── NoSuchTodo
     │   ├── NotRemovable
     │   ├── RevisionChanged
+    │   ├── StateChanged
     │   ├── NewerSchema
     │   ├── TooDeep
     │   ├── TooManyChildren
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from .conflicts import RunNotAllowed as RunNotAllowed
     from .conflicts import SessionExists as SessionExists
     from .conflicts import SessionFinal as SessionFinal
+    from .conflicts import StateChanged as StateChanged
     from .conflicts import TooDeep as TooDeep
     from .conflicts import TooManyChildren as TooManyChildren
     from .files import EXPORT_ROOT_COMMAND as EXPORT_ROOT_COMMAND

@@ -157,6 +157,17 @@ class RevisionChanged(Conflict):
         )
 
 
+class StateChanged(Conflict):
+    """Somebody has changed ``what`` since the program that writes has read it."""
+
+    code = "state_changed"
+
+    def __init__(self, agent_id: str, what: str) -> None:
+        self.agent_id = agent_id
+        self.what = what
+        super().__init__(f"{agent_id}: {what} since it was read", "read the session again, and repeat the change")
+
+
 class NewerSchema(Conflict):
     code = "newer_schema"
 

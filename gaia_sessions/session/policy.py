@@ -159,6 +159,8 @@ def decide(
         decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
         decision["paused_until"] = record["paused_until"]
+    if "app_session" in record:  # its app alone goes on with it
+        return decision
     if cancellation is None and is_conversation(record):
         decision["run_command"] = send_command(agent_id, ended=is_final(record["phase"]))
     elif cancellation is None and is_work_of_command(record):

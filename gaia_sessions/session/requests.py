@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 class NewSession:
     """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``.
 
-    allowed_tools: as the filter of ``tools`` has left them. state: what its agents hand each other from the beginning.
+    allowed_tools: as the filter of ``tools`` has left them. app_id: what the app calls it, if not by ``agent_id``.
+    state: what its agents hand each other from the beginning.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class NewSession:
             "agent_name",
             "allowed_tools",
             "app",
+            "app_id",
             "continues",
             "max_depth",
             "max_tokens",
@@ -77,6 +79,7 @@ class NewSession:
         continues: str | None = None,
         app: str | None = None,
         user: str | None = None,
+        app_id: str | None = None,
         state: Delta | None = None,
     ) -> None:
         check_string(agent_name, "agent_name")
@@ -102,6 +105,7 @@ class NewSession:
             from .shared_state import checked_owner  # few sessions belong to an app
 
             self.app, self.user = checked_owner(app, user)
+        self.app_id = app_id
         self.state = state
 
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
@@ -118,6 +122,8 @@ class NewSession:
             record["continues"] = self.continues
         if self.app is not None and self.user is not None:
             record |= {"app": self.app, "user": self.user}
+            if self.app_id is not None:
+                record["app_session"] = {"id": self.app_id}
         return record
 
     def after(self, earlier: Record, system_prompt: str | None) -> NewSession:

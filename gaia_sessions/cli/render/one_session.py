@@ -139,7 +139,12 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         last = record["last_error"]
         which = f"the last of {record['error_count']}, " if record["error_count"] > 1 else ""
         yield "error", f"{which}{ago(last['timestamp'], now)}: {last['message']}"
-    yield from _whether_it_goes_on(decision, now)
+    if "app_session" in record and "cancellation" not in decision:
+        yield from (
+            [] if is_final(record["phase"]) else [("to go on", f"{safe(record['app'])} does, with its next event")]
+        )
+    else:
+        yield from _whether_it_goes_on(decision, now)
     if answered := answer_of(record):
         word, answer = answered
         yield word, ago(answer["timestamp"], now) + (f": {answer['message']}" if answer["message"] else "")
@@ -350,7 +355,9 @@ def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:
     if view.parent is not None:
         yield "parent", "  ".join(filter(None, _relative(view.parent)))
     if "app" in record:
-        yield "app", f"{safe(record['app'])}, user {safe(record['user'])}"
+        known_as = record.get("app_session", {}).get("id")
+        there = "" if known_as is None else f", where it is {safe(known_as)}"
+        yield "app", f"{safe(record['app'])}, user {safe(record['user'])}{there}"
     if "continues" in record:
         yield "continues", safe(record["continues"])
     yield "id", record["agent_id"]

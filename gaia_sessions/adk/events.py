@@ -1,0 +1,74 @@
+"""An event of ADK as a message of a transcript: whose words it is, its text for people, and the event itself.
+
+The event stays the text that ADK made of it, so that ADK reads back just what it wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.session.app_sessions import AppEvent
+from gaia_sessions.session.clock import UTC, datetime
+from gaia_sessions.session.transcript import new_message
+
+_LONGEST_DETAIL = 2000
+_USER, _AGENT, _TOOL = "user", "assistant", "tool"
+
+
+def app_event(text: str) -> AppEvent:
+    """The event that ADK wrote as ``text``. Raises ``InvalidInput``. Of several calls or results the first is named."""
+    try:
+        event = json.loads(text)
+        at = float(event["timestamp"])
+        moment = datetime.fromtimestamp(at, UTC)
+        parts = [{**part} for part in (event.get("content") or {}).get("parts") or []]
+        tool = next(({**found} for part in parts for name in _TOOL_PARTS if (found := part.get(name))), {})
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, OSError, RecursionError) as error:
+        raise InvalidInput(f"no event of ADK: {type(error).__name__}: {error}", "the event") from None
+    if at < 0:
+        raise InvalidInput("its time is before 1970", "the event")
+    is_result = any(part.get("function_response") for part in parts)
+    role = _TOOL if is_result else _USER if event.get("author") == _USER else _AGENT
+    content = "".join(part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought"))
+    message = new_message(
+        role,
+        _clean(content or _failure(event) or _detail(tool)),
+        moment,
+        tool_name=_name(tool, "name"),
+        tool_call_id=_name(tool, "id"),
+    )
+    message["event"] = text
+    return AppEvent(message, at)
+
+
+def state_delta(event: AppEvent) -> dict[str, Any]:
+    """The state that ADK changed with ``event``. Raises ``InvalidInput``."""
+    delta = (json.loads(event.message["event"]).get("actions") or {}).get("state_delta") or {}
+    if not isinstance(delta, dict):
+        raise InvalidInput("must be an object", "the state delta of an event")
+    return delta
+
+
+_TOOL_PARTS = ("function_call", "function_response")
+
+
+def _failure(event: dict[str, Any]) -> str:
+    return ": ".join(str(event[key]) for key in ("error_code", "error_message") if event.get(key))
+
+
+def _detail(tool: dict[str, Any]) -> str:
+    """With what a tool is called, or what it returned, for people."""
+    found = tool.get("args", tool.get("response"))
+    return json.dumps(found, ensure_ascii=False)[:_LONGEST_DETAIL] if found else ""
+
+
+def _name(tool: dict[str, Any], key: str) -> str | None:
+    found = tool.get(key)
+    return _clean(found) if isinstance(found, str) else None
+
+
+def _clean(text: str) -> str:
+    """``text`` without what no line of a transcript may hold."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,0 +1,157 @@
+"""Sessions that an app keeps for its users in its own form: created, found, read, and added to one event at a time.
+
+Each event is one message, committed together with the state that it changes. The rules are in ``session.app_sessions``.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from gaia_sessions.errors import (
+    CorruptSession,
+    InvalidInput,
+    SessionExists,
+    SessionNotFound,
+    SessionsError,
+    StoreFailure,
+)
+from gaia_sessions.session.app_sessions import Seen, agent_id_of, app_id_of, check_names, with_app_event
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.requests import NewSession
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.shared_state import Delta, merged, scopes_of, with_state
+from gaia_sessions.session.transcript import last_seq
+from gaia_sessions.store.above import Above
+
+from . import removal, sessions
+from .claiming import refuse_if_cancelled
+from .state import commit_with_shared
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from gaia_sessions.session.app_sessions import AppEvent
+    from gaia_sessions.session.ids import RandomBytes
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Document, Scope, Values
+    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.store.port import Store, StoreReader
+
+
+def create(
+    store: Store, now: datetime, random_bytes: RandomBytes, app: str, user: str, app_id: str | None, state: Delta | None
+) -> Record:
+    """Creates the session that the app calls ``app_id``; None: by the id that is generated.
+
+    Raises ``SessionExists``, ``InvalidInput``, ``TooLarge``.
+    """
+    check_names(app, user, app_id)
+    agent_id = None if app_id is None else agent_id_of(app, user, app_id)
+    if app_id is not None and find(store, app, user, app_id) is not None:
+        raise SessionExists(app_id)
+    new = NewSession(app, "general", agent_id=agent_id, app=app, user=user, app_id=app_id, state=state)
+    return sessions.create(store, now, random_bytes, new)
+
+
+def find(reader: StoreReader, app: str, user: str, app_id: str) -> Record | None:
+    """The session that the app calls ``app_id``; None if this user has none. Raises ``CorruptSession``."""
+    try:
+        check_names(app, user, app_id)
+    except InvalidInput:
+        return None
+    for agent_id in (*([app_id] if is_agent_id(app_id) else []), agent_id_of(app, user, app_id)):
+        try:
+            record = reader.read(agent_id)
+        except SessionNotFound:
+            continue
+        if (record.get("app"), record.get("user"), app_id_of(record)) == (app, user, app_id):
+            return record
+    return None
+
+
+def remove(store: Store, app: str, user: str, app_id: str) -> None:
+    """Removes the session that the app calls ``app_id``, also one that cannot be read, if there is one."""
+    try:
+        record = find(store, app, user, app_id)
+        agent_id = None if record is None else record["agent_id"]
+    except CorruptSession as error:
+        agent_id = agent_id_of(app, user, app_id)
+        if error.agent_id != agent_id:  # nobody knows whose it is
+            raise
+    if agent_id is not None:
+        with suppress(SessionNotFound):
+            removal.remove(store, agent_id, lambda _found, _below: True, None)
+        store.purge_trash()
+
+
+def going_on(reader: StoreReader, app: str, user: str | None) -> Iterator[Record]:
+    """The sessions of the app that may go on, those of one user or of all; not what cannot be read."""
+    above = Above(reader)
+    return (record for record in reader.open_of_app(app, user) if above.cancellation(record) is None)
+
+
+def state_of(
+    reader: StoreReader, record: Record, known: dict[Scope, Document | None] | None = None
+) -> tuple[Values, Seen]:
+    """The whole state that the session of ``record`` sees, and what was seen with it. Raises ``StoreFailure``.
+
+    known: the documents that were read before, for who asks for many sessions; those that are read now are added.
+    """
+    known = {} if known is None else known
+    scopes = scopes_of(record)
+    for scope in scopes:
+        if scope not in known:
+            known[scope] = reader.document(scope)
+    documents = {scope: known[scope] for scope in scopes}
+    return merged(record, documents), Seen.of(record, documents.values())
+
+
+def messages_of(reader: StoreReader, record: Record, last: int | None = None) -> list[Message]:
+    """The events of the session as ``record`` has it: the ``last`` ones, or all. Raises ``StoreFailure``."""
+    found: list[Message] = []
+    for message in reader.messages_backwards(record["agent_id"]):
+        if last is not None and len(found) >= last:
+            break
+        if "event" in (readable := _readable(message)) and readable["seq"] <= last_seq(record):
+            found.append(readable)
+    return found[::-1]
+
+
+def _readable(message: Message | SessionsError) -> Message:
+    """The ``message``. Raises ``StoreFailure`` for one that is lost or damaged."""
+    if isinstance(message, InvalidInput):
+        raise StoreFailure("read", message.where, message.problem, "restore the file, or delete the session")
+    if isinstance(message, SessionsError):
+        raise message
+    return message
+
+
+def append(
+    store: Store, now: datetime, record: Record, seen: Seen, event: AppEvent, delta: Delta, types: Mapping[str, str]
+) -> Seen:
+    """Adds the ``event`` with the ``delta`` of its state, and returns what its program has seen then.
+
+    record: as it was just read. What its program had not seen makes it ``StateChanged``, and nothing is changed. Also
+    raises ``InvalidInput``, ``SessionFinal``, ``Cancelled``, ``TooLarge``, ``SessionNotFound``, ``CorruptSession``,
+    ``StoreFailure``.
+    """
+    agent_id, parts, scopes = record["agent_id"], delta.parts(record), scopes_of(record)
+
+    for message in store.messages_backwards(agent_id):
+        _readable(message)  # whoever adds behind messages that are lost would hide that they are
+        break
+
+    def rule(current: Record) -> Record:
+        seen.check(current)
+        return with_app_event(with_state(current, parts.get((), Delta()), types, now), event, now)
+
+    def commit() -> Record:
+        refuse_if_cancelled(store, record)
+        return store.add_messages(agent_id, [event.in_turn(record.get("turns", 0))], rule, reserved=RESERVED_BYTES)[0]
+
+    def check(documents: Mapping[Scope, Document | None]) -> None:
+        seen.check_shared(agent_id, documents, parts)
+
+    return seen.after(*commit_with_shared(store, scopes, parts, commit, check), parts)
