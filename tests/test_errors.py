@@ -44,6 +44,7 @@ from gaia_sessions.errors import (
     SessionNotFound,
     SessionsError,
     SettingsUnreadable,
+    StateChanged,
     StoreFailure,
     TaskRefused,
     TooDeep,
@@ -292,6 +293,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "session 'agent-1' is at revision 5, not 3",
         "read the session again and retry with its current revision",
         {"agent_id": "agent-1", "asked": 3, "actual": 5},
+    ),
+    (
+        StateChanged("agent-1", "another message was added"),
+        "state_changed",
+        4,
+        "agent-1: another message was added since it was read",
+        "read the session again, and repeat the change",
+        {"agent_id": "agent-1", "what": "another message was added"},
     ),
     (
         NewerSchema("agent-1", 2, 1),

@@ -319,6 +319,15 @@ def _shares(state: object) -> Holds:
     return lambda _agent_id, data: json.loads(data or b"{}").get("state") == state
 
 
+def _counts_too(_agent_id: str, data: bytes | None) -> bool:
+    return bool(json.loads(data or b"{}")["state"]["n"] >= 1)
+
+
+def _has_events(_agent_id: str, data: bytes | None) -> bool:
+    lines = [json.loads(line) for line in (data or b"").splitlines()]
+    return bool(lines) and all(line["content"] == "by a worker" and line["event"] for line in lines)
+
+
 def _is_gone(_agent_id: str, data: bytes | None) -> bool:
     return data is None
 
@@ -493,6 +502,19 @@ OPERATIONS = {
                 "kept/state.json": _record(lambda record: record["session_state"] == {"intent": "by a worker"}),
                 ".shared/app-kb.json": _shares({"motd": "by a worker"}),
                 ".shared/user-kb.u1.json": _shares({"language": "by a worker"}),
+            },
+        ),
+        Operation(
+            "append an event of an app",
+            _populate_with_state,
+            _by_worker("append-event", "kept"),
+            {
+                "kept/state.json": _record(
+                    lambda record: record.get("session_state") == {"domain_id": 7, "n": record.get("turns")}
+                ),
+                "kept/transcript.jsonl": _has_events,
+                ".shared/app-kb.json": _counts_too,
+                ".shared/user-kb.u1.json": _counts_too,
             },
         ),
         Operation("finalize", _populate, _by_worker("finalize", "agent-1"), {"agent-1/state.json": _completed}),
@@ -830,7 +852,7 @@ def operation_named() -> Callable[[str], Operation]:
 
 SAMPLE = ("update", "subagent_stop, direct")
 """A command and a hook; the others take minutes."""
-AT_EACH_CALL = (*SAMPLE, "add a turn", "reset", "change state in three documents")
+AT_EACH_CALL = (*SAMPLE, "add a turn", "reset", "change state in three documents", "append an event of an app")
 """Those that are killed at each call, also where that only looks."""
 EACH = {name: pytest.param(name, marks=[] if name in SAMPLE else pytest.mark.slow) for name in OPERATIONS}
 

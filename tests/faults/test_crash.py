@@ -54,7 +54,7 @@ TWO_HOURS = 7200
 EACH_CHANGE = "each call that changes something"
 EACH_CALL = "each call"
 STAGES = ("old", "partly", "new")
-MAY_BE_PARTLY_DONE = ("cleanup", "change state in three documents")
+MAY_BE_PARTLY_DONE = ("cleanup", "change state in three documents", "append an event of an app")
 
 
 @dataclass(frozen=True)

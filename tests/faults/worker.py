@@ -14,12 +14,15 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
+from gaia_sessions.adk.events import app_event
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
 from gaia_sessions.session.requests import Start
+from gaia_sessions.session.shared_state import Delta
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases import removal
+from gaia_sessions.usecases import app_sessions, removal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +55,16 @@ def update(root: str, agent_id: str, size: str = "0") -> object:
 def change_state(root: str, agent_id: str) -> object:
     keys = {"intent": "by a worker", "app:motd": "by a worker", "user:language": "by a worker"}
     return gaia_sessions.Sessions(root).change_state(agent_id, keys, unset=["domain_id"])["app_revision"]
+
+
+def append_event(root: str, agent_id: str) -> object:
+    """One more event of an app: it counts itself in its state, and in what it shares."""
+    store = FileStore(root)
+    record = store.read(agent_id)
+    state, seen = app_sessions.state_of(store, record)
+    delta = Delta({key: state.get(key, 0) + 1 for key in ("n", "app:n", "user:n")})  # type: ignore[operator]  # numbers
+    event = app_event('{"author": "user", "timestamp": 1700000000.5, "content": {"parts": [{"text": "by a worker"}]}}')
+    return app_sessions.append(store, utc_now(), record, seen, event, delta, {}).seq
 
 
 def finalize(root: str, agent_id: str) -> object:
@@ -171,6 +184,7 @@ OPERATIONS: dict[str, Operation] = {
     "create-below": create_below,
     "update": update,
     "change-state": change_state,
+    "append-event": append_event,
     "finalize": finalize,
     "cancel": cancel,
     "remove": remove,
