@@ -38,6 +38,7 @@ FLOORS = [
     ["ingest"],
     ["usecases"],
     ["api"],
+    ["adk"],
     ["runner"],
     ["hook"],
     ["install"],
@@ -54,6 +55,7 @@ DOORS = {
     "pydantic": "models/",
     "pydantic_core": "models/",  # the engine of pydantic, installed with it
     "filelock": "store/locks.py",
+    "google": "adk/service.py",
     "dateutil": "api/times.py",
     "psutil": "runner/tree.py",
 }
