@@ -1,0 +1,7 @@
+"""Leaves the tests out where google-adk is not installed, which only the extra ``adk`` brings."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+collect_ignore_glob = [] if find_spec("google") and find_spec("google.adk") else ["test_*.py"]
