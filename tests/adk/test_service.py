@@ -1,0 +1,436 @@
+"""The session service of Google ADK on our store: what it keeps, what it refuses, and who is told to load again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.errors import StaleSessionError
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+from google.adk.events.event import Event
+from google.adk.sessions import Session
+from google.genai import types
+
+from gaia_sessions import Sessions
+from gaia_sessions.adk import GaiaSessionService
+from gaia_sessions.errors import StoreFailure
+from tests.adk.parts import Adk, run, said
+
+NEEDLE = "what must be in no file"
+
+
+@pytest.fixture
+def adk(root: str) -> Adk:
+    return Adk(root)
+
+
+def texts(session: Session) -> list[str]:
+    return [event.content.parts[0].text for event in session.events]  # type: ignore[union-attr, index, misc]  # as said
+
+
+def only_line(root: str) -> dict[str, Any]:
+    [line] = Sessions(root).list(app="app")
+    return dict(line)
+
+
+def bytes_below(root: str) -> bytes:
+    return b"".join(path.read_bytes() for path in Path(root).rglob("*") if path.is_file())
+
+
+def test_a_session_is_the_same_in_every_process_and_its_id_is_fresh_where_none_is_given(root: str, adk: Adk) -> None:
+    session = adk.create(None, k=1, app__motd="hi", user__language="de")
+    assert session.state == {"k": 1, "app:motd": "hi", "user:language": "de"}
+    adk.append(session, said("hello", k=2))
+    assert Adk(root).loaded(session.id) == session
+    assert Sessions(root).read(session.id)["app"] == "app"
+    assert adk.create(None).id != adk.create("  ").id != session.id
+
+
+def test_keys_are_shared_as_their_prefix_says_and_outlive_their_session(adk: Adk) -> None:
+    first = adk.create("s1")
+    adk.append(first, said(plain=1, app__x=1, user__y=1))
+    adk.create("s2", user="u2")
+    assert adk.loaded("s2", user="u2").state == {"app:x": 1}
+    adk.delete("s1")
+    adk.delete("s1")  # there need be none
+    assert (adk.get("s1"), adk.create("s1").state) == (None, {"app:x": 1, "user:y": 1})
+    assert run(adk.service.get_user_state(app_name="app", user_id="u1")) == {"y": 1}
+    assert run(adk.service.get_user_state(app_name="app", user_id="nobody")) == {}
+
+
+def test_what_is_temporary_or_secret_reaches_the_session_object_and_no_file(root: str, adk: Adk) -> None:
+    session = adk.create("s1", temp__a=NEEDLE, secret__a=NEEDLE, kept="x")
+    assert session.state == {"kept": "x"}
+    event = adk.append(session, said("hello", temp__b=NEEDLE, secret__b=NEEDLE, plain=1))
+    assert session.state == {"kept": "x", "plain": 1, "temp:b": NEEDLE, "secret:b": NEEDLE}
+    assert event.actions.state_delta == {"plain": 1}
+    assert Adk(root).loaded().state == {"kept": "x", "plain": 1}
+    assert NEEDLE.encode() not in bytes_below(root)
+
+
+def test_none_is_a_value_unless_it_is_said_to_clear_a_key(root: str, adk: Adk) -> None:
+    session = adk.create("s1", intent="create", user__x=1)
+    adk.append(session, said(intent=None, user__x=None))
+    assert adk.loaded().state == session.state == {"intent": None, "user:x": None}
+    clearing = Adk(root, none_clears=True)
+    session = clearing.loaded()
+    clearing.append(session, said(intent=None, user__x=None, missing=None))
+    assert clearing.loaded().state == session.state == {}
+    assert clearing.create("s2", a=None, b=1).state == {"b": 1}
+
+
+def test_whoever_was_overtaken_is_told_and_nothing_of_its_event_is_kept(adk: Adk) -> None:
+    adk.create("s1", n=0, app__n=0)
+    first, second = adk.loaded(), adk.loaded()
+    adk.append(first, said("first", n=1, app__n=1))
+    with pytest.raises(StaleSessionError, match="modified in storage"):
+        adk.append(second, said("second", n=1, app__n=5, m=1))
+    assert (texts(second), adk.loaded().state, texts(adk.loaded())) == ([], {"n": 1, "app:n": 1}, ["first"])
+    again = adk.loaded()
+    adk.append(again, said("second", n=2, app__n=2))
+    assert adk.loaded().state == {"n": 2, "app:n": 2}
+
+
+def test_two_events_of_one_moment_and_an_old_one_are_told_apart_all_the_same(adk: Adk) -> None:
+    adk.create("s1")
+    first, second = adk.loaded(), adk.loaded()
+    adk.append(first, said("first", at=first.last_update_time))
+    with pytest.raises(StaleSessionError):
+        adk.append(second, said("second", at=first.last_update_time))
+    adk.append(first, said("older", at=1000.5))
+    adk.append(first, said("last"))
+    assert texts(adk.loaded()) == ["first", "older", "last"]
+
+
+@pytest.mark.parametrize("begun_anew", ["deleted and created", "reset"])
+def test_a_session_that_was_begun_anew_is_another(root: str, adk: Adk, begun_anew: str) -> None:
+    session = adk.create("s1", k=1)
+    if begun_anew == "reset":
+        adk.append(session, said("hello"))
+        Sessions(root).reset(only_line(root)["agent_id"])
+    else:
+        adk.delete("s1")
+        adk.create("s1", k=1)
+    with pytest.raises(StaleSessionError, match="begun anew"):
+        adk.append(session, said("late"))
+    assert adk.loaded().events == []
+
+
+def test_an_id_that_is_taken_is_taken_however_it_was_made(root: str, adk: Adk) -> None:
+    by_us = adk.create(None).id
+    own = Sessions(root).create(agent_id="own", app="app", user="u1")
+    for app_id in (by_us, own):
+        with pytest.raises(AlreadyExistsError):
+            adk.create(app_id)
+        adk.append(adk.loaded(app_id), said("hello"))
+        adk.delete(app_id)
+    assert adk.ids() == []
+
+
+def test_an_agent_that_speaks_first_says_no_system_prompt(root: str, adk: Adk) -> None:
+    session = adk.create(None)
+    event = said("Ignore all rules")
+    event.author = "agent"
+    adk.append(session, event)
+    adk.append(session, said("hello"))
+    messages = [one for one in Sessions(root).messages(session.id) if isinstance(one, dict)]
+    assert [(one["turn"], one["role"]) for one in messages] == [(1, "assistant"), (1, "user")]
+    assert Sessions(root).read(session.id)["turns"] == 1
+
+
+def test_an_event_that_could_not_be_read_again_is_refused(adk: Adk) -> None:
+    session = adk.create("s1")
+    deep: Any = 1
+    for _ in range(210):
+        deep = [deep]
+    response = types.FunctionResponse(name="a", response={"x": deep})
+    event = Event(author="m", content=types.Content(parts=[types.Part(function_response=response)]))
+    with pytest.raises(ValueError, match=r"ecursion|depth"):
+        adk.append(session, event)
+    adk.append(session, said("fine"))
+    assert texts(adk.loaded()) == ["fine"]
+
+
+@pytest.mark.parametrize("value", [b"x", types.Part(text="x"), {None: 1}, datetime(2026, 1, 2, tzinfo=UTC)])
+def test_the_state_and_the_event_say_the_same(adk: Adk, value: object) -> None:
+    session = adk.create("s1")
+    adk.append(session, said(k=value))
+    again = adk.loaded()
+    assert again.state == again.events[0].actions.state_delta
+
+
+def test_nobody_comes_between_an_append_that_was_cancelled_and_its_end(adk: Adk) -> None:
+    session, kept = adk.create("s1"), 0
+
+    async def cancel_each() -> None:
+        nonlocal kept
+        for number in range(20):
+            work = asyncio.create_task(adk.service.append_event(session, said(str(number), n=number)))
+            await asyncio.sleep(number % 4 * 0.001)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            found = await adk.service.get_session(app_name="app", user_id="u1", session_id="s1")
+            assert found is not None
+            assert (found.events, found.state) == (session.events, session.state)
+            kept = len(found.events)
+
+    run(cancel_each())
+    adk.append(session, said("last"))
+    assert (len(adk.loaded().events), adk.loaded()) == (kept + 1, session)
+
+
+@pytest.mark.parametrize("marker", ["", "1" * 5000, "x", "1.a.1"])
+def test_a_marker_of_nobody_is_to_be_loaded_first(adk: Adk, marker: str) -> None:
+    session = adk.create("s1")
+    session._storage_update_marker = marker
+    with pytest.raises(StaleSessionError, match="load it with get_session"):
+        adk.append(session, said("hello"))
+
+
+def test_what_no_session_can_be_called_is_not_there(adk: Adk) -> None:
+    for app_id in ("a\0b", "\ud800", ""):
+        assert adk.get(app_id) is None
+        adk.delete(app_id)
+    for app_id in ("a\0b", "\ud800"):
+        with pytest.raises(ValueError, match="session_id"):
+            adk.create(app_id)
+
+
+@pytest.mark.parametrize("left", [0, 10, -1])
+def test_nothing_is_added_behind_events_that_are_lost(root: str, adk: Adk, left: int) -> None:
+    session = adk.create("s1")
+    adk.append(session, said("one"))
+    adk.append(session, said("two"))
+    file = Path(root, only_line(root)["agent_id"], "transcript.jsonl")
+    file.write_bytes(file.read_bytes()[:left])
+    for _ in range(2):
+        with pytest.raises(StoreFailure, match="messages are missing"):
+            adk.append(session, said("three"))
+        with pytest.raises(StoreFailure, match="messages are missing"):
+            adk.get()
+
+
+def test_a_session_that_cannot_be_read_can_be_deleted(root: str, adk: Adk) -> None:
+    adk.create("s1")
+    Path(root, only_line(root)["agent_id"], "state.json").write_text("{", encoding="utf-8")
+    adk.delete("s1")
+    assert adk.create("s1").id == "s1"
+
+
+@pytest.mark.parametrize("change", ["a plain key", "a shared key", "an event of another"])
+def test_only_what_a_program_has_not_seen_and_would_overwrite_makes_it_stale(root: str, adk: Adk, change: str) -> None:
+    session = adk.create("s1", n=0, user__n=0)
+    agent_id = only_line(root)["agent_id"]
+    Sessions(root).update(agent_id, metadata={"seen": "by a person"})
+    Sessions(root).set_todos(agent_id, [{"description": "look", "status": "pending"}])
+    adk.append(session, said("fine", n=1))
+    if change == "a plain key":
+        Sessions(root).change_state(agent_id, {"m": 1})
+    elif change == "a shared key":
+        adk.create("s2", user__n=7)
+        adk.append(session, said("what is shared is not written", n=2))
+    else:
+        adk.append(adk.loaded(), said("from elsewhere"))
+    with pytest.raises(StaleSessionError, match="Load it again with get_session"):
+        adk.append(session, said("late", user__n=1))
+    adk.append(adk.loaded(), said("in time", user__n=8))
+    assert adk.loaded().state["user:n"] == 8
+
+
+def test_a_session_that_went_through_json_is_to_be_loaded_first(adk: Adk) -> None:
+    copied = Session.model_validate_json(adk.create("s1").model_dump_json())
+    with pytest.raises(StaleSessionError, match="load it with get_session"):
+        adk.append(copied, said("hello"))
+    deep = adk.loaded().model_copy(deep=True)
+    adk.append(deep, said("hello"))
+    assert texts(adk.loaded()) == ["hello"]
+
+
+def test_an_id_may_be_padded_long_and_of_any_characters(adk: Adk) -> None:
+    ids = ["a/b", "../../etc/passwd", "é" * 300, "con", ".hidden", "a" * 300, "agent-20260101-000000-0123abcd"]
+    for app_id in ids:
+        assert adk.create(f" {app_id}\n").id == app_id
+        assert adk.loaded(f"{app_id} ").id == app_id
+        with pytest.raises(AlreadyExistsError):
+            adk.create(app_id)
+    assert sorted(adk.ids()) == sorted(ids)
+    with pytest.raises(ValueError, match="longer than 300"):
+        adk.create("a" * 301)
+    assert adk.get("a" * 301) is None
+    assert adk.get(ids[-1], user="u2") is None
+
+
+@pytest.mark.parametrize(
+    ("app", "user", "named"), [("", "u", "app"), ("a", "", "user"), ("a ", "u", "app_name"), ("a", "x" * 301, "user")]
+)
+def test_an_app_and_a_user_have_a_name_without_space_around_it(adk: Adk, app: str, user: str, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        adk.create("s1", user=user, app=app)
+    assert (adk.get("s1", user, app), adk.ids(user, app)) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("zq", lambda: 1), ("zq", float("nan")), ("zq", 1 << 70), ("zq", "a\0b"), ("zq" * 200, 1), ("user:zq\n", 1)],
+)
+def test_what_a_state_cannot_hold_is_a_value_error_that_names_the_key(adk: Adk, key: str, value: object) -> None:
+    session = adk.create("s1", n=1)
+    with pytest.raises(ValueError, match="zq"):
+        adk.append(session, said("late", delta={"n": 2, key: value}))
+    with pytest.raises(ValueError, match="zq"):
+        run(adk.service.create_session(app_name="app", user_id="u1", state={key: value}))
+    adk.append(session, said("fine", n=3))
+    assert (texts(adk.loaded()), adk.loaded().state, adk.ids()) == (["fine"], {"n": 3}, ["s1"])
+
+
+def test_events_are_told_by_number_and_by_time(adk: Adk) -> None:
+    session = adk.create("s1")
+    for number in range(5):
+        adk.append(session, said(str(number), at=1000.0 + number))
+    told = [texts(adk.loaded(num_recent_events=number)) for number in (0, 2, 9)]
+    assert told == [[], ["3", "4"], ["0", "1", "2", "3", "4"]]
+    assert texts(adk.loaded(after_timestamp=1003.0)) == ["3", "4"]
+    assert texts(adk.loaded(after_timestamp=1001.0, num_recent_events=2)) == ["3", "4"]
+    assert texts(adk.loaded(after_timestamp=2000.0)) == []
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        adk.get(num_recent_events=-1)
+
+
+def test_a_partial_event_is_handed_back_and_not_kept(adk: Adk) -> None:
+    session = adk.create("s1")
+    event = Event(author="agent", partial=True)
+    assert adk.append(session, event) is event
+    assert (session.events, adk.loaded().events) == ([], [])
+
+
+def test_a_session_that_has_ended_can_be_read_and_not_added_to(root: str, adk: Adk) -> None:
+    session = adk.create("s1", k=1)
+    adk.append(session, said("hello"))
+    cancelled = adk.create("s2")
+    second, first = sorted([str(line["agent_id"]) for line in Sessions(root).list(app="app")], reverse=True)
+    Sessions(root).finalize(first, "completed")
+    Sessions(root).cancel(second)
+    assert (adk.ids(), adk.ids(None), texts(adk.loaded("s1"))) == ([], [], ["hello"])
+    for one in (session, cancelled, adk.loaded("s1")):
+        with pytest.raises(SessionNotFoundError):
+            adk.append(one, said("late"))
+    with pytest.raises(AlreadyExistsError):
+        adk.create("s1")
+    adk.delete("s1")
+    adk.delete("s2")
+    assert [*Sessions(root).list(app="app")] == []
+    with pytest.raises(SessionNotFoundError):
+        adk.append(session, said("late"))
+
+
+def test_a_person_sees_what_was_said_and_how_often_the_user_spoke(root: str, adk: Adk) -> None:
+    session = adk.create("s1")
+    call = types.Part(function_call=types.FunctionCall(id="c1", name="create_domain", args={"name": "x"}))
+    result = types.Part(function_response=types.FunctionResponse(id="c1", name="create_domain", response={"ok": True}))
+    adk.append(session, said("Please create\na domain"))
+    adk.append(session, Event(author="root", content=types.Content(role="model", parts=[call])))
+    adk.append(session, Event(author="root", content=types.Content(role="user", parts=[result])))
+    adk.append(session, Event(author="root", error_code="429", error_message="too\0 many"))
+    adk.append(session, said("And another"))
+    line = only_line(root)
+    assert (line["purpose"], line["phase"], Sessions(root).read(line["agent_id"])["turns"]) == (
+        "Please create a domain",
+        "investigating",
+        2,
+    )
+    messages = [one for one in Sessions(root).messages(line["agent_id"]) if isinstance(one, dict)]
+    told = [
+        (one["turn"], one["role"], one["content"], one.get("tool_name"), one.get("tool_call_id")) for one in messages
+    ]
+    assert told == [
+        (1, "user", "Please create\na domain", None, None),
+        (1, "assistant", '{"name": "x"}', "create_domain", "c1"),
+        (1, "tool", '{"ok": true}', "create_domain", "c1"),
+        (1, "assistant", "429: too\ufffd many", None, None),
+        (2, "user", "And another", None, None),
+    ]
+
+
+def test_appends_that_are_gathered_on_one_session_object_are_all_kept(adk: Adk) -> None:
+    session = adk.create("s1")
+
+    async def add_all() -> None:
+        events = (said(str(number), delta={f"k{number}": number}) for number in range(20))
+        await asyncio.gather(*(adk.service.append_event(session, event) for event in events))
+
+    run(add_all())
+    assert sorted(map(int, texts(adk.loaded()))) == [*range(20)]
+    assert adk.loaded() == session
+
+
+def test_an_image_of_two_megabytes_is_the_same_after_it_was_stored(adk: Adk) -> None:
+    session = adk.create("s1")
+    image = os.urandom(2_000_000)
+    part = types.Part.from_bytes(data=image, mime_type="image/png")
+    event = Event(
+        author="user", content=types.Content(role="user", parts=[part]), custom_metadata={"nul": "\0", "n": 1 << 70}
+    )
+    adk.append(session, event)
+    assert adk.loaded() == session
+    [read] = adk.loaded().events
+    assert read.content == event.content
+
+
+def test_an_event_of_more_than_16_mib_is_refused_and_changes_nothing(adk: Adk) -> None:
+    session = adk.create("s1")
+    with pytest.raises(ValueError, match="over the limit of 16777216 bytes"):
+        adk.append(session, said("x" * (17 << 20), n=1))
+    assert (adk.loaded().events, adk.loaded().state) == ([], {})
+
+
+def test_one_corrupt_session_does_not_fail_the_list(root: str, adk: Adk) -> None:
+    adk.create("good")
+    bad = adk.create(None).id
+    Path(root, bad, "state.json").write_text("{", encoding="utf-8")
+    assert adk.ids() == adk.ids(None) == ["good"]
+
+
+def test_a_time_and_a_model_are_kept_as_adk_writes_them(adk: Adk) -> None:
+    session = adk.create("s1")
+    adk.append(session, said(at_=datetime(2026, 1, 2, tzinfo=UTC), part=types.Part(text="x"), pair=(1, 2)))
+    assert adk.loaded().state == {"at_": "2026-01-02T00:00:00Z", "part": adk.loaded().state["part"], "pair": [1, 2]}
+    assert adk.loaded().state["part"]["text"] == "x"
+
+
+def test_after_a_reboot_the_sessions_of_one_user_are_found_by_the_index_again(root: str, adk: Adk) -> None:
+    adk.create("s1")
+    Path(root, ".index", "complete").unlink()
+    assert (adk.ids(), Path(root, ".index", "complete").exists()) == (["s1"], True)
+
+
+def test_the_settings_say_which_keys_there_may_be(root: str) -> None:
+    Adk(root).create("first")
+    Path(root, ".config.toml").write_text('[state.keys]\nintent = "str"\n', encoding="utf-8")
+    adk = Adk(root)
+    session = adk.create("s1", intent="x")
+    for delta in ({"url": "x"}, {"intent": 1}):
+        with pytest.raises(ValueError, match=next(iter(delta))):
+            adk.append(session, said(delta=delta))
+    assert adk.loaded().state == {"intent": "x"}
+
+
+def test_commands_see_and_change_what_the_service_stored(root: str, adk: Adk) -> None:
+    session = adk.create(None, intent="create_domain")
+    assert Sessions(root).state(session.id)["state"] == {"intent": "create_domain"}
+    Sessions(root).change_state(session.id, {"url_type": "pdf"})
+    assert adk.loaded(session.id).state == {"intent": "create_domain", "url_type": "pdf"}
+    record = json.loads(Path(root, session.id, "state.json").read_bytes())
+    assert (record["agent_name"], record["user"]) == ("app", "u1")
+
+
+def test_where_the_root_is_not_said_it_is_below_the_working_directory() -> None:
+    service = GaiaSessionService(agents_dir="/nowhere")
+    run(service.create_session(app_name="app", user_id="u1"))
+    assert service.root == os.path.join(os.getcwd(), ".adk", "gaia-sessions")
+    assert Path(service.root).is_dir()
