@@ -16,7 +16,7 @@ from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_owner, find_root_and_skipped, working_directory
 
-from . import activity, contents, hooks, machine, parents, root_folder, tree
+from . import activity, adk, contents, hooks, machine, parents, root_folder, tree
 from .findings import PROBLEM, not_checked, problem
 from .inspection import Inspection
 
@@ -83,6 +83,7 @@ CHECKS: dict[str, Check] = {
     "hints": contents.hints,
     "leftovers": contents.leftovers,
     "hooks": hooks.hooks,
+    "adk": adk.services,
     "log": activity.log,
 }
 

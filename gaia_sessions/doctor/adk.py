@@ -1,0 +1,88 @@
+"""Whether Google ADK can load the session service that a ``services.yaml`` names: where it cannot, ADK only warns."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from gaia_sessions.system.project_root import working_directory
+
+from .findings import edit_command, ok, problem, shell_command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .findings import Finding
+    from .inspection import Inspection
+
+_NAMES = ("services.yaml", "services.yml")
+_ENTRY = {"scheme": "gaia", "type": "session", "class": "gaia_sessions.adk.GaiaSessionService"}
+_READ = """
+import json, sys, yaml
+from gaia_sessions.adk import GaiaSessionService
+print(json.dumps(yaml.safe_load(open(sys.argv[1], encoding="utf-8")), default=str))
+"""
+"""Loads the service, and what ADK reads the file with, which is installed with it."""
+_SECONDS = 60
+_MOST_BYTES = 1 << 16
+
+
+def services(_inspection: Inspection) -> list[Finding]:
+    """The files, here or in a folder right below, that name us, and why ADK would not load the service by them."""
+    named = [*_naming_us(working_directory())]
+    found = [_problem(file, *why) for file in named if (why := _why_not_loaded(file))]
+    fine = (
+        "services.yaml names the session service, and it can be loaded" if named else "no services.yaml here names it"
+    )
+    return found or [ok("adk", fine)]
+
+
+def _problem(file: str, why: str, is_of_file: bool) -> Finding:  # noqa: FBT001  # what was found, not a mode
+    if is_of_file:
+        entry = "{" + ", ".join(f"{key}: {value}" for key, value in _ENTRY.items()) + "}"
+        return problem("adk", f"{file}: {why}; it needs services: [{entry}]", edit_command(file))
+    advice = "install google-adk 2.13 or later, for the Python that starts ADK:"
+    install = shell_command(sys.executable, "-m", "pip", "install", "google-adk>=2.13,<3")
+    return problem("adk", f"{file}: ADK cannot load the session service: {why}; {advice}", install)
+
+
+def _naming_us(folder: str) -> Iterator[str]:
+    try:
+        below = [entry.path for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
+    except OSError:
+        below = []
+    for path in (os.path.join(place, name) for place in [folder, *sorted(below)] for name in _NAMES):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if "gaia" in file.read(_MOST_BYTES):
+                    yield path
+        except OSError:
+            continue
+
+
+def _why_not_loaded(file: str) -> tuple[str, bool] | None:
+    """Why ADK would not load the service by ``file``, and whether that is the file's fault; None if it would."""
+    try:
+        ended = subprocess.run(  # noqa: S603  # this interpreter; -P: with no module of the folder that is looked at
+            [sys.executable, "-P", "-c", _READ, file], capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error), False
+    if ended.returncode:
+        said = (ended.stderr.strip() or "it failed").splitlines()
+        of_yaml = [line for line in said if line.startswith("yaml.")]
+        return " ".join([*of_yaml, said[-1].strip()][: 1 + bool(of_yaml)]), bool(of_yaml)
+    document = json.loads(ended.stdout)
+    entries = document.get("services") if isinstance(document, dict) else None
+    ours = (
+        [entry for entry in entries if isinstance(entry, dict) and entry.get("scheme") == "gaia"]
+        if isinstance(entries, list)
+        else []
+    )
+    wrong = [f"{key} is {entry.get(key)!r}" for entry in ours for key in _ENTRY if entry.get(key) != _ENTRY[key]]
+    if not ours:
+        return "none of its services has the scheme gaia", True
+    return (", ".join(wrong), True) if wrong else None
