@@ -1,0 +1,278 @@
+"""The users' document on Google ADK: a root agent and two sub-agents hand each other work in a durable session."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import Sessions
+from scripts.adk_example import agent, chat
+from scripts.adk_example.knowledge import Knowledge
+from tests.adk.parts import PORT, post, run, served
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHECKOUT = Path(__file__).parents[2]
+OF_A_TASK = {"intent", "domain_id", "url", "url_type"}
+KNOWN = {"user_id": "user-1", "user_name": "Ada", "name_attempts": 1}
+BEGIN = ("bob", "ada")
+CREATE = (*BEGIN, "create a domain", "infra: terraform state locking", "approve")
+CAN = "Say create a domain, update domain N, or send a link."
+LINK = "https://example.com/notes-on-terraform-state"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the example keeps all it has."""
+    monkeypatch.setattr(chat, "FOLDER", tmp_path)
+    monkeypatch.setattr(agent, "knowledge", Knowledge(tmp_path / "knowledge.json"))
+    return tmp_path
+
+
+class Talk:
+    """A client of the chat: each message is answered by a process that knows nothing of those before."""
+
+    def __init__(self) -> None:
+        self.session_id: str | None = None
+        self.texts: list[str] = []
+
+    def say(self, *texts: str) -> str:
+        for text in texts:
+            answer = run(chat.Chat().send(text, self.session_id))
+            assert self.session_id in (None, answer["session_id"])
+            self.session_id = answer["session_id"]
+            self.texts.append(answer["text"])
+        return self.texts[-1]
+
+    def session(self) -> Any:
+        service, session_id = chat.Chat().service, str(self.session_id)
+        return run(service.get_session(app_name=chat.APP, user_id=chat.VISITOR, session_id=session_id))
+
+    def state(self) -> dict[str, Any]:
+        return dict(self.session().state)
+
+    def payloads(self, name: str) -> list[dict[str, Any]]:
+        """What the calls of the agent ``name`` had as arguments."""
+        events = [event for event in self.session().events if event.author == name]
+        return [dict(call.args) for event in events for call in event.get_function_calls()]
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return Talk()
+
+
+def test_the_root_agent_hands_over_by_state_and_all_of_it_is_cleared_when_it_is_done(talk: Talk) -> None:
+    assert talk.say(*CREATE[:3]) == "Describe the domain as `name: what it is about`, or cancel."
+    assert talk.state() == {**KNOWN, "intent": "create_domain"}
+    assert (
+        talk.say(CREATE[3])
+        == "Infra: Terraform state locking (locking, state, terraform). Approve, correct it, or cancel."
+    )
+    assert talk.say(CREATE[4]) == f"Saved as domain 1. Your domains: 1 Infra. {CAN}"
+    done = {"intent": "create_domain", "domain_id": 1, "status": "done"}
+    assert talk.state() == {**KNOWN, "intent_result": done}
+    assert talk.say("update domain 1").startswith("Now it is Infra: Terraform state locking")
+    assert talk.state() == {**KNOWN, "intent_result": done, "intent": "update_domain", "domain_id": 1}
+    talk.say("infra: terraform", "infra: terraform modules", "approve")
+    assert talk.state() == {**KNOWN, "intent_result": {**done, "intent": "update_domain"}}
+    assert [domain["description"] for domain in agent.knowledge.domains("user-1")] == ["Terraform modules"]
+
+
+def test_no_payload_between_agents_has_what_the_session_holds(talk: Talk) -> None:
+    talk.say(*CREATE, LINK, "1", "update domain 1", "cancel")
+    delegations = [one for one in talk.payloads(agent.ROOT) if "agent_name" in one]
+    assert delegations == [{"agent_name": name} for name in (agent.DOMAINS, agent.DOCUMENTS, agent.DOMAINS)]
+    of_subagents = [*talk.payloads(agent.DOMAINS), *talk.payloads(agent.DOCUMENTS)]
+    assert of_subagents
+    assert [one for one in of_subagents if {*one} & {"user_id", "intent", "domain_id", "url", "pending_draft"}] == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        ("create a domain",),
+        ("create a domain", "infra: terraform"),
+        ("create a domain", "infra: terraform", "infra: terraform modules"),
+        ("update domain 1",),
+        ("update domain 1", "infra: terraform"),
+        (LINK,),
+    ],
+)
+def test_a_cancel_at_any_point_clears_the_keys_of_the_task_and_no_others(talk: Talk, before: Sequence[str]) -> None:
+    talk.say(*CREATE)
+    kept = talk.state()
+    talk.say(*before)
+    assert OF_A_TASK & {*talk.state()}
+    assert "cancel" in talk.say("cancel")
+    assert talk.state() == kept
+    assert talk.say("what do I have") == f"Your domains: 1 Infra. {CAN}"
+
+
+def test_what_cannot_be_saved_is_marked_and_cleared(talk: Talk) -> None:
+    assert talk.say(*BEGIN, "create", "broken: things", "approve").startswith("That failed: the storage of domains")
+    reason = "the storage of domains does not answer"
+    result = {"intent": "create_domain", "domain_id": None, "status": "error", "reason": reason}
+    assert talk.state() == {**KNOWN, "intent_result": result}
+
+
+@pytest.mark.parametrize(
+    ("url", "url_type", "answer", "status", "saved"),
+    [
+        (f"{LINK}.pdf", "pdf", "1, 2", "saved", 2),
+        ("https://youtu.be/terraform-state", "youtube", "2", "saved", 1),
+        (LINK, "page", "none", "refused", 0),
+        ("https://example.com/cats", "page", None, "irrelevant", 0),
+        ("https://example.com/broken.pdf", "pdf", None, "error", 0),
+    ],
+)
+def test_a_link_is_read_of_the_session_and_gone_when_it_is_processed(
+    talk: Talk, url: str, url_type: str, answer: str | None, status: str, saved: int
+) -> None:
+    talk.say(*CREATE, url)
+    if answer is not None:
+        assert {key: talk.state()[key] for key in ("url", "url_type")} == {"url": url, "url_type": url_type}
+        talk.say(answer)
+    assert not OF_A_TASK & {*talk.state()}
+    assert talk.state()["url_result"] == {"url": url, "url_type": url_type, "status": status}
+    facts = agent.knowledge.facts()
+    assert [(fact["user_id"], fact["domain_id"], fact["source_url"]) for fact in facts] == [("user-1", 1, url)] * saved
+
+
+def test_a_tool_that_fails_is_told_closes_its_event_and_leaves_nothing_of_its_task(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no such table")
+
+    talk.say(*CREATE, LINK)
+    monkeypatch.setattr(agent.knowledge, "save_facts", fail)
+    assert "save_facts failed: no such table" in talk.say("1")
+    assert not OF_A_TASK & {*talk.state()}
+    responses = [found for event in talk.session().events for found in event.get_function_responses()]
+    calls = [found.id for event in talk.session().events for found in event.get_function_calls()]
+    assert [found.id for found in responses] == calls
+    assert {"status": "error", "reason": "save_facts failed: no such table"} in [found.response for found in responses]
+    assert talk.say("what do I have") == f"Your domains: 1 Infra. {CAN}"
+
+
+@pytest.mark.parametrize(("said", "answered"), [("what do I have", 0), ("create a domain", 0), ("create a domain", 1)])
+def test_a_storage_that_does_not_answer_is_told_and_the_session_goes_on(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch, said: str, answered: int
+) -> None:
+    """It fails in a tool of the root agent, or after so many answers in one of a sub-agent."""
+    calls: list[str] = []
+
+    def domains(user_id: str) -> list[dict[str, Any]]:
+        calls.append(user_id)
+        if len(calls) > answered:
+            raise RuntimeError("no answer")
+        return []
+
+    talk.say(*BEGIN)
+    with monkeypatch.context() as failing:
+        failing.setattr(agent.knowledge, "domains", domains)
+        assert "no answer" in talk.say(said)
+    assert talk.state() == KNOWN
+    assert talk.say("what do I have").startswith("Your domains: none yet.")
+
+
+def test_an_answer_that_is_none_is_asked_again(talk: Talk) -> None:
+    talk.say(*CREATE, LINK)
+    for answer in ("7", "hello", "0"):
+        assert talk.say(answer).startswith("I did not understand.")
+    assert talk.state()["url"] == LINK
+    assert talk.say("2").startswith("Done with the link: facts saved: 1.")
+
+
+def test_a_session_that_somebody_cancelled_is_followed_by_another(talk: Talk, folder: Path) -> None:
+    talk.say("ada")
+    first = str(talk.session_id)
+    Sessions(str(folder / "gaia-sessions")).cancel(first)
+    run(chat.Chat().leave(first))
+    answer = run(chat.Chat().send("ada", first))
+    assert answer["session_id"] != first
+
+
+def test_after_three_names_that_are_not_known_nobody_is_let_in(talk: Talk) -> None:
+    for number, name in enumerate(("bob", "eve", "mallory"), 1):
+        talk.say(name)
+        assert talk.state() == {"name_attempts": number}
+    assert talk.texts == [
+        *["I do not know this name. Please tell me another."] * 2,
+        "Those were too many names. Please leave, and come again.",
+    ]
+    assert talk.say("ada") == talk.texts[2]
+    assert talk.state() == {"name_attempts": 3}
+
+
+def test_a_domain_of_nobody_is_not_handed_over(talk: Talk) -> None:
+    assert talk.say(*BEGIN, "update domain 9") == "That cannot be: you have no domain 9."
+    assert talk.state() == KNOWN
+
+
+def test_a_key_that_was_not_agreed_is_refused(talk: Talk) -> None:
+    talk.say("ada")
+    session = talk.session()
+    with pytest.raises(ValueError, match="pending_draft"):
+        run(_append(session, {"pending_draft": "infra"}))
+    assert "pending_draft" not in talk.state()
+
+
+async def _append(session: Any, delta: dict[str, Any]) -> None:
+    from google.adk.events.event import Event
+    from google.adk.events.event_actions import EventActions
+
+    await chat.Chat().service.append_event(session, Event(author="x", actions=EventActions(state_delta=delta)))
+
+
+@pytest.mark.slow
+def test_the_web_gives_the_id_takes_it_back_and_never_adopts_one(tmp_path: Path) -> None:
+    environment = {**os.environ, "ADK_EXAMPLE": str(tmp_path)}
+    words = ["scripts.adk_example", "serve", "--port", PORT]
+    with served(words, "/openapi.json", environment) as address:
+        first = post(f"{address}/chat/message", {"message": "ada"})
+    session_id = first["session_id"]
+    with served(words, "/openapi.json", environment) as address:  # after the first was killed
+        second = post(f"{address}/chat/message", {"message": "what do I have", "session_id": session_id})
+        assert second == {
+            "session_id": session_id,
+            "text": f"Your domains: none yet. {CAN}",
+            "trace_id": first["trace_id"],
+        }
+        for path in ("message", "leave"):
+            made_up = post(f"{address}/chat/{path}", {"message": "hello", "session_id": "made-up"})
+            assert (made_up["status"], "leave session_id out" in made_up["error"]) == (404, True)
+        assert post(f"{address}/chat/leave", {"session_id": session_id})["status"] == "left"
+        third = post(f"{address}/chat/message", {"message": "ada", "session_id": session_id})
+    sessions = Sessions(str(tmp_path / "gaia-sessions"))
+    listed = {str(line["agent_id"]): line for line in sessions.list(app=chat.APP)}
+    assert {key: line.get("phase") for key, line in listed.items()} == {
+        session_id: "completed",
+        third["session_id"]: "investigating",
+    }
+    assert listed[session_id].get("trace_id") == first["trace_id"] != third["trace_id"]
+
+
+def test_the_command_line_keeps_its_id_in_a_file_from_one_process_to_the_next(tmp_path: Path) -> None:
+    def call(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "scripts.adk_example", "chat", *words]
+        environment = {**os.environ, "ADK_EXAMPLE": str(tmp_path / "example")}
+        return subprocess.run(
+            command, input=said, capture_output=True, text=True, check=True, cwd=CHECKOUT, env=environment
+        )
+
+    first = call(said="ada\ncreate a domain\n\ninfra: terraform\n")
+    assert first.stdout.splitlines()[-1] == "Infra: Terraform (terraform). Approve, correct it, or cancel."
+    assert call("approve").stdout == f"Saved as domain 1. Your domains: 1 Infra. {CAN}\n"
+    assert call("--leave").stdout == "You left.\n"
+    again = call("hello")
+    assert again.stdout == "I do not know this name. Please tell me another.\n"
+    assert first.stderr != again.stderr
+    assert first.stderr.startswith("[session agent-")
