@@ -190,10 +190,10 @@ class Named:
     def by_age(self, _record: Record) -> None:
         return None
 
-    def by_work(self, record: Record, _above: Above) -> str | None:
+    def by_work(self, record: Record, above: Above) -> str | None:
         if self.corrupt:
             return None
-        if is_open(record):
+        if is_open(record) and above.cancellation(record) is None:
             return "open"
         return "running" if may_run(record, self.now) else None
 

@@ -113,6 +113,17 @@ def test_a_session_stays_on_which_an_agent_may_still_be_at_work(gaia: Gaia, put:
     assert sessions(root) == []
 
 
+def test_a_cancelled_session_has_ended_unless_an_agent_may_still_be_at_work_on_it(gaia: Gaia, put: Gaia) -> None:
+    put("agent-1", runs=[])
+    put(
+        "agent-2",
+        runs=[{"run": 1, "host": "claude-code", "host_session_id": "s", "started_at": format_time(utc_now())}],
+    )
+    for agent_id in ("agent-1", "agent-2"):
+        gaia("cancel", agent_id)
+    assert (gaia("rm", "agent-1").code, gaia("rm", "agent-2").code, gaia("list", "-q").out) == (0, 4, b"agent-2\n")
+
+
 def test_what_cannot_be_read_is_removed_only_by_force_and_without_the_files_of_others(
     gaia: Gaia, spoil: Gaia, root: str
 ) -> None:
