@@ -14,6 +14,7 @@ from functools import partial
 
 from gaia_sessions import Sessions, cleanup_sessions, list_sessions
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.record import new_record
 from gaia_sessions.system import utc_now
 
 from . import samples
@@ -38,6 +39,7 @@ _MANY = 10_000
 _ACTIVE = 50
 _LISTED, _WAITING = 1000, 100
 _OPEN, _FEW_OPEN = 5_000, 5
+_APP, _USERS, _OF_A_USER = "app", 500, 20
 _HOURS = 24
 _OLD = timedelta(hours=48)
 _RECENT = timedelta(hours=1)
@@ -70,6 +72,31 @@ def pending(folder: str) -> Iterator[Finding]:
     crowd, alone = (_crowd(os.path.join(folder, name), ended) for name, ended in _sizes())
     ratio = compare(_LIST_ROUNDS, lambda _: (partial(_ask, crowd.root), partial(_ask, alone.root)))
     yield Finding(f"pending, {_ACTIVE} of {_MANY}: CPU of {_ACTIVE} of {_ACTIVE}", ratio.cpu, 1.5)
+
+
+def of_user(folder: str) -> Iterator[Finding]:
+    """The open sessions of one user of an app among those of many users, compared with a store that has only those."""
+    crowd, alone = (
+        _sessions_of_app(os.path.join(folder, name), users) for name, users in (("crowd", _USERS), ("alone", 1))
+    )
+    ratio = compare(_LIST_ROUNDS, lambda _: (partial(_list_of_user, crowd), partial(_list_of_user, alone)))
+    yield Finding(
+        f"sessions of a user, {_OF_A_USER} of {_USERS * _OF_A_USER}: CPU of {_OF_A_USER} alone", ratio.cpu, 1.5
+    )
+
+
+def _sessions_of_app(folder: str, users: int) -> FileStore:
+    _, store = samples.project(folder)
+    now = utc_now()
+    for number in range(users * _OF_A_USER):
+        record = new_record(f"session-{number}", _APP, "general", {}, now)
+        store.create({**record, "app": _APP, "user": str(number % users)})
+    return store
+
+
+def _list_of_user(store: FileStore) -> None:
+    if len(list(store.open_of_app(_APP, "0"))) != _OF_A_USER:
+        raise RuntimeError(f"{_OF_A_USER} sessions were expected")
 
 
 def listing_with_waiting(folder: str) -> Iterator[Finding]:
