@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         agent last wrote to its transcript, if that was after ``last_updated``. paused_until: when the limit is reset
         that it waits for; absent if it waits for none. run_command: what a person types to go on with work that a
         command did last, or with a conversation; absent for that of agents of hosts, and once it is cancelled.
+        app: of a session with events of an app, which alone goes on with it.
         state, state_since: how the session stands, where that is known.
         """
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         denial: NotRequired[Answer]
         paused_until: NotRequired[str]
         run_command: NotRequired[str]
+        app: NotRequired[str]
         state: NotRequired[str]
         state_since: NotRequired[str]
 
@@ -159,8 +161,8 @@ def decide(
         decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
         decision["paused_until"] = record["paused_until"]
-    if "app_session" in record:  # its app alone goes on with it
-        return decision
+    if "app_session" in record and "app" in record:
+        return {**decision, "app": record["app"]}
     if cancellation is None and is_conversation(record):
         decision["run_command"] = send_command(agent_id, ended=is_final(record["phase"]))
     elif cancellation is None and is_work_of_command(record):

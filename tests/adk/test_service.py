@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -355,6 +357,21 @@ def test_a_person_sees_what_was_said_and_how_often_the_user_spoke(root: str, adk
         (1, "assistant", "429: too\ufffd many", None, None),
         (2, "user", "And another", None, None),
     ]
+
+
+@pytest.mark.parametrize("command", ["show", "report", "should-resume"])
+def test_a_person_is_told_that_the_app_goes_on_with_it(root: str, adk: Adk, command: str) -> None:
+    adk.append(adk.create("order 7"), said("hello"))
+    agent_id = only_line(root)["agent_id"]
+    words = [sys.executable, "-m", "gaia_sessions", "--root", root, command, agent_id]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    told = ended.stdout + ended.stderr
+    assert [part in told for part in ("app goes on with it, with its next event", "send", "resume order", "wait")] == [
+        True,
+        *[False] * 3,
+    ]
+    if command == "show":
+        assert "app        app, user u1, where it is order 7\n" in told
 
 
 def test_appends_that_are_gathered_on_one_session_object_are_all_kept(adk: Adk) -> None:

@@ -35,11 +35,19 @@ def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str
         yield from (f"  {other}" for other in others)
     if not decision["should_resume"] or {"approval", "denial"} & decision.keys():
         yield f"  {safe(decision['advice'], _LONGEST)}"
-    if "run_command" in decision:
+    if "app" in decision:
+        yield from app_lines(decision, "  ")
+    elif "run_command" in decision:
         yield from command_lines(decision, "  ")
     elif decision["should_resume"]:
         yield "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
         yield Copyable(resume_line(decision["agent_id"]), before="    ")
+
+
+def app_lines(decision: Decision, indent: str = "") -> Iterator[str]:
+    """That the app of a session goes on with it; nothing once it has ended."""
+    if not is_final(decision["phase"] or "") and "cancellation" not in decision:
+        yield f"{indent}{safe(decision['app'])} goes on with it, with its next event"
 
 
 def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:

@@ -29,6 +29,7 @@ from gaia_sessions.usecases.reporting import why_failed
 
 from .budgets import budget_text, todo_lines
 from .decisions import (
+    app_lines,
     approves,
     failed_sentences,
     is_of_conversation,
@@ -139,10 +140,8 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         last = record["last_error"]
         which = f"the last of {record['error_count']}, " if record["error_count"] > 1 else ""
         yield "error", f"{which}{ago(last['timestamp'], now)}: {last['message']}"
-    if "app_session" in record and "cancellation" not in decision:
-        yield from (
-            [] if is_final(record["phase"]) else [("to go on", f"{safe(record['app'])} does, with its next event")]
-        )
+    if "app" in decision and "cancellation" not in decision:
+        yield from (("to go on", line) for line in app_lines(decision))
     else:
         yield from _whether_it_goes_on(decision, now)
     if answered := answer_of(record):

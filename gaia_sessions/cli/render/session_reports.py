@@ -14,7 +14,7 @@ from gaia_sessions.session.policy import may_go_on
 from gaia_sessions.session.visible import visible
 
 from .budgets import todo_lines
-from .decisions import command_lines
+from .decisions import app_lines, command_lines
 from .words import GIVE, Copyable, Hint, Prose, ago, duration, listed, prose, safe, state_text, time_limit_text
 
 TYPE_CHECKING = False
@@ -77,6 +77,9 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
     """What to do about work that has not ended well."""
     agent_id = report["agent_id"]
     if report["status"] == reports.SUCCESS and is_final(report["phase"]):
+        return
+    if "app" in stands.decision:
+        yield from app_lines(stands.decision)
         return
     if report["status"] == reports.RUNNING:
         if report["task_id"] is None:
