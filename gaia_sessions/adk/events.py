@@ -45,7 +45,8 @@ def app_event(text: str) -> AppEvent:
 
 def state_delta(event: AppEvent) -> dict[str, Any]:
     """The state that ADK changed with ``event``. Raises ``InvalidInput``."""
-    delta = (json.loads(event.message["event"]).get("actions") or {}).get("state_delta") or {}
+    actions = json.loads(event.message["event"]).get("actions") or {}
+    delta = (actions.get("state_delta") or {}) if isinstance(actions, dict) else actions
     if not isinstance(delta, dict):
         raise InvalidInput("must be an object", "the state delta of an event")
     return delta

@@ -11,6 +11,7 @@ import os
 import sqlite3
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import SessionsError, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.app_sessions import Seen, check_names, with_app_event
-from gaia_sessions.session.clock import UTC, datetime, parse_time
+from gaia_sessions.session.clock import UTC, datetime, format_time, parse_time
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.shared_state import APP, USER, Delta, check_document, new_state
 from gaia_sessions.session.transcript import generation_of, number_messages
@@ -32,7 +33,7 @@ from gaia_sessions.usecases.state import take_document
 from .events import app_event, state_delta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import TypeAlias
 
     from gaia_sessions.api.sessions import Sessions
@@ -84,6 +85,8 @@ _IS_OF_ANOTHER = "SELECT 1 FROM sqlite_master WHERE name = 'adk_internal_metadat
 _SESSIONS = "SELECT app_name, user_id, id, state, create_time FROM sessions ORDER BY rowid"
 _SHARED = ("SELECT state, app_name FROM app_states", "SELECT state, app_name, user_id FROM user_states")
 _EVENTS = "SELECT event_data FROM events WHERE app_name = ? AND user_id = ? AND session_id = ? ORDER BY rowid"
+_MOST_STATE = strict.DOCUMENT_LIMIT - 2 * RESERVED_BYTES
+"""How many bytes of state are imported: what a record has besides must fit too."""
 _AT_ONCE = 16 << 20
 """After how many bytes of events a commit is made: one more event, of at most 16 MiB, still fits."""
 
@@ -106,6 +109,7 @@ def import_file(sessions: Sessions, path: str, *, dry_run: bool = False) -> Impo
         raise StoreFailure("read", report["file"], "there is no such file", _NO_DATABASE)
     try:
         with closing(sqlite3.connect(f"file:{quote(report['file'])}?mode=ro", uri=True)) as database:
+            database.text_factory = lambda data: data.decode("utf-8", "surrogateescape")  # refused with its row
             if database.execute(_IS_OF_ANOTHER).fetchone():
                 raise StoreFailure("read", report["file"], "it is a file of DatabaseSessionService", _NO_DATABASE)
             importing = _Import(store, sessions.config.state_keys, database, report)
@@ -146,14 +150,21 @@ class _Import:
             self._report["shared" if here is None else "shared_here"].append(scope)
 
     def take_session(self, row: _Row) -> None:
-        """Imports one session, as far as it is not here."""
-        self._or_fail(f"{row.id} of {row.app} {row.user}", partial(self._take_session, row))
+        """Imports one session, as far as it is not here; once more if somebody changed it meanwhile."""
+
+        def take() -> None:
+            try:
+                self._take_session(row)
+            except (errors.StateChanged, errors.SessionExists):
+                self._take_session(row)
+
+        self._or_fail(f"{row.id} of {row.app} {row.user}", take)
 
     def _take_session(self, row: _Row) -> None:
         created = _checked(row)
         here = app_sessions.find(self._store, row.app, row.user, row.id)
         texts = [text for (text,) in self._database.execute(_EVENTS, (row.app, row.user, row.id))]
-        old = [] if here is None else self._old_texts(here)
+        old = [] if here is None else self._old_texts(here, created)
         if here is not None and old[: len(texts)] == texts:
             self._report["already_there"].append(here["agent_id"])
             return
@@ -167,16 +178,19 @@ class _Import:
         if here is not None:
             check_open(here)
             refuse_if_cancelled(self._store, here)
+        changed = {key for delta in deltas for key in delta}
+        first = Delta({key: value for key, value in state.items() if key not in changed})
+        _check_sizes(here.get("session_state", {}) if here else first.set, deltas[len(old) :])
         if not self._report["dry_run"]:
             if here is None:
-                changed = {key for delta in deltas for key in delta}
-                first = Delta({key: value for key, value in state.items() if key not in changed})
                 here = app_sessions.create(self._store, created, os.urandom, row.app, row.user, row.id, first)
             self._add(here, [*zip(events, deltas, strict=True)][len(old) :])
         self._report["imported"].append(row.id if here is None else here["agent_id"])
         self._report["events"] += len(texts) - len(old)
 
-    def _old_texts(self, here: Record) -> list[str]:
+    def _old_texts(self, here: Record, created: datetime) -> list[str]:
+        if here["created_at"] != format_time(created):
+            raise errors.InvalidInput("another session has its ID here")
         if generation_of(here):
             raise errors.InvalidInput("its transcript was begun anew here")
         return [message["event"] for message in app_sessions.messages_of(self._store, here)]
@@ -206,6 +220,15 @@ def _checked(row: _Row) -> datetime:
         return datetime.fromtimestamp(row.created, UTC)
     except (TypeError, ValueError, OverflowError, OSError) as error:
         raise errors.InvalidInput(f"is no time: {error}", "create_time") from None
+
+
+def _check_sizes(state: dict[str, Json], deltas: Iterable[dict[str, Json]]) -> None:
+    """Raises ``TooLarge`` if the ``state`` would be at one of the ``deltas``."""
+    sizes: dict[str, int] = {}
+    for delta in chain([state], deltas):
+        sizes |= {key: len(strict.dumps({key: value})) for key, value in delta.items()}
+        if sum(sizes.values()) > _MOST_STATE:
+            raise errors.TooLarge("its state", sum(sizes.values()), _MOST_STATE)
 
 
 def _in_commits(changes: list[_Change]) -> Iterator[list[_Change]]:

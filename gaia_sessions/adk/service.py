@@ -118,18 +118,23 @@ class GaiaSessionService(BaseSessionService):
         async with lock:
             self._apply_temp_state(session, event)
             event = self._trim_temp_delta_state(event)
-            work = asyncio.ensure_future(asyncio.to_thread(self._append, session, event))
-            try:
-                await asyncio.shield(work)
-            except asyncio.CancelledError:  # what a thread has begun ends: nobody else may come between
-                await asyncio.wait([work])
-                if work.exception() is None:
-                    self._note(session, event, *work.result())
-                raise
-            return self._note(session, event, *work.result())
+            seen = Seen.from_text(session._storage_update_marker or "")  # noqa: SLF001  # as ADK's own services do
+            work = asyncio.ensure_future(asyncio.to_thread(self._append, session, event, seen))
+            cancelled: asyncio.CancelledError | None = None
+            while not work.done():  # what a thread has begun ends, however often it is cancelled: nobody comes between
+                try:
+                    await asyncio.wait([work])
+                except asyncio.CancelledError as error:
+                    cancelled = error
+            if cancelled is not None and work.exception() is not None:
+                raise cancelled
+            noted = self._note(session, event, *work.result())
+            if cancelled is not None:
+                raise cancelled
+            return noted
 
     def _note(self, session: Session, event: Event, marker: str, at: float) -> Event:
-        session._storage_update_marker = marker  # noqa: SLF001  # as ADK's own services do
+        session._storage_update_marker = marker  # noqa: SLF001  # see above
         session.last_update_time = at
         return self._commit_event_to_session(session, event)
 
@@ -145,12 +150,11 @@ class GaiaSessionService(BaseSessionService):
 
     def _get(self, app: str, user: str, app_id: str, config: GetSessionConfig) -> Session | None:
         since, last = config.after_timestamp, config.num_recent_events
-        try:
-            record = app_sessions.find(self._store, app, user, app_id)
-            if record is None:
-                return None
-            messages = app_sessions.messages_of(self._store, record, last if since is None else None)
-        except errors.SessionNotFound:  # somebody has just removed it
+        while (record := app_sessions.find(self._store, app, user, app_id)) is not None:
+            with suppress(errors.SessionNotFound):  # somebody has just removed it, or begun it anew
+                messages = app_sessions.messages_of(self._store, record, last if since is None else None)
+                break
+        if record is None:
             return None
         found = [Event.model_validate_json(message["event"]) for message in messages]
         wanted = [event for event in found if since is None or event.timestamp >= since]
@@ -179,9 +183,8 @@ class GaiaSessionService(BaseSessionService):
         found = [self._session(record, known) for record in app_sessions.going_on(self._store, app, user)]
         return ListSessionsResponse(sessions=sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id)))
 
-    def _append(self, session: Session, event: Event) -> tuple[str, float]:
+    def _append(self, session: Session, event: Event, seen: Seen | None) -> tuple[str, float]:
         with _as_value_errors():
-            seen = Seen.from_text(session._storage_update_marker or "")  # noqa: SLF001  # see above
             record = app_sessions.find(self._store, session.app_name, session.user_id, session.id)
             if record is None or not is_open(record):
                 _not_found(session)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -57,7 +58,7 @@ def _naming_us(folder: str) -> Iterator[str]:
     for path in (os.path.join(place, name) for place in [folder, *sorted(below)] for name in _NAMES):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
-                if "gaia" in file.read(_MOST_BYTES):
+                if re.search("^[^#]*gaia", file.read(_MOST_BYTES), re.MULTILINE):
                     yield path
         except OSError:
             continue
@@ -73,7 +74,7 @@ def _why_not_loaded(file: str) -> tuple[str, bool] | None:
         return str(error), False
     if ended.returncode:
         said = (ended.stderr.strip() or "it failed").splitlines()
-        of_yaml = [line for line in said if line.startswith("yaml.")]
+        of_yaml = [line for line in said if line.startswith(("yaml.", "UnicodeDecodeError"))]
         return " ".join([*of_yaml, said[-1].strip()][: 1 + bool(of_yaml)]), bool(of_yaml)
     document = json.loads(ended.stdout)
     entries = document.get("services") if isinstance(document, dict) else None

@@ -64,6 +64,11 @@ def event_time(record: Record) -> float:
     return parse_time(record["created_at"]).timestamp() if found is None else found
 
 
+def is_same(record: Record, later: Record) -> bool:
+    """Whether ``later`` is of the same session with the same transcript: neither was begun anew."""
+    return (record["created_at"], generation_of(record)) == (later["created_at"], generation_of(later))
+
+
 class AppEvent:
     """An event of an app as a message, and the time that it has, in seconds since 1970."""
 

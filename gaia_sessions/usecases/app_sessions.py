@@ -15,7 +15,7 @@ from gaia_sessions.errors import (
     SessionsError,
     StoreFailure,
 )
-from gaia_sessions.session.app_sessions import Seen, agent_id_of, app_id_of, check_names, with_app_event
+from gaia_sessions.session.app_sessions import Seen, agent_id_of, app_id_of, check_names, is_same, with_app_event
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.session.retention import RESERVED_BYTES
@@ -109,13 +109,18 @@ def state_of(
 
 
 def messages_of(reader: StoreReader, record: Record, last: int | None = None) -> list[Message]:
-    """The events of the session as ``record`` has it: the ``last`` ones, or all. Raises ``StoreFailure``."""
+    """The events of the session as ``record`` has it: the ``last`` ones, or all.
+
+    Raises ``StoreFailure``, and ``SessionNotFound`` if it was removed or begun anew meanwhile.
+    """
     found: list[Message] = []
     for message in reader.messages_backwards(record["agent_id"]):
         if last is not None and len(found) >= last:
             break
         if "event" in (readable := _readable(message)) and readable["seq"] <= last_seq(record):
             found.append(readable)
+    if not is_same(record, reader.read(record["agent_id"])):
+        raise SessionNotFound(record["agent_id"])
     return found[::-1]
 
 

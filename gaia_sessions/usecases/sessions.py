@@ -6,7 +6,7 @@ rules are in ``session.requests``. ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, SessionNotFound
+from gaia_sessions.errors import InvalidInput, SessionExists, SessionNotFound
 from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_abandoned
@@ -74,6 +74,11 @@ def create(
         earlier = {**earlier, **continuing(store, earlier)}
         prompt = system_prompt(readable(store.messages(new.continues)))
         new = new.after(earlier, prompt["content"] if prompt else None)
+    if new.agent_id is not None and new.app is not None and new.user is not None and new.app_id is None:
+        from gaia_sessions.session.app_sessions import agent_id_of  # few sessions belong to an app
+
+        if store.has(agent_id_of(new.app, new.user, new.agent_id)):  # what the app calls by this id
+            raise SessionExists(new.agent_id)
     if new.parent_id is None:
         return _store_new(store, now, random_bytes, new, new.record(now, random_bytes))
     with children_lock(store, new.parent_id):

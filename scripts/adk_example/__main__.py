@@ -7,10 +7,8 @@ import asyncio
 import logging
 import sys
 
-from google.adk.errors import StaleSessionError
-
 from .agent import FOLDER
-from .chat import Chat, UnknownSession
+from .chat import BeingAnswered, Chat, UnknownSession
 
 SESSION_FILE = FOLDER / "adk_example.session"
 """Where the command line keeps the id of its session between two calls."""
@@ -61,7 +59,7 @@ def main() -> int:
     except UnknownSession as error:
         print(f"There is no session {error.args[0]} any more: remove {SESSION_FILE}, and begin anew.", file=sys.stderr)
         return 3
-    except StaleSessionError:
+    except BeingAnswered:
         print("Another message of this session is being answered: wait for its answer.", file=sys.stderr)
         return 4
 

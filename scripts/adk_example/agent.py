@@ -136,6 +136,8 @@ def prettify_domain(draft: str) -> dict[str, Any]:
 def save_domain(name: str, description: str, keywords: list[str], tool_context: ToolContext) -> dict[str, Any]:
     """Saves what was approved, and marks the intent as processed."""
     state = tool_context.state
+    if state.get("intent") is None:  # whoever saved it was killed before the answer
+        return dict(state["intent_result"])
     intent, values = state["intent"], {"name": name, "description": description, "keywords": keywords}
     result = {"intent": intent, "domain_id": state.get("domain_id"), "status": "done"}
     try:
@@ -234,19 +236,24 @@ def decide_documents(heard: Heard) -> list[Part]:
     facts = heard.latest("process_link", since="").get("facts", [])
     shown = "; ".join(f"{number} {fact['fact']}" for number, fact in enumerate(facts, 1))
     if heard.said is not None:
-        said = heard.said.strip().casefold()
-        picked = [int(number) for number in re.findall(r"\d+", said)]
-        if said == "cancel":
-            return [call("cancel_link")]
-        if said != "none" and not (picked and all(1 <= number <= len(facts) for number in picked)):
-            return [say(f"I did not understand. Facts: {shown}. Say their numbers, none, or cancel.")]
-        return [call("save_facts", facts=[fact for number, fact in enumerate(facts, 1) if number in picked])]
+        return [_of_facts(heard.said.strip().casefold(), facts, shown)]
     if heard.tool == "process_link" and heard.result["status"] == "ok":
         names = ", ".join(heard.result["domains"])
         return [say(f"Relevant to {names}. Facts: {shown}. Which of them shall I save? Numbers, none, or cancel.")]
     if heard.tool:
         return [say(f"Done with the link: {heard.result['reason']}."), delegate(ROOT)]
     return [call("process_link")]
+
+
+def _of_facts(said: str, facts: list[dict[str, Any]], shown: str) -> Part:
+    picked = [int(number) for number in re.findall(r"\d+", said)]
+    if said == "cancel":
+        return call("cancel_link")
+    if not facts:  # whoever was to read the page was killed
+        return call("process_link")
+    if said != "none" and not (picked and all(1 <= number <= len(facts) for number in picked)):
+        return say(f"I did not understand. Facts: {shown}. Say their numbers, none, or cancel.")
+    return call("save_facts", facts=[fact for number, fact in enumerate(facts, 1) if number in picked])
 
 
 def failed(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, error: Exception) -> dict[str, Any]:  # noqa: ARG001  # as ADK calls it

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from google.adk.errors import StaleSessionError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.runners import Runner
 from google.genai import types
 
@@ -30,7 +32,11 @@ class Answer(TypedDict):
 
 
 class UnknownSession(LookupError):
-    """A client named a session that it was never given."""
+    """A client named a session that it was never given, or that was ended while it was answered."""
+
+
+class BeingAnswered(RuntimeError):
+    """Another message of the session is being answered, here or in another process."""
 
 
 class Chat:
@@ -42,29 +48,40 @@ class Chat:
         self.service = GaiaSessionService(root=str(root), none_clears=True)
         self._runner = Runner(app_name=APP, agent=make_root_agent(), session_service=self.service)
         self._sessions = Sessions(str(root))
+        self._being_answered: set[str] = set()
 
     async def send(self, text: str, session_id: str | None = None) -> Answer:
         """Answers ``text``. Without an id, or after that session was left, a new one begins.
 
-        Raises ``UnknownSession``: an id that a client made up is never adopted; and ADK's ``StaleSessionError`` while
-        another message of the session is being answered. What its tools have done is not undone.
+        Raises ``UnknownSession``: an id that a client made up is never adopted; and ``BeingAnswered``. Of two messages
+        that two processes answer at once one is not answered, and what its tools have done is not undone.
         """
         session = None if session_id is None else await self._load(session_id)
         if session is None or self._has_ended(session.id):
             session = await self.service.create_session(app_name=APP, user_id=VISITOR)
+        if session.id in self._being_answered:
+            raise BeingAnswered(session.id)
+        self._being_answered.add(session.id)
+        try:
+            said = await self._answer(session.id, text.encode("utf-8", "replace").decode())
+        except StaleSessionError:
+            raise BeingAnswered(session.id) from None
+        except SessionNotFoundError:
+            raise UnknownSession(session.id) from None
+        finally:
+            self._being_answered.discard(session.id)
+        return {"session_id": session.id, "text": said, "trace_id": self._sessions.show(session.id)["trace_id"]}
+
+    async def _answer(self, session_id: str, text: str) -> str:
         message = types.Content(role="user", parts=[types.Part(text=text)])
         said = [
             part.text
-            async for event in self._runner.run_async(user_id=VISITOR, session_id=session.id, new_message=message)
+            async for event in self._runner.run_async(user_id=VISITOR, session_id=session_id, new_message=message)
             if event.content
             for part in event.content.parts or []
             if part.text
         ]
-        return {
-            "session_id": session.id,
-            "text": " ".join(said),
-            "trace_id": self._sessions.show(session.id)["trace_id"],
-        }
+        return " ".join(said)
 
     async def leave(self, session_id: str) -> None:
         """Ends the session; the next visit begins another. Raises ``UnknownSession``."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from google.adk.errors import StaleSessionError
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from .chat import Answer, Chat, UnknownSession
+from .chat import Answer, BeingAnswered, Chat, UnknownSession
 
 
 class Message(BaseModel):
     """What a client sends: its first message has no ``session_id``, the others that of the answer before."""
 
-    message: str
+    message: str = Field(min_length=1)
     session_id: str | None = None
 
 
@@ -38,11 +37,11 @@ def make_app() -> FastAPI:
 
     @app.exception_handler(UnknownSession)
     async def unknown(_request: Request, error: UnknownSession) -> JSONResponse:
-        problem = f"there is no session {error.args[0]!r}: leave session_id out to begin one"
+        problem = f"there is no session {error.args[0]!r} any more: leave session_id out to begin one"
         return JSONResponse({"error": problem}, status_code=404)
 
-    @app.exception_handler(StaleSessionError)
-    async def overtaken(_request: Request, _error: StaleSessionError) -> JSONResponse:
+    @app.exception_handler(BeingAnswered)
+    async def overtaken(_request: Request, _error: BeingAnswered) -> JSONResponse:
         problem = "another message of this session is being answered: wait for its answer"
         return JSONResponse({"error": problem}, status_code=409)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +200,70 @@ def test_a_session_that_somebody_cancelled_is_followed_by_another(talk: Talk, fo
     run(chat.Chat().leave(first))
     answer = run(chat.Chat().send("ada", first))
     assert answer["session_id"] != first
+
+
+@pytest.mark.parametrize("end", ["cancel", "leave", "remove"])
+def test_a_session_that_is_ended_while_it_is_answered_is_told(
+    talk: Talk, folder: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    talk.say("ada")
+    session_id, check = str(talk.session_id), agent.knowledge.domains
+
+    def domains(user_id: str) -> list[dict[str, Any]]:
+        sessions = Sessions(str(folder / "gaia-sessions"))
+        if end == "remove":
+            sessions.remove([session_id], force=True)
+        elif end == "cancel":
+            sessions.cancel(session_id)
+        else:
+            sessions.finalize(session_id, "completed")
+        return check(user_id)
+
+    monkeypatch.setattr(agent.knowledge, "domains", domains)
+    with pytest.raises(chat.UnknownSession):
+        run(chat.Chat().send("what do I have", session_id))
+
+
+def test_one_message_of_a_session_is_answered_at_a_time(talk: Talk) -> None:
+    talk.say("ada")
+    same, another = chat.Chat(), chat.Chat()
+
+    async def send_two(second: chat.Chat) -> list[object]:
+        sent = (one.send("what do I have", talk.session_id) for one in (same, second))
+        return await asyncio.gather(*sent, return_exceptions=True)
+
+    for second in (same, another):
+        answers = run(send_two(second))
+        assert sorted(isinstance(one, chat.BeingAnswered) for one in answers) == [False, True]
+    assert talk.say("what do I have").startswith("Your domains: none yet.")
+
+
+@pytest.mark.parametrize("said", [(*CREATE[2:],), (LINK, "1")])
+def test_a_crash_behind_any_event_leaves_a_conversation_that_goes_on(said: Sequence[str]) -> None:
+    """The same is said again until it is done; what was saved is not asked for again."""
+    for fatal in range(1, 12):
+        crashed = Talk()
+        crashed.say(*CREATE)
+        for text in said:
+            run(crashing(str(crashed.session_id), text, fatal))
+            crashed.say(text)
+        crashed.say("cancel", "what do I have")
+        assert not OF_A_TASK & {*crashed.state()}
+
+
+async def crashing(session_id: str, text: str, fatal: int) -> None:
+    """Sends ``text`` in a process that is killed before it stores the event with this number."""
+    sender, number = chat.Chat(), iter(range(1, 100))
+    append = sender.service.append_event
+
+    async def append_or_die(session: Any, event: Any) -> Any:
+        if next(number) == fatal:
+            raise KeyboardInterrupt
+        return await append(session, event)
+
+    sender.service.append_event = append_or_die  # type: ignore[method-assign]  # as if the process were killed there
+    with suppress(KeyboardInterrupt):
+        await sender.send(text, session_id)
 
 
 def test_after_three_names_that_are_not_known_nobody_is_let_in(talk: Talk) -> None:

@@ -166,6 +166,8 @@ ODD_EVENTS = (
     '{"timestamp": -1}',
     '{"timestamp": 1e99}',
     '{"timestamp": 1, "actions": {"state_delta": [1]}}',
+    '{"timestamp": 1, "actions": "x"}',
+    '{"timestamp": 1, "actions": [1]}',
     '{"timestamp": 1, "actions": {"state_delta": {"secret:k": 1}}}',
     "[" * 100_000,
     "nothing",
@@ -224,8 +226,8 @@ def test_an_import_while_the_session_goes_on_changes_nothing_that_was_acknowledg
         return add(*arguments, **named)
 
     monkeypatch.setattr(FileStore, "add_messages", interrupt)
-    [failed] = import_file(Sessions(root), str(file))["failed"]
-    assert (failed["what"], failed["reason"]) == ("s/1 of app u1", "state_changed")
+    report = import_file(Sessions(root), str(file))
+    assert (report["failed"], len(report["already_there"])) == ([], 2)
     session = adk.loaded("s/1")
     assert (len(session.events), session.state["mine"]) == (7, 1)
 
@@ -249,6 +251,34 @@ def test_an_event_that_is_too_long_keeps_its_session_out_as_a_whole(root: str, f
     for dry_run in (True, False):
         report = import_file(Sessions(root), str(file), dry_run=dry_run)
         assert [(one["what"], one["reason"]) for one in report["failed"]] == [("s/1 of app u1", "too_large")]
+    assert Adk(root).ids(None) == ["quiet"]
+
+
+def test_another_session_of_an_id_keeps_what_it_has(root: str, file: Path, old: Old) -> None:
+    Adk(root).create("s/1", plan="ours")
+    report = import_file(Sessions(root), str(file))
+    assert [(one["what"], one["detail"]) for one in report["failed"]] == [
+        ("s/1 of app u1", "another session has its ID here")
+    ]
+    assert (Adk(root).loaded("s/1").state["plan"], Adk(root).loaded("s/1").events) == ("ours", [])
+    assert Adk(root).loaded("quiet", "u2").state == old.loaded("quiet", "u2").state
+
+
+def test_a_state_that_is_too_long_keeps_its_session_out_as_a_whole(root: str, file: Path, old: Old) -> None:
+    for number in range(2):
+        old.append(old.loaded("s/1"), said(delta={f"big{number}": "x" * 700_000}))
+    for dry_run in (True, False):
+        report = import_file(Sessions(root), str(file), dry_run=dry_run)
+        assert [(one["what"], one["reason"]) for one in report["failed"]] == [("s/1 of app u1", "too_large")]
+    assert Adk(root).ids(None) == ["quiet"]
+
+
+@pytest.mark.usefixtures("old")
+def test_bytes_that_are_no_text_keep_their_session_out_and_no_other(root: str, file: Path) -> None:
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("UPDATE events SET event_data = CAST(x'7bff7d' AS TEXT) WHERE rowid = 3")
+        database.commit()
+    assert [one["what"] for one in import_file(Sessions(root), str(file))["failed"]] == ["s/1 of app u1"]
     assert Adk(root).ids(None) == ["quiet"]
 
 

@@ -40,7 +40,8 @@ def import_(call: Call, file: str, *, dry_run: bool) -> int:
     from gaia_sessions.adk.importing import import_file
 
     check_expanded("FILE", file, os.environ)
-    report = import_file(call.sessions(), file, dry_run=dry_run)
+    with call.noticing_kept_messages():
+        report = import_file(call.sessions(), file, dry_run=dry_run)
     call.print_result(report, lambda: _lines(report))
     failed = [f"{one['what']}: not imported: {one['detail']}" for one in report["failed"]]
     return output.print_failures(failed, CorruptSession, as_json=call.as_json)
