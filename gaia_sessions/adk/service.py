@@ -194,7 +194,7 @@ class GaiaSessionService(BaseSessionService):
             found = app_event(_written(event, delta))
             try:
                 seen = app_sessions.append(self._store, utc_now(), record, seen, found, delta, self._types)
-            except (errors.StateChanged, errors.RevisionChanged) as error:
+            except errors.StateChanged as error:
                 raise StaleSessionError(
                     f"Session {session.id} was modified in storage: {error}. Load it again with get_session."
                 ) from None
