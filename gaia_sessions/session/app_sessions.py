@@ -66,7 +66,12 @@ def event_time(record: Record) -> float:
 
 def is_same(record: Record, later: Record) -> bool:
     """Whether ``later`` is of the same session with the same transcript: neither was begun anew."""
-    return (record["created_at"], generation_of(record)) == (later["created_at"], generation_of(later))
+    return _beginning(record) == _beginning(later)
+
+
+def _beginning(record: Record) -> tuple[str, int]:
+    """What another session under the same id has otherwise, and another transcript."""
+    return record["created_at"], generation_of(record)
 
 
 class AppEvent:
@@ -154,6 +159,4 @@ class Seen:
 
 
 def _digest(record: Record) -> str:
-    return short_digest(
-        strict.dump_line([record["created_at"], generation_of(record), record.get("session_state", {})])
-    )
+    return short_digest(strict.dump_line([*_beginning(record), record.get("session_state", {})]))
