@@ -21,7 +21,7 @@ from gaia_sessions.jsonio import strict
 from gaia_sessions.session.app_sessions import Seen, check_names, with_app_event
 from gaia_sessions.session.clock import UTC, datetime, format_time, parse_time
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.shared_state import APP, USER, Delta, check_document, new_state
+from gaia_sessions.session.shared_state import APP, USER, Delta, check_document, new_state, with_keys
 from gaia_sessions.session.transcript import generation_of, number_messages
 from gaia_sessions.session.updates import check_open
 from gaia_sessions.store.file_store import FileStore
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_state import Document
 
-    _Change: TypeAlias = tuple[AppEvent, dict[str, Json]]
+    _Change: TypeAlias = tuple[AppEvent, Delta]
 
 
 class NotImported(TypedDict):
@@ -170,23 +170,23 @@ class _Import:
             return
         if old != texts[: len(old)]:
             raise errors.InvalidInput("it went on here and there: what came since cannot be put together")
-        events = [*map(app_event, texts)]
-        deltas = [new_state(_own(state_delta(event)), self._types).set for event in events]
+        events = [*map(app_event, texts[len(old) :])]
+        deltas = [new_state(_own(state_delta(event)), self._types) for event in events]
         state = new_state(_object(row.state), self._types).set
         for event in events:
             number_messages([event.in_turn(1)], 1, 1)  # raises for one that is too long
         if here is not None:
             check_open(here)
             refuse_if_cancelled(self._store, here)
-        changed = {key for delta in deltas for key in delta}
+        changed = {key for delta in deltas for key in delta.set}
         first = Delta({key: value for key, value in state.items() if key not in changed})
-        _check_sizes(here.get("session_state", {}) if here else first.set, deltas[len(old) :])
+        _check_sizes(here.get("session_state", {}) if here else first.set, deltas)
         if not self._report["dry_run"]:
             if here is None:
                 here = app_sessions.create(self._store, created, os.urandom, row.app, row.user, row.id, first)
-            self._add(here, [*zip(events, deltas, strict=True)][len(old) :])
+            self._add(here, [*zip(events, deltas, strict=True)])
         self._report["imported"].append(row.id if here is None else here["agent_id"])
-        self._report["events"] += len(texts) - len(old)
+        self._report["events"] += len(events)
 
     def _old_texts(self, here: Record, created: datetime) -> list[str]:
         if here["created_at"] != format_time(created):
@@ -222,11 +222,11 @@ def _checked(row: _Row) -> datetime:
         raise errors.InvalidInput(f"is no time: {error}", "create_time") from None
 
 
-def _check_sizes(state: dict[str, Json], deltas: Iterable[dict[str, Json]]) -> None:
+def _check_sizes(state: dict[str, Json], deltas: Iterable[Delta]) -> None:
     """Raises ``TooLarge`` if the ``state`` would be at one of the ``deltas``."""
     sizes: dict[str, int] = {}
-    for delta in chain([state], deltas):
-        sizes |= {key: len(strict.dumps({key: value})) for key, value in delta.items()}
+    for values in chain([state], (delta.set for delta in deltas)):
+        sizes |= {key: len(strict.dumps({key: value})) for key, value in values.items()}
         if sum(sizes.values()) > _MOST_STATE:
             raise errors.TooLarge("its state", sum(sizes.values()), _MOST_STATE)
 
@@ -249,11 +249,11 @@ def _rule(group: list[_Change], seen: Seen) -> Callable[[Record], Record]:
 
     def rule(record: Record) -> Record:
         seen.check(record)
-        now, state = utc_now(), record.get("session_state", {})
+        now = utc_now()
         for event, delta in group:
             record = with_app_event(record, event, now, min(now, parse_time(event.message["timestamp"])))
-            state = {**state, **delta}
-        return {**record, "session_state": state} if state else record
+            record = with_keys(record, delta, {}) if delta.set else record  # their types were looked at before
+        return record
 
     return rule
 

@@ -195,20 +195,27 @@ def scopes_of(record: Record) -> list[Scope]:
     return [(record["app"],), (record["app"], record["user"])] if "app" in record else []
 
 
-def with_state(
-    record: Record, delta: Delta, types: Mapping[str, str], now: datetime, expected: int | None = None
-) -> Record:
-    """The record with the ``delta`` of its own keys, and activity; a session of an app has begun with it.
+def with_keys(record: Record, delta: Delta, types: Mapping[str, str]) -> Record:
+    """The record with the ``delta`` of its own keys. Raises ``InvalidInput``.
 
-    ``types`` are those of the setting ``state.keys``: where there are some, no other key may be set. Raises
-    ``InvalidInput``, ``SessionFinal``, and ``RevisionChanged`` if another revision is ``expected``.
+    ``types`` are those of the setting ``state.keys``: where there are some, no other key may be set.
     """
-    check_revision(record, expected)
-    check_open(record)
     state = delta.applied(record.get("session_state", {}))
     for key in (*delta.set, *delta.add):
         check_type(key, state[key], types)
-    changed: Record = with_activity({**record, "session_state": state}, now)
+    return {**record, "session_state": state}
+
+
+def with_state(
+    record: Record, delta: Delta, types: Mapping[str, str], now: datetime, expected: int | None = None
+) -> Record:
+    """What ``with_keys`` makes of the record, and activity; a session of an app has begun with it.
+
+    Raises ``InvalidInput``, ``SessionFinal``, and ``RevisionChanged`` if another revision is ``expected``.
+    """
+    check_revision(record, expected)
+    check_open(record)
+    changed = with_activity(with_keys(record, delta, types), now)
     return with_event(changed, TURN_TAKEN, now) if "app" in record else changed
 
 

@@ -19,7 +19,7 @@ from gaia_sessions.session.app_sessions import Seen, agent_id_of, app_id_of, che
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.shared_state import Delta, merged, scopes_of, with_state
+from gaia_sessions.session.shared_state import Delta, merged, scopes_of, with_keys
 from gaia_sessions.session.transcript import last_seq
 from gaia_sessions.store.above import Above
 
@@ -150,7 +150,7 @@ def append(
 
     def rule(current: Record) -> Record:
         seen.check(current)
-        return with_app_event(with_state(current, parts.get((), Delta()), types, now), event, now)
+        return with_keys(with_app_event(current, event, now), parts.get((), Delta()), types)
 
     def commit() -> Record:
         refuse_if_cancelled(store, record)
