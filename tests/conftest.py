@@ -5,26 +5,57 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import shutil
 import signal
+import tempfile
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.durations import DurationsByFolder
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 # No deadline: a slow machine is no wrong answer. No example store: the suite leaves nothing behind.
-# Of each property a sample of its examples; scripts/test --all asks for the thorough profile.
+# Of each property a sample of its examples; scripts/test --thorough asks for the other profile.
 settings.register_profile("thorough", deadline=None, database=None)
 settings.register_profile("sample", settings.get_profile("thorough"), max_examples=25)  # of 100
 settings.load_profile("sample")
 
 _numbers = count()
 _OURS = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_")
+_MEMORY = "/dev/shm"  # noqa: S108  # where Linux has a file system in memory
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--durations-by-folder",
+        action="store_true",
+        help="print the seconds and processor seconds of each folder",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses a folder for temporary files
+def pytest_configure(config: pytest.Config) -> None:
+    is_worker = hasattr(config, "workerinput")
+    if config.option.basetemp is None and not is_worker and _is_usable_memory():
+        config.option.basetemp = tempfile.mkdtemp(prefix="gaia-sessions-tests-", dir=_MEMORY)
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+    if config.option.durations_by_folder:
+        config.pluginmanager.register(DurationsByFolder())
+
+
+def _is_usable_memory() -> bool:
+    """Whether temporary files may be in memory: tests also run programs there."""
+    try:
+        return os.access(_MEMORY, os.W_OK) and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
+    except OSError:
+        return False
 
 
 @pytest.fixture(scope="session")
@@ -33,11 +64,25 @@ def own_home() -> str:
     return pwd.getpwuid(os.getuid()).pw_dir
 
 
+@pytest.fixture(scope="session")
+def folder_on_disk() -> Iterator[Path]:
+    """A folder on a file system that keeps what is synced, as that of people's records does."""
+    with tempfile.TemporaryDirectory(prefix="gaia-sessions-tests-", dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def on_disk() -> None:
+    """Asked for by a test of durability, of file systems or of other users: its folders are not in memory."""
+
+
 @pytest.fixture
 def folder_of_test(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A folder with a number of its own: pytest's way to one looks through those of all tests before."""
     name = re.sub(r"\W", "_", request.node.name.removeprefix("test_"))[:16]  # answers cut long paths off
-    folder = tmp_path_factory.getbasetemp() / "tests" / f"{next(_numbers)}-{name}"
+    is_on_disk = "on_disk" in request.fixturenames
+    above: Path = request.getfixturevalue("folder_on_disk") if is_on_disk else tmp_path_factory.getbasetemp()
+    folder = above / "tests" / f"{next(_numbers)}-{name}"
     folder.mkdir(mode=0o700, parents=True)
     return folder
 

@@ -1,0 +1,46 @@
+"""What the tests of each folder take, so that growth is visible: ``--durations-by-folder``."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+
+import pytest
+
+_began = pytest.StashKey[float]()
+_KEY = "processor seconds"
+
+
+class DurationsByFolder:
+    """Measures each test where it runs, and adds up what the reports of all workers say."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        item.stash[_began] = _processor_seconds()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        item.user_properties.append((_KEY, _processor_seconds() - item.stash[_began]))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        file = report.location[0]
+        row = self.rows[file.split(os.sep)[1] if file.count(os.sep) > 1 else "tests"]
+        row[1] += report.duration
+        if report.when == "teardown":
+            row[0] += 1
+            row[2] += sum(used for key, used in report.user_properties if key == _KEY and isinstance(used, float))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.section("by folder: tests, seconds, processor seconds with those of children")
+        rows = sorted(self.rows.items(), key=lambda row: -row[1][2])
+        total = [sum(column) for column in zip(*self.rows.values(), strict=True)]
+        for name, (tests, wall, used) in [*rows, ("all", total)]:
+            terminalreporter.write_line(f"{tests:6.0f} {wall:8.1f} {used:8.1f}  {name}")
+
+
+def _processor_seconds() -> float:
+    """Of this process and of its children that have ended and been waited for."""
+    return sum(os.times()[:4])
