@@ -13,11 +13,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.hook.run import main
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time
+from tests.calls import Ran, call
 from tests.hook.client import client
 
 if TYPE_CHECKING:
@@ -53,22 +56,6 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _GENERATED = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
 
 
-class Ran(NamedTuple):
-    """What a script left behind when it ended."""
-
-    code: int
-    out: bytes
-    err: bytes
-
-    @property
-    def answer(self) -> Any:
-        """The one JSON object it printed; nothing else happened."""
-        assert (self.code, self.err) == (0, b"")
-        answer = json.loads(self.out)
-        assert isinstance(answer, dict)
-        return answer
-
-
 SILENT = Ran(0, b"", b"")
 
 
@@ -99,19 +86,24 @@ class Host:
         """As the hooks get it from the host; no process of this machine is the host unless ``settings`` say so."""
         return {**os.environ, "CLAUDE_PROJECT_DIR": str(self.project), "CLAUDE_PID": "0", **(settings or {})}
 
-    def run(
-        self, hook: str, told: object, settings: Mapping[str, str] | None = None, *through: str, umask: int = -1
-    ) -> Ran:
-        """Runs the script with ``told`` on its standard input, ``through`` a command that starts it if one is given."""
+    def run(self, hook: str, told: object, settings: Mapping[str, str] | None = None) -> Ran:
+        """What the hook makes of ``told``, in this process unless a client starts it."""
         data = told if isinstance(told, bytes) else json.dumps(told).encode()
         if self.of:
             environment = self.environment({"CLAUDE_PID": str(self.of.pid), **(settings or {})})
             command = [sys.executable, str(SCRIPTS / f"{hook}.py"), *self.words]
             code, out, err = self.of.run(command, data, str(self.project), environment)
             return Ran(code, out.encode(), err.encode())
+        name = HOOK if hook == "every_event" else hook
+        return call(lambda: main(name, self.words), data, self.environment(settings), self.project)
+
+    def start(
+        self, hook: str, told: object, settings: Mapping[str, str] | None = None, *through: str, umask: int = -1
+    ) -> Ran:
+        """The same of the script as a process of its own, ``through`` a command that starts it if one is given."""
         done = subprocess.run(
             [*through, sys.executable, SCRIPTS / f"{hook}.py", *self.words],
-            input=data,
+            input=told if isinstance(told, bytes) else json.dumps(told).encode(),
             capture_output=True,
             timeout=LONGEST,
             check=False,

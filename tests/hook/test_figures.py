@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -175,8 +176,9 @@ def test_an_agent_that_was_woken_counts_in_each_session_what_it_used_there(host:
     host.hear(host.ending())
     host.hear(host.returning())
     host.hear(host.starting())
+    time.sleep(0.002)  # a transcript knows milliseconds: one that began before the start is of the run before
     with transcript.open("a", encoding="utf-8") as file:
-        file.write(message(2, moment(0.01), output=5))
+        file.write(message(2, moment(), output=5))
     host.hear(host.ending())
     host.hear(host.notifying(tool_use_id="toolu_message"))
     host.hear(host.returning())  # told again, late

@@ -50,7 +50,7 @@ def test_switched_off_a_hook_does_nothing_to_what_a_host_sends(host: Host, off: 
     told = payload(host, hook)
     before = host.tree(host.folder)
 
-    assert host.run(hook, told, off) == (0, b"", b"")
+    assert host.start(hook, told, off) == (0, b"", b"")
     assert host.tree(host.folder) == before
 
 
@@ -77,7 +77,7 @@ def test_switched_off_not_even_an_unknown_setting_makes_a_hook_touch_anything(ho
     told = payload(host, hook)
     before = host.tree(host.folder)
 
-    host.run(hook, told, {"GAIA_SESSIONS_HOOKS": "off", "GAIA_SESSIONS_NOISE": "1"})
+    host.start(hook, told, {"GAIA_SESSIONS_HOOKS": "off", "GAIA_SESSIONS_NOISE": "1"})
 
     assert host.tree(host.folder) == before
 
@@ -88,7 +88,7 @@ def test_of_an_ignored_agent_nothing_is_taken_in(host: Host, hook: str, ignored:
     told = payload(host, hook)
     before = host.tree(host.folder)
 
-    assert host.run(hook, told, {"GAIA_SESSIONS_IGNORE_AGENTS": ignored}) == (0, b"", b"")
+    assert host.start(hook, told, {"GAIA_SESSIONS_IGNORE_AGENTS": ignored}) == (0, b"", b"")
     assert host.tree(host.folder) == before
 
 
@@ -97,8 +97,8 @@ def test_other_agents_than_the_ignored_ones_are_taken_in(host: Host) -> None:
         '[hooks]\nignore_agents = ["Explore"]\n', encoding="utf-8"
     )
 
-    host.run("pre_delegate", host.delegation("toolu_1"))
-    host.run("pre_delegate", host.delegation("toolu_2", tool_input={"subagent_type": "Plan"}))
+    host.start("pre_delegate", host.delegation("toolu_1"))
+    host.start("pre_delegate", host.delegation("toolu_2", tool_input={"subagent_type": "Plan"}))
 
     assert host.record()["agent_name"] == "Plan"
 
@@ -109,9 +109,9 @@ def test_the_environment_beats_the_project_file_which_beats_the_user_file(host: 
     (user / "config.toml").write_text("[hooks]\nenabled = true\nstore_description = false\n", encoding="utf-8")
     (host.project / ".claude" / "gaia-sessions.toml").write_text("[hooks]\nenabled = false\n", encoding="utf-8")
 
-    host.run("pre_delegate", host.delegation("toolu_1"))
+    host.start("pre_delegate", host.delegation("toolu_1"))
     assert host.records() == {}
-    host.run("pre_delegate", host.delegation("toolu_2"), {"GAIA_SESSIONS_HOOKS": "on"})
+    host.start("pre_delegate", host.delegation("toolu_2"), {"GAIA_SESSIONS_HOOKS": "on"})
     assert host.record()["purpose"] == "general"
 
 
@@ -133,7 +133,7 @@ def test_a_setting_that_means_nothing_is_passed_over_with_a_word_in_the_log(
 ) -> None:
     (host.project / ".claude" / "gaia-sessions.toml").write_text(file, encoding="utf-8")
 
-    assert host.run("pre_delegate", host.delegation(), settings) == (0, b"", b"")
+    assert host.start("pre_delegate", host.delegation(), settings) == (0, b"", b"")
 
     [line] = host.log("pre_delegate")
     assert words in line["setting"]
@@ -152,7 +152,7 @@ def test_hooks_and_python_find_the_same_sessions_from_every_folder_of_a_project(
 
     for folder in (host.project, deep, host.project / "modules"):
         line = f"cd {shlex.quote(str(folder))}; exec {sys.executable} {SCRIPTS}/pre_delegate.py"
-        answer = host.run("pre_delegate", {"agent_id": agent_id}, {"CLAUDE_PROJECT_DIR": ""}, "sh", "-c", line).answer
+        answer = host.start("pre_delegate", {"agent_id": agent_id}, {"CLAUDE_PROJECT_DIR": ""}, "sh", "-c", line).answer
         assert answer["reason"] == "session_resumable"
     assert set(host.records()) == {agent_id}
     assert not list(host.project.glob("modules/**/.claude"))
@@ -163,7 +163,7 @@ def test_the_projects_folder_as_the_host_names_it_beats_the_working_directory(ho
     (elsewhere / ".claude" / "session").mkdir(parents=True)
     line = f"cd {shlex.quote(str(elsewhere))}; exec {sys.executable} {SCRIPTS}/pre_delegate.py"
 
-    host.run("pre_delegate", host.delegation(), {}, "sh", "-c", line)
+    host.start("pre_delegate", host.delegation(), {}, "sh", "-c", line)
 
     assert host.record()["agent_name"] == "Explore"
     assert list((elsewhere / ".claude" / "session").iterdir()) == []
@@ -173,7 +173,7 @@ def test_a_working_directory_that_is_gone_does_not_matter_when_the_host_names_th
     gone = shlex.quote(str(host.folder / "gone"))
     line = f"mkdir {gone}; cd {gone}; rmdir {gone}; exec {sys.executable} {SCRIPTS}/pre_delegate.py"
 
-    assert host.run("pre_delegate", host.delegation(), {}, "sh", "-c", line) == (0, b"", b"")
+    assert host.start("pre_delegate", host.delegation(), {}, "sh", "-c", line) == (0, b"", b"")
 
     assert host.record()["agent_name"] == "Explore"
 
@@ -190,7 +190,7 @@ def test_a_root_that_is_no_whole_path_is_refused_and_nothing_is_made(host: Host)
         "error": "GAIA_SESSIONS_ROOT: 'sessions' is not absolute",
         "original_context": {"agent_id": "agent-1"},
     }
-    assert host.run("pre_delegate", host.delegation(), {"GAIA_SESSIONS_ROOT": "sessions"}) == (0, b"", b"")
+    assert host.start("pre_delegate", host.delegation(), {"GAIA_SESSIONS_ROOT": "sessions"}) == (0, b"", b"")
     assert host.tree(host.folder) == before
 
 
@@ -199,7 +199,7 @@ def test_a_root_that_cannot_be_used_is_silence_to_a_host_and_an_error_to_everybo
     root.write_text("a plain file", encoding="utf-8")
     settings = {"GAIA_SESSIONS_ROOT": str(root)}
 
-    assert host.run("pre_delegate", host.delegation(), settings) == (0, b"", b"")
+    assert host.start("pre_delegate", host.delegation(), settings) == (0, b"", b"")
     answer = host.ask("pre_delegate", {"agent_id": "agent-1"}, settings)
     assert (answer["should_resume"], answer["reason"]) == (False, "error")
     assert answer["error"].startswith(f"{root}: cannot ")
@@ -208,10 +208,10 @@ def test_a_root_that_cannot_be_used_is_silence_to_a_host_and_an_error_to_everybo
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
 def test_all_that_hooks_make_is_private_whatever_the_umask(host: Host, umask: int) -> None:
-    host.run("pre_delegate", host.delegation(), umask=umask)
+    host.start("pre_delegate", host.delegation(), umask=umask)
     host.knows("a1", "toolu_1")
-    host.run("subagent_stop", host.ending(), umask=umask)
-    host.run("subagent_stop", host.ending("a2"), umask=umask)
+    host.start("subagent_stop", host.ending(), umask=umask)
+    host.start("subagent_stop", host.ending("a2"), umask=umask)
 
     made = [path for folder in (host.root, host.logs) for path in [folder, *folder.rglob("*")]]
     modes = {path: oct(path.lstat().st_mode & 0o777) for path in made}
@@ -286,7 +286,7 @@ def test_its_own_test_fails_with_a_code_where_a_step_fails(host: Host, tmp_path:
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_help_shows_how_it_is_used(host: Host, hook: str) -> None:
-    ran = host.run(hook, b"", {}, sys.executable, str(SCRIPTS / f"{hook}.py"), "--help")
+    ran = host.start(hook, b"", {}, sys.executable, str(SCRIPTS / f"{hook}.py"), "--help")
 
     usage = "reads one JSON object on standard input; --test tries the whole flow in a temporary root\n"
     assert ran == (0, f"{hook}.py {usage}".encode(), b"")
@@ -350,8 +350,8 @@ def test_the_root_it_was_wired_with_is_where_it_writes(host: Host, hook: str, wo
 
 
 def test_a_line_of_the_log_says_in_our_words_what_the_host_told(host: Host) -> None:
-    host.run("every_event", host.delegation())
-    host.run("every_event", host.delegation(tool_name="Read"))
+    host.start("every_event", host.delegation())
+    host.start("every_event", host.delegation(tool_name="Read"))
 
     told, other = host.log("hook")
     ours = {"host": "claude-code", "host_session_id": host.SESSION, "kinds": ["delegate"]}
@@ -390,7 +390,7 @@ def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: H
     lonely.mkdir(parents=True)
     (lonely / f"{hook}.py").write_bytes((SCRIPTS / f"{hook}.py").read_bytes())
 
-    ran = host.run(hook, payload(host, hook), {}, sys.executable, "-I", "-S", str(lonely / f"{hook}.py"))
+    ran = host.start(hook, payload(host, hook), {}, sys.executable, "-I", "-S", str(lonely / f"{hook}.py"))
 
     assert (ran.code, ran.out) == (0, b"")
     missing = f"{lonely}/{hook}.py: No module named 'gaia_sessions'"

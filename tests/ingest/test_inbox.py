@@ -308,7 +308,7 @@ def test_what_the_system_refuses_for_now_is_not_dropped(host: Host) -> None:
     before = host.deferred()
 
     # No file may grow: every write is refused, as on a full disk.
-    host.run("pre_delegate", host.delegation("toolu_2"), {}, "sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
+    host.start("pre_delegate", host.delegation("toolu_2"), {}, "sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
 
     assert host.deferred() == before
     host.run("pre_delegate", host.delegation("toolu_3"))

@@ -1,0 +1,91 @@
+"""A program that runs in this process, with standard streams, an environment and a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+
+class Ran(NamedTuple):
+    """What a call left behind when it ended."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def answer(self) -> Any:
+        """The one JSON object it printed; nothing else happened."""
+        assert (self.code, self.err) == (0, b"")
+        answer = json.loads(self.out)
+        assert isinstance(answer, dict)
+        return answer
+
+
+def call(main: Callable[[], int], data: bytes, environment: Mapping[str, str], folder: str | Path) -> Ran:
+    """Runs ``main`` with ``data`` on descriptor 0, and collects what it writes to 1 and 2.
+
+    The fiftieth part of what a process costs. For what only a process has (what it imports, how it is killed, that it
+    ends in time) start one. Python's own ``sys.stdin`` and its siblings stay what they were.
+    """
+    with ExitStack() as stack:
+        told, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        told.write(data)
+        told.seek(0)
+        with streams(told.fileno(), out.fileno(), err.fileno()), _environment(environment), _folder(folder):
+            code = main()
+        return Ran(code, *(_content(file.fileno()) for file in (out, err)))
+
+
+@contextmanager
+def streams(*descriptors: int) -> Iterator[None]:
+    """``descriptors`` are the standard streams of this process until the block ends."""
+    kept = [os.dup(number) for number in range(3)]
+    try:
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+        yield
+    finally:
+        for number, own in enumerate(kept):
+            os.dup2(own, number)
+            os.close(own)
+
+
+@contextmanager
+def _environment(environment: Mapping[str, str]) -> Iterator[None]:
+    kept = dict(os.environ)
+    try:
+        _set_environment(environment)
+        yield
+    finally:
+        _set_environment(kept)
+
+
+def _set_environment(environment: Mapping[str, str]) -> None:
+    for name in [name for name in os.environ if name not in environment]:
+        del os.environ[name]
+    for name, value in environment.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+
+
+@contextmanager
+def _folder(folder: str | Path) -> Iterator[None]:
+    kept = os.open(".", os.O_PATH)
+    try:
+        os.chdir(folder)
+        yield
+    finally:
+        os.fchdir(kept)
+        os.close(kept)
+
+
+def _content(descriptor: int) -> bytes:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
