@@ -1,0 +1,57 @@
+"""A table tested as a table: one test walks all rows, and reports every row that fails."""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Test = Callable[..., None]
+
+_SHOWN = 200  # characters of a row, in the report of its failure
+
+
+def table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Test], Test]:
+    """Calls the test once for each row, which gives its parameters ``names``; several tables give their product.
+
+    What ``pytest.mark.parametrize`` does with one item for each row. Fixtures are shared by all rows, so a row that
+    writes takes a name or a folder of its own. All rows run; each failure is in the group that is raised, with its row.
+    """
+    keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    arguments = [dict(zip(keys, row if len(keys) > 1 else (row,), strict=True)) for row in rows]
+    assert arguments, f"the table of {', '.join(keys)} is empty"
+
+    def decorate(test: Test) -> Test:
+        inner = getattr(test, "__rows__", None)
+        call = test.__wrapped__ if inner else test  # type: ignore[attr-defined]  # set below
+        rows = [{**one, **other} for one, other in product(arguments, inner)] if inner else arguments
+
+        @wraps(call)
+        def walk(**fixtures: Any) -> None:
+            failed = [fault for row in rows if (fault := _fault(call, fixtures, row))]
+            if len(failed) == 1:
+                raise failed[0]
+            if failed:
+                raise ExceptionGroup(f"{len(failed)} of {len(rows)} rows failed", failed)
+
+        signature = inspect.signature(call)
+        left = [one for name, one in signature.parameters.items() if name not in rows[0]]
+        walk.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]  # pytest asks for it
+        walk.__rows__ = rows  # type: ignore[attr-defined]  # for a further table
+        return walk
+
+    return decorate
+
+
+def _fault(test: Test, fixtures: dict[str, Any], row: dict[str, Any]) -> Exception | None:
+    try:
+        test(**fixtures, **row)
+    except Exception as error:  # noqa: BLE001  # it is reported with all others
+        text = ", ".join(f"{name}={value!r}" for name, value in row.items())
+        error.add_note(f"row: {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}")
+        return error
+    return None
