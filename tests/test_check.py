@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.table import table
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -22,7 +24,9 @@ SCRIPTS = CHECKOUT / "scripts"
 TOOLS = ("sh", "dirname", "cat", "getconf")
 STARTED = ("ruff", "mypy", "python")
 PROCESSORS = os.sysconf("SC_NPROCESSORS_ONLN")
-PYTEST = f"python -m pytest -q -rs -n {PROCESSORS + 1} --dist loadfile --no-loadscope-reorder"
+PYTEST = f"python -m pytest -q -rs -n {PROCESSORS + 1} --dist worksteal"
+REST = "(slow or realclient) and not thorough"
+THOROUGH = "--hypothesis-profile=thorough"
 
 
 @pytest.fixture
@@ -51,42 +55,45 @@ def check(tmp_path: Path) -> Check:
     return start
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "started"),
     [
-        ([], PYTEST),
-        (["tests/hook", "-k", "a b"], f"{PYTEST} tests/hook -k a b"),
-        (["--all"], f"{PYTEST} -m (empty) --hypothesis-profile=thorough"),
-        (["-x", "--all", "-m", "slow"], f"{PYTEST} -m (empty) --hypothesis-profile=thorough -x -m slow"),
+        ([], [PYTEST]),
+        (["tests/hook", "-k", "a b"], [f"{PYTEST} tests/hook -k a b"]),
+        (["--coverage"], [f"{PYTEST} --cov --cov-report=term"]),
+        (["--all"], [f"{PYTEST} -m not thorough"]),
+        (["-x", "--all", "-m", "slow"], [f"{PYTEST} -m not thorough -x -m slow"]),
+        (["--all", "--coverage"], [f"{PYTEST} --cov --cov-report=term", f"{PYTEST} -m {REST}"]),
+        (["--thorough"], [f"{PYTEST} -m (empty) {THOROUGH}"]),
         (
-            ["--all", "--coverage"],
-            f"{PYTEST} --cov --cov-report=term -m (empty) --hypothesis-profile=thorough",
+            ["--thorough", "--coverage"],
+            [f"{PYTEST} --cov --cov-report=term", f"{PYTEST} -m slow or thorough or realclient {THOROUGH}"],
         ),
     ],
-    ids=" ".join,
 )
-def test_lint_types_and_the_tests_that_were_asked_for_are_started(check: Check, words: list[str], started: str) -> None:
+def test_lint_types_and_the_tests_that_were_asked_for_are_started(
+    check: Check, words: list[str], started: list[str]
+) -> None:
     lines = [line for line in check("check", *words) if not line.startswith("== ")]
 
-    assert lines == ["ruff check .", "ruff format --check .", "mypy", "python scripts/render_docs --check", started]
+    assert lines == ["ruff check .", "ruff format --check .", "mypy", "python scripts/render_docs --check", *started]
 
 
-@pytest.mark.parametrize("script", ["check", "test"])
-@pytest.mark.parametrize("words", [["--help"], ["-h"], ["--all", "--help"]], ids=" ".join)
+@table("script", ["check", "test"])
+@table("words", [["--help"], ["-h"], ["--all", "--help"]])
 def test_help_starts_nothing_and_names_every_option_and_every_marker(
     check: Check, script: str, words: list[str]
 ) -> None:
-    options = set(
-        re.findall(r"^ +(--\w+)\)|\| (--\w+)\)", (SCRIPTS / "check").read_text(encoding="utf-8"), re.MULTILINE)
-    )
+    text = (SCRIPTS / "check").read_text(encoding="utf-8")
+    options = set(re.findall(r"(--\w+)\) ", text.partition("for argument")[2]))
     settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
     markers = {line.partition(":")[0] for line in settings["markers"]}
 
     lines = check(script, *words)
 
     described = {word.rstrip(",") for line in lines if line.startswith("  ") for word in line.split("   ")[0].split()}
-    assert described >= {"".join(option) for option in options} | markers
-    assert len(options) == 3
+    assert described >= options | markers
+    assert options == {"--all", "--thorough", "--coverage", "--help"}
     assert not {line.split()[0] for line in lines if line} & set(STARTED)
 
 
@@ -97,5 +104,6 @@ def test_the_script_for_other_interpreters_says_what_it_does_and_starts_nothing(
     assert not {line.split()[0] for line in lines if line} & set(STARTED)
 
 
-def test_a_server_runs_all_tests_with_their_coverage() -> None:
-    assert "\nsh scripts/test --all --coverage\n" in (CHECKOUT / ".ci" / "run").read_text(encoding="utf-8")
+def test_a_server_runs_all_tests_but_the_thorough_ones_with_coverage_and_on_other_interpreters() -> None:
+    lines = (CHECKOUT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert lines[-2:] == ["sh scripts/test --all --coverage", "sh scripts/test-interpreters"]

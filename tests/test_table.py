@@ -1,0 +1,51 @@
+"""The table that a test walks: every row is asked, and each that fails is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.table import table
+
+
+def test_every_row_is_asked_and_each_that_fails_is_in_the_report() -> None:
+    asked = []
+
+    @table("one, other", [(1, 1), (1, 2), (3, 3), (3, 4)])
+    def is_equal(one: int, other: int) -> None:
+        asked.append((one, other))
+        assert one == other
+
+    with pytest.raises(ExceptionGroup, match="2 of 4 rows failed") as raised:
+        is_equal()
+
+    assert asked == [(1, 1), (1, 2), (3, 3), (3, 4)]
+    assert [error.__notes__ for error in raised.value.exceptions] == [["row: one=1, other=2"], ["row: one=3, other=4"]]
+
+
+def test_one_row_that_fails_raises_its_own_error() -> None:
+    @table("value", ["1", "x"])
+    def is_number(value: str) -> None:
+        int(value)
+
+    with pytest.raises(ValueError, match="invalid literal") as raised:
+        is_number()
+
+    assert raised.value.__notes__ == ["row: value='x'"]
+
+
+def test_several_tables_give_their_product_and_fixtures_are_given_by_name() -> None:
+    asked = []
+
+    @table("upper", ["A", "B"])
+    @table(("lower", "number"), [("a", 1), ("b", 2)])
+    def ask(number: int, upper: str, lower: str, fixture: str) -> None:
+        asked.append((fixture, upper, lower, number))
+
+    ask(fixture="given")
+
+    assert asked == [("given", *row) for row in [("A", "a", 1), ("A", "b", 2), ("B", "a", 1), ("B", "b", 2)]]
+
+
+def test_a_table_without_rows_is_a_mistake() -> None:
+    with pytest.raises(AssertionError, match="the table of value is empty"):
+        table("value", [])
