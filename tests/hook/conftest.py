@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -17,9 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions import hook
+from gaia_sessions.hook import direct, enforcement
 from gaia_sessions.hook.run import main
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.store.file_store import FileStore
 from tests.calls import Ran, call
 from tests.hook.client import client
 
@@ -34,23 +38,6 @@ SCRIPTS = Path(__file__).parents[2] / "hooks"
 
 # What a hook may take, three seconds, and as much again for a slow machine to start an interpreter.
 LONGEST = 6
-
-HOLDS = """
-import fcntl, sys
-with open(sys.argv[1], "ab") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-HOLDS_KEY = """
-import sys
-from gaia_sessions.store.file_store import FileStore
-root, *key = sys.argv[1:]
-with FileStore(root).lock_key(tuple(key), 1):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _GENERATED = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
@@ -285,14 +272,16 @@ class Host:
 
     @contextmanager
     def held(self, agent_id: str) -> Iterator[None]:
-        """Another process holds the lock of the session all the while."""
-        with _holding(HOLDS, self.root / ".locks" / f"{agent_id}.lock"):
+        """Somebody else holds the lock of the session all the while."""
+        with (self.root / ".locks" / f"{agent_id}.lock").open("ab") as file, waiting_briefly():
+            fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     @contextmanager
     def key_held(self, tool_use_id: str) -> Iterator[None]:
-        """Another process is at the delegation all the while."""
-        with _holding(HOLDS_KEY, self.root, "delegation", self.SESSION, tool_use_id):
+        """Somebody else is at the delegation all the while."""
+        key = ("delegation", self.SESSION, tool_use_id)
+        with FileStore(str(self.root)).lock_key(key, 1), waiting_briefly():
             yield
 
     @staticmethod
@@ -330,11 +319,11 @@ def host(tmp_path: Path) -> Host:
 
 
 @contextmanager
-def _holding(script: str, *arguments: str | Path) -> Iterator[None]:
-    command = [sys.executable, "-c", script, *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
+def waiting_briefly() -> Iterator[None]:
+    """Hooks of this process wait only a moment for a lock; those that are started wait as long as ever."""
+    with pytest.MonkeyPatch.context() as patched:
+        for module, name in ((hook, "LOCK_TIMEOUT"), (direct, "LOCK_TIMEOUT"), (enforcement, "_LOCK_TIMEOUT")):
+            patched.setattr(module, name, 0.05)
         yield
 
 
