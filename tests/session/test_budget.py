@@ -29,6 +29,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.updates import with_phase
 from gaia_sessions.session.usage import with_consumed
 from tests.records import START, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ def test_e1_a_sub_agent_may_use_64000_tokens_and_any_other_200000_unless_record_
     assert most({**alone, "max_tokens": 0}) == 0
 
 
-@pytest.mark.parametrize(("tokens", "reached"), [(63_999, False), (64_000, True), (64_001, True)])
+@table(("tokens", "reached"), [(63_999, False), (64_000, True), (64_001, True)])
 def test_e11_l8_the_limit_is_reached_exactly_at_it_and_not_one_below(tokens: int, reached: bool) -> None:  # noqa: FBT001
     child = record_with(parent_id="agent-0")
 
@@ -96,7 +97,7 @@ def test_charges_skills_and_consumption_count_each_message_once_and_cache_reads_
     assert tokens_of(record) == 123 + 7 + 1000 + 300
 
 
-@pytest.mark.parametrize(
+@table(
     ("usage", "tokens"),
     [
         ({"input_tokens": 100, "cache_read_tokens": 80, "output_tokens": 20, "total_tokens": 120}, 40),
@@ -105,7 +106,6 @@ def test_charges_skills_and_consumption_count_each_message_once_and_cache_reads_
         ({"cache_read_tokens": 80, "total_tokens": 9}, 0),
         ({"tool_uses": 3}, 0),
     ],
-    ids=["a host whose input has the cache reads", "only a total", "no total", "made up", "no tokens"],
 )
 def test_what_a_host_adds_up_in_another_way_counts_without_its_cache_reads(usage: dict[str, int], tokens: int) -> None:
     assert tokens_of(record_with(usage=usage)) == tokens
@@ -146,7 +146,7 @@ def test_after_any_steps_the_sum_is_the_last_total_and_what_was_added_since(step
         assert tokens_of(record) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("keys", "tokens"),
     [
         ({}, None),
@@ -190,7 +190,7 @@ CHANGES: list[Callable[[Record], Record]] = [
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@table("change", CHANGES)
 def test_every_change_is_activity_and_a_final_session_takes_none(change: Callable[[Record], Record]) -> None:
     assert unchanged(change, record_with())["last_updated"] == format_time(LATER)
     with pytest.raises(SessionFinal):
@@ -204,7 +204,7 @@ def test_a_final_session_takes_what_holds_already() -> None:
     assert with_skill(ended, "s", 7, LATER) is ended
 
 
-@pytest.mark.parametrize("tokens", [-1, MOST_TOKENS + 1, pytest.param(10**5000, id="huge"), 1.0, "5", None, True])
+@table("tokens", [-1, MOST_TOKENS + 1, 10**5000, 1.0, "5", None, True])
 def test_numbers_that_nobody_can_have_used_are_refused(tokens: object) -> None:
     with pytest.raises(BadArgument) as refused:
         check_tokens("tokens", tokens)
@@ -225,13 +225,13 @@ def test_sums_end_at_what_a_record_can_hold() -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x1b[2J", " a", "a\u202eb", "a\udcff", "x" * 201, 5, None])
+@table("name", ["", "  ", "a\nb", "a\x1b[2J", " a", "a\u202eb", "a\udcff", "x" * 201, 5, None])
 def test_what_is_no_name_of_a_skill_is_refused(name: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         check_skill_name(name)
     assert refused.value.where == "name"
 
 
-@pytest.mark.parametrize("name", ["terraform", "a b", "навык", "x" * MAX_NAME_LENGTH])
+@table("name", ["terraform", "a b", "навык", "x" * MAX_NAME_LENGTH])
 def test_names_of_skills_are_any_line_of_text(name: str) -> None:
     assert check_skill_name(name) == name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.schema import ENDS
 from gaia_sessions.session.updates import with_phase
 from tests.records import START, WHEN, moved, record_with
+from tests.table import table
 
 CANCELLED: Any = {"at": WHEN}
 LATER = START + timedelta(hours=1)
@@ -33,7 +33,7 @@ def test_e6_the_first_reason_and_time_stay_and_only_the_scope_grows() -> None:
     assert with_mark(None, START, None, below=True) == {"at": format_time(START), "below": True}
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
     [
         {},
@@ -60,8 +60,8 @@ def test_the_mark_that_was_set_first_says_why() -> None:
     assert cancellation_of("b", []) is None
 
 
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("phase", [phase for phase in PHASES if not is_final(phase)])
+@table("end", ENDS)
+@table("phase", [phase for phase in PHASES if not is_final(phase)])
 def test_whatever_end_the_last_run_has_the_session_is_abandoned_and_the_run_keeps_it(end: str, phase: str) -> None:
     before = record_with(LIVE, phase=phase)
     changed = with_end(before, before["runs"][0], end, {"detail": "why"}, LATER)
@@ -93,7 +93,7 @@ def test_without_a_run_the_first_write_abandons_it_at_its_last_activity_or_the_c
     assert with_cancellation(before, {**before, "metadata": {}}, {})["finalized_at"] == before["last_updated"]
 
 
-@pytest.mark.parametrize("outcome", ["completed", "failed"])
+@table("outcome", ["completed", "failed"])
 def test_l21_a_finish_after_the_cancellation_does_not_change_the_outcome(outcome: str) -> None:
     """L21: what was said of it is kept."""
     before = record_with(phase="executing")
@@ -102,7 +102,7 @@ def test_l21_a_finish_after_the_cancellation_does_not_change_the_outcome(outcome
     assert after["history"] == [moved("executing", "abandoned", format_time(LATER))]
 
 
-@pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
+@table("outcome", ["completed", "failed", "abandoned"])
 def test_a_final_session_keeps_its_outcome_whatever_is_reported_afterwards(outcome: str) -> None:
     before = with_phase(record_with({**LIVE, "ended_at": WHEN, "end": "stopped"}), outcome, START, "done")
     reopened: Any = {**record_with(phase="approval"), "runs": [{**LIVE, "ended_at": WHEN, "end": "killed"}]}

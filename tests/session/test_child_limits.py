@@ -11,6 +11,7 @@ from gaia_sessions.errors import TooDeep, TooManyChildren
 from gaia_sessions.session.child_limits import check_depth, check_free_place, is_at_work
 from gaia_sessions.session.clock import format_time
 from tests.records import START, record_with
+from tests.table import table
 
 NOW = START + timedelta(minutes=30)
 LATELY = format_time(NOW - timedelta(minutes=9, seconds=59))
@@ -23,7 +24,7 @@ LIVE: dict[str, Any] = {"run": 1, "started_at": EARLIER}
 ENDED: dict[str, Any] = {**LIVE, "ended_at": LATELY, "end": "stopped"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("depth", "most", "allowed"),
     [(0, None, True), (7, None, True), (8, None, False), (2, 3, True), (3, 3, False), (0, 0, False), (8, 9, True)],
 )
@@ -53,7 +54,7 @@ def test_l19_of_five_places_the_sixth_is_refused() -> None:
     assert refused.value.at_work == tuple("abcde")
 
 
-@pytest.mark.parametrize(
+@table(
     ("runs", "changed", "takes_place"),
     [
         ([], {"last_updated": LATELY}, True),
@@ -67,7 +68,6 @@ def test_l19_of_five_places_the_sixth_is_refused() -> None:
         ([ENDED], {"last_updated": LATELY}, False),
         ([ENDED, {"run": 2, "claimed_at": LATELY}], {}, True),
     ],
-    ids=["touched", "rests", "ahead", "ended", "works", "final", "claimed", "lapsed", "paused", "resumed"],
 )
 def test_a_child_takes_a_place_while_somebody_works_on_it_or_is_about_to(
     runs: list[dict[str, Any]], changed: dict[str, Any], *, takes_place: bool

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from gaia_sessions.session.clients import Told, conversation_to_go_on, standing_of
 from gaia_sessions.session.command_runs import CAUSES, EXITED, CommandEnd, with_command_begun, with_command_end
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.sends import SendEnd, with_failed_send
 from gaia_sessions.session.usage import with_consumed
 from tests.records import record_with
+from tests.table import table
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -30,8 +29,8 @@ def ended(record: Any, cause: str = EXITED, message: str = "All done.", told: To
     return with_command_end(record, record["runs"][-1], end, None, LATER)
 
 
-@pytest.mark.parametrize("cause", CAUSES)
-@pytest.mark.parametrize("noted", [None, {"input_tokens": 100, "total_tokens": 100}])
+@table("cause", CAUSES)
+@table("noted", [None, {"input_tokens": 100, "total_tokens": 100}])
 def test_what_it_used_counts_once_and_its_conversation_stands_at_its_last_words(cause: str, noted: Any) -> None:
     record = begun(turns=0)
     if noted:
@@ -52,14 +51,14 @@ def test_without_words_it_stands_where_it_stood_and_may_stand_nowhere() -> None:
     assert "conversation" not in ended(begun(), told=Told(USED, None, (0, 0)))["runs"][-1]
 
 
-@pytest.mark.parametrize("change", [{"last_seq": 1}, {"transcripts_archived": 1}], ids=["a message", "emptied"])
+@table("change", [{"last_seq": 1}, {"transcripts_archived": 1}])
 def test_what_somebody_else_adds_or_empties_meanwhile_it_does_not_know(change: Any) -> None:
     record = begun()
     told = Told(USED, WHERE, standing_of(record))
     assert "conversation" not in ended({**record, **change}, told=told)["runs"][-1]
 
 
-@pytest.mark.parametrize(
+@table(
     "change",
     [
         {"last_seq": 2},
@@ -68,7 +67,6 @@ def test_what_somebody_else_adds_or_empties_meanwhile_it_does_not_know(change: A
         {"runs": [{"run": 1}]},
         {"runs": []},
     ],
-    ids=["another message", "emptied", "a send that failed", "unknown", "no run"],
 )
 def test_it_goes_on_only_where_the_session_stands(change: Any) -> None:
     before: Any = {**ended(begun()), "last_seq": 1}

@@ -18,6 +18,7 @@ from gaia_sessions.session.clock import (
     parse_time,
     seconds_between,
 )
+from tests.table import table
 
 MOMENT = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 
@@ -30,17 +31,16 @@ MOMENTS = st.datetimes(
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("moment", "text"),
     [
-        pytest.param(MOMENT.replace(microsecond=123456), "2026-01-08T18:05:30.123456Z", id="the documented example"),
-        pytest.param(MOMENT, "2026-01-08T18:05:30.000000Z", id="six digits even for a whole second"),
-        pytest.param(
+        (MOMENT.replace(microsecond=123456), "2026-01-08T18:05:30.123456Z"),  # the documented example
+        (MOMENT, "2026-01-08T18:05:30.000000Z"),  # six digits even for a whole second
+        (
             MOMENT.astimezone(timezone(timedelta(hours=5, minutes=30))),
             "2026-01-08T18:05:30.000000Z",
-            id="any zone is turned into UTC",
-        ),
-        pytest.param(datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00.000000Z", id="four digits even for year 1"),
+        ),  # any zone is turned into UTC
+        (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00.000000Z"),  # four digits even for year 1
     ],
 )
 def test_a_time_is_written_in_one_form(moment: datetime, text: str) -> None:
@@ -59,25 +59,25 @@ def test_text_order_is_time_order(one: datetime, other: datetime) -> None:
     assert (format_time(one) < format_time(other)) == (one < other)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "moment"),
     [
-        pytest.param("2026-01-08T18:05:30Z", MOMENT, id="Z, as in the users' documents"),
-        pytest.param("2026-01-08T18:05:30.123456Z", MOMENT.replace(microsecond=123456), id="our own form"),
-        pytest.param("2026-01-08T18:05:30.5Z", MOMENT.replace(microsecond=500000), id="a short fraction"),
-        pytest.param("2026-01-08T18:05:30,5Z", MOMENT.replace(microsecond=500000), id="a comma"),
-        pytest.param("2026-01-08T18:05:30.123456789Z", MOMENT.replace(microsecond=123456), id="nanoseconds are cut"),
-        pytest.param("2026-01-08T19:05:30+01:00", MOMENT, id="an offset east"),
-        pytest.param("2026-01-08T10:35:30-07:30", MOMENT, id="an offset west"),
-        pytest.param("2026-01-08T19:05:30+0100", MOMENT, id="an offset without a colon"),
-        pytest.param("2026-01-08T18:05:30-00:00", MOMENT, id="minus zero"),
-        pytest.param("2026-01-08T18:05:30", MOMENT, id="no offset is UTC"),
-        pytest.param("2026-01-08 18:05:30", MOMENT, id="a blank for the T"),
-        pytest.param("2026-01-08T18:05", MOMENT.replace(second=0), id="no seconds"),
-        pytest.param("2026-01-08T18", MOMENT.replace(minute=0, second=0), id="hours only"),
-        pytest.param("20260108T180530Z", MOMENT, id="the basic form"),
-        pytest.param("20260108T18", MOMENT.replace(minute=0, second=0), id="the shortest there is"),
-        pytest.param("2024-02-29T00:00:00Z", datetime(2024, 2, 29, tzinfo=UTC), id="a leap day"),
+        ("2026-01-08T18:05:30Z", MOMENT),  # Z, as in the users' documents
+        ("2026-01-08T18:05:30.123456Z", MOMENT.replace(microsecond=123456)),  # our own form
+        ("2026-01-08T18:05:30.5Z", MOMENT.replace(microsecond=500000)),  # a short fraction
+        ("2026-01-08T18:05:30,5Z", MOMENT.replace(microsecond=500000)),  # a comma
+        ("2026-01-08T18:05:30.123456789Z", MOMENT.replace(microsecond=123456)),  # nanoseconds are cut
+        ("2026-01-08T19:05:30+01:00", MOMENT),  # an offset east
+        ("2026-01-08T10:35:30-07:30", MOMENT),  # an offset west
+        ("2026-01-08T19:05:30+0100", MOMENT),  # an offset without a colon
+        ("2026-01-08T18:05:30-00:00", MOMENT),  # minus zero
+        ("2026-01-08T18:05:30", MOMENT),  # no offset is UTC
+        ("2026-01-08 18:05:30", MOMENT),  # a blank for the T
+        ("2026-01-08T18:05", MOMENT.replace(second=0)),  # no seconds
+        ("2026-01-08T18", MOMENT.replace(minute=0, second=0)),  # hours only
+        ("20260108T180530Z", MOMENT),  # the basic form
+        ("20260108T18", MOMENT.replace(minute=0, second=0)),  # the shortest there is
+        ("2024-02-29T00:00:00Z", datetime(2024, 2, 29, tzinfo=UTC)),  # a leap day
     ],
 )
 def test_every_iso_8601_time_is_read_as_utc(text: str, moment: datetime) -> None:
@@ -85,34 +85,34 @@ def test_every_iso_8601_time_is_read_as_utc(text: str, moment: datetime) -> None
     assert (again, again.tzinfo) == (moment, UTC)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
-        pytest.param(None, id="null"),
-        pytest.param(1767895530, id="a number"),
-        pytest.param(True, id="a boolean"),
-        pytest.param(MOMENT, id="a datetime"),
-        pytest.param("", id="empty"),
-        pytest.param("now", id="a word"),
-        pytest.param("2026-01-08", id="a date alone"),
-        pytest.param("20260108", id="a basic date alone"),
-        pytest.param("2026-01-08T", id="a date and no time"),
-        pytest.param("2026-01-08 ", id="a date and a blank"),
-        pytest.param("2026-W02-4", id="a week date"),
-        pytest.param("2026-W02-4T18:05:30", id="a week date with a time"),
-        pytest.param("18:05:30.000000", id="a time alone"),
-        pytest.param("2026-02-29T00:00:00Z", id="a day that was not"),
-        pytest.param("2026-13-01T00:00:00Z", id="a month that is not"),
-        pytest.param("2026-01-08T25:00:00Z", id="an hour that is not"),
-        pytest.param("2026-01-08T18:05:60Z", id="a leap second"),
-        pytest.param("2026-01-08T18:05:30+25:00", id="an offset that is not"),
-        pytest.param("0000-01-01T00:00:00Z", id="year 0"),
-        pytest.param("0001-01-01T00:00:00+00:01", id="before year 1 in UTC"),
-        pytest.param("9999-12-31T23:59:59-00:01", id="after year 9999 in UTC"),
-        pytest.param("2026-01-08T18:05:30Z\n", id="a newline at the end"),
-        pytest.param(" 2026-01-08T18:05:30Z", id="a blank in front"),
-        pytest.param("٢٠٢٦-01-08T18:05:30Z", id="digits of another script"),
-        pytest.param("2026-01-08T18:05:30Z and more", id="something behind it"),
+        None,  # null
+        1767895530,  # a number
+        True,  # a boolean
+        MOMENT,  # a datetime
+        "",  # empty
+        "now",  # a word
+        "2026-01-08",  # a date alone
+        "20260108",  # a basic date alone
+        "2026-01-08T",  # a date and no time
+        "2026-01-08 ",  # a date and a blank
+        "2026-W02-4",  # a week date
+        "2026-W02-4T18:05:30",  # a week date with a time
+        "18:05:30.000000",  # a time alone
+        "2026-02-29T00:00:00Z",  # a day that was not
+        "2026-13-01T00:00:00Z",  # a month that is not
+        "2026-01-08T25:00:00Z",  # an hour that is not
+        "2026-01-08T18:05:60Z",  # a leap second
+        "2026-01-08T18:05:30+25:00",  # an offset that is not
+        "0000-01-01T00:00:00Z",  # year 0
+        "0001-01-01T00:00:00+00:01",  # before year 1 in UTC
+        "9999-12-31T23:59:59-00:01",  # after year 9999 in UTC
+        "2026-01-08T18:05:30Z\n",  # a newline at the end
+        " 2026-01-08T18:05:30Z",  # a blank in front
+        "٢٠٢٦-01-08T18:05:30Z",  # digits of another script
+        "2026-01-08T18:05:30Z and more",  # something behind it
     ],
 )
 def test_everything_else_is_no_time(text: object) -> None:
@@ -120,13 +120,13 @@ def test_everything_else_is_no_time(text: object) -> None:
         parse_time(text)
 
 
-@pytest.mark.parametrize("text", ["2026-01-08+01:00", "2026-01-08-01:00", "2026-01-08?18:05", "20260108-1805"])
+@table("text", ["2026-01-08+01:00", "2026-01-08-01:00", "2026-01-08?18:05", "20260108-1805"])
 def test_a_date_with_an_offset_is_no_time(text: str) -> None:
     with pytest.raises(ValueError, match=r"\Anot a time\Z"):
         parse_time(text)
 
 
-@pytest.mark.parametrize("date", ["2026-01-08{}18:05:30Z", "20260108{}180530Z"], ids=["extended", "basic"])
+@table("date", ["2026-01-08{}18:05:30Z", "20260108{}180530Z"])
 def test_date_and_time_of_day_are_parted_by_t_or_a_blank_and_nothing_else(date: str) -> None:
     for char in map(chr, range(128)):
         text = date.format(char)
@@ -181,33 +181,31 @@ def test_whatever_times_we_wrote_are_seen_to_be_ours(moments: list[datetime]) ->
     assert are_canonical_times([format_time(moment) for moment in moments])
 
 
-@pytest.mark.parametrize("text", [None, 1, b"2026-01-08T18:05:30.123456Z", ["x"]])
+@table("text", [None, 1, b"2026-01-08T18:05:30.123456Z", ["x"]])
 def test_what_is_no_text_is_no_written_time(text: Any) -> None:
     with pytest.raises(TypeError):
         are_canonical_times([WRITTEN, text])
 
 
-@pytest.mark.parametrize(
+@table(
     ("moment", "stamp"),
     [
-        pytest.param(MOMENT.replace(microsecond=999999), "20260108-180530", id="the fraction is cut"),
-        pytest.param(
-            datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=1))), "20251231-230000", id="turned into UTC"
-        ),
+        (MOMENT.replace(microsecond=999999), "20260108-180530"),  # the fraction is cut
+        (datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=1))), "20251231-230000"),  # turned into UTC
     ],
 )
 def test_the_stamp_of_an_id_is_utc_to_the_second(moment: datetime, stamp: str) -> None:
     assert compact_timestamp(moment) == stamp
 
 
-@pytest.mark.parametrize(
+@table(
     ("later", "seconds"),
     [
-        pytest.param(MOMENT + timedelta(minutes=30), 1800.0, id="half an hour"),
-        pytest.param(MOMENT + timedelta(microseconds=1), 1e-06, id="the smallest step"),
-        pytest.param(MOMENT, 0.0, id="no time"),
-        pytest.param(MOMENT - timedelta(days=1), 0.0, id="a clock set back counts as no time"),
-        pytest.param(MOMENT.astimezone(timezone(timedelta(hours=9))), 0.0, id="the same moment elsewhere"),
+        (MOMENT + timedelta(minutes=30), 1800.0),  # half an hour
+        (MOMENT + timedelta(microseconds=1), 1e-06),  # the smallest step
+        (MOMENT, 0.0),  # no time
+        (MOMENT - timedelta(days=1), 0.0),  # a clock set back counts as no time
+        (MOMENT.astimezone(timezone(timedelta(hours=9))), 0.0),  # the same moment elsewhere
     ],
 )
 def test_seconds_between_are_never_negative(later: datetime, seconds: float) -> None:

@@ -33,6 +33,7 @@ from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.schema import ENDS, LOST
 from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
@@ -52,7 +53,7 @@ def ended(record: Record, end: CommandEnd, marker: str | None = None) -> tuple[R
     return after, {key: value for key, value in after["runs"][-1].items() if key not in run}
 
 
-@pytest.mark.parametrize("phase", ["initializing", *RESUMABLE])
+@table("phase", ["initializing", *RESUMABLE])
 def test_a_command_carries_out_its_work_from_the_beginning(phase: str) -> None:
     answer: Any = {"approval": {"message": "yes", "timestamp": WHEN}} if phase == "approval" else {}
     record = record_with(phase=phase, paused_until=WHEN, **answer)
@@ -93,7 +94,7 @@ OF_EACH_CAUSE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("cause", "code", "marker", "reported", "end", "besides", "phase"), OF_EACH_CAUSE)
+@table(("cause", "code", "marker", "reported", "end", "besides", "phase"), OF_EACH_CAUSE)
 def test_every_end_closes_the_run_and_says_where_the_work_rests(
     cause: str, code: int | None, marker: str | None, reported: str | None, end: str, besides: Any, phase: str
 ) -> None:
@@ -121,8 +122,8 @@ def test_what_was_said_is_kept_in_the_record_by_its_end() -> None:
     assert gained["last_message"] == "a" * 3990 + "b" * 10
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("cause", CAUSES)
+@table("outcome", OUTCOMES)
+@table("cause", CAUSES)
 def test_a_session_that_is_final_keeps_its_outcome(outcome: str, cause: str) -> None:
     record = record_with(AT_WORK, phase=outcome, finalized_at=WHEN, duration_seconds=240, summary="done")
 
@@ -141,7 +142,7 @@ def test_an_end_of_an_earlier_run_closes_only_that_run() -> None:
     assert after["runs"][0]["end"] == "failed"
 
 
-@pytest.mark.parametrize("end", ENDS)
+@table("end", ENDS)
 def test_nobody_but_its_wrapper_ends_a_run_unless_that_is_gone(end: str) -> None:
     record = record_with(AT_WORK, phase="executing")
 
@@ -150,8 +151,8 @@ def test_nobody_but_its_wrapper_ends_a_run_unless_that_is_gone(end: str) -> None
     assert (after is not record) is (end == LOST)
 
 
-@pytest.mark.parametrize("reported", [None, "planning"])
-@pytest.mark.parametrize("cause", CAUSES)
+@table("reported", [None, "planning"])
+@table("cause", CAUSES)
 def test_a_run_that_was_judged_to_be_lost_is_ended_by_its_wrapper_after_all(cause: str, reported: str | None) -> None:
     run = {**AT_WORK, "reported": reported} if reported else AT_WORK
     record = record_with(run, phase=reported or "executing")
@@ -165,8 +166,8 @@ def test_a_run_that_was_judged_to_be_lost_is_ended_by_its_wrapper_after_all(caus
     assert (after["phase"], after["error_count"]) == (expected["phase"], expected["error_count"])
 
 
-@pytest.mark.parametrize("first", CAUSES)
-@pytest.mark.parametrize("second", CAUSES)
+@table("first", CAUSES)
+@table("second", CAUSES)
 def test_the_outcome_does_not_change_by_a_second_end(first: str, second: str) -> None:
     once, _ = ended(record_with(AT_WORK, phase="executing"), CommandEnd(first, 0, "x"))
     again = with_command_end(once, once["runs"][-1], CommandEnd(second, 0, "y"), None, LATER)
@@ -232,7 +233,7 @@ def decision_on(record: Record) -> policy.Decision:
     return policy.decide("agent-1", record, LATER, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)
 
 
-@pytest.mark.parametrize(("keys", "problem", "hint"), REFUSED)
+@table(("keys", "problem", "hint"), REFUSED)
 def test_work_that_may_not_go_on_is_refused_with_what_to_type(keys: dict[str, Any], problem: str, hint: str) -> None:
     record = record_with(**{"resume_ready": True, "last_updated": format_time(LATER), **keys})
 
@@ -248,7 +249,7 @@ def test_every_reason_of_the_policy_has_an_answer() -> None:
     assert set(policy.ADVICE) - of_agents == set(command_runs._REFUSALS) - {"phase_not_resumable"}
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@table("phase", PHASES)
 def test_only_work_that_has_ended_is_continued_by_another_session(phase: str) -> None:
     record = record_with(phase=phase)
     if phase in OUTCOMES:

@@ -21,6 +21,7 @@ from gaia_sessions.session.transcript import replaced_through
 from gaia_sessions.session.usage import with_consumed
 from tests.records import START, WHEN, record_with, unchanged
 from tests.session.conversations import conversation
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message
@@ -35,7 +36,7 @@ def talk(number: int, first: int = 1) -> list[Message]:
     return [message(first + place, roles[place % 2], tokens=10, charged=True) for place in range(number)]
 
 
-@pytest.mark.parametrize("number", range(5))
+@table("number", range(5))
 def test_with_fewer_than_five_messages_nothing_is_replaced(number: int) -> None:
     assert compaction_of(talk(number), None) is None
 
@@ -78,7 +79,7 @@ def test_many_compactions_keep_the_latest_lines_and_say_how_many_there_were() ->
     assert lines[-1].endswith("say 160")
 
 
-@pytest.mark.parametrize("results", [1, 2, 3])
+@table("results", [1, 2, 3])
 def test_a_result_stays_with_its_call(results: int) -> None:
     calls = [message(seq, "tool", tool_call_id=f"call_{seq}") for seq in range(9, 9 + results)]
     messages = [*talk(7), message(8, "assistant", "{}", tool_name="Bash", tool_call_id="call_9"), *calls]
@@ -89,7 +90,7 @@ def test_a_result_stays_with_its_call(results: int) -> None:
     assert found[0]["through"] == 7
 
 
-@pytest.mark.parametrize("seed", range(100))
+@table("seed", range(100))
 def test_e15_no_pair_is_parted_in_whatever_order_results_come(seed: int) -> None:
     said = [one for _, messages in conversation(seed).turns for one in messages]
     messages: list[Message] = [{"seq": seq, "turn": 1, **one} for seq, one in enumerate(said, 1)]
@@ -115,7 +116,7 @@ SUMMARIES = [
 ]
 
 
-@pytest.mark.parametrize(("first", "line"), SUMMARIES)
+@table(("first", "line"), SUMMARIES)
 def test_each_message_is_one_short_line(first: Message, line: str) -> None:
     found = compaction_of([first, *talk(5, first=2)], None)
 
@@ -195,6 +196,6 @@ def test_without_a_compaction_nothing_is_replaced() -> None:
     assert (replaced_through(record_with()), summary_message(record_with())) == (0, [])
 
 
-@pytest.mark.parametrize(("tokens", "due"), [(899, False), (900, True), (1000, True)])
+@table(("tokens", "due"), [(899, False), (900, True), (1000, True)])
 def test_it_is_due_at_nine_tenths_of_the_budget(tokens: int, due: bool) -> None:  # noqa: FBT001
     assert is_due(tokens, 1000) is due

@@ -9,6 +9,7 @@ import pytest
 from gaia_sessions.session.context import context_lines, context_of
 from gaia_sessions.session.rounds import is_answer, is_call, is_result
 from tests.session.conversations import Told, call, conversation, message, numbered, result
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.context import Context
@@ -95,7 +96,7 @@ def unanswered_in(messages: list[NewMessage]) -> set[str]:
     return results_in(messages) - calls_in(messages)
 
 
-@pytest.mark.parametrize("tokens", LIMITS)
+@table("tokens", LIMITS)
 def test_of_generated_conversations_no_pair_is_parted_and_the_bound_holds(tokens: int) -> None:
     for seed in range(60):
         check(conversation(seed), tokens)
@@ -111,7 +112,7 @@ def test_of_2000_generated_conversations_no_pair_is_parted_and_the_bound_holds(f
             check(source, tokens)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@table("seed", range(10))
 def test_no_room_is_too_small(seed: int) -> None:
     source = conversation(seed)
     for room in range(0, 800, 7):
@@ -164,7 +165,7 @@ def test_nothing_is_said_to_be_left_out_between_turns_that_are_all_there() -> No
     assert lines[:4] == ["Earlier turns:", "  turn 1: ask 1 -> yes", "  turn 2: ask 2 -> yes", "Turn 3:"]
 
 
-@pytest.mark.parametrize("room", range(200, 1200, 50))
+@table("room", range(200, 1200, 50))
 def test_it_is_said_that_turns_are_left_out(room: int) -> None:
     turns = [[message("user", "x" * 400), message("assistant", "y" * 400)] for _ in range(30)]
     context = told(Told(numbered(*turns), summary="z" * 100), room, notices=("a file is gone",))
@@ -290,7 +291,7 @@ def test_little_is_read_of_a_turn_that_cannot_fit() -> None:
     assert lines[:3] == ["Turn 1:", "  user: a", "  (rounds are left out)"]
 
 
-@pytest.mark.parametrize("room", [60, 8000])
+@table("room", [60, 8000])
 def test_of_results_without_their_calls_it_is_said_that_they_are_left_out(room: int) -> None:
     assert printed([result("x")], room=room) == ["Turn 1:", "  (1 round is left out)"]
     assert printed([result("x"), result("y")], room=room) == ["Turn 1:", "  (2 rounds are left out)"]

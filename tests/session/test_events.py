@@ -7,6 +7,7 @@ import pytest
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.event_checks import check_event
 from gaia_sessions.session.events import KINDS
+from tests.table import table
 
 STOP: dict[str, Any] = {
     "kind": "stop",
@@ -79,84 +80,76 @@ KINDS_IN_WORDS = (
     "several",
 )
 
-FAULTS: list[tuple[str, Any, str, str]] = [
-    ("an array", [], "must be an object, not an array", ""),
-    ("no kind", {"at": "2026-01-08T18:05:30Z"}, "missing", "kind"),
-    ("no time", {"kind": "stop"}, "missing", "at"),
-    ("unknown kind", {**STOP, "kind": "begin"}, f"must be one of {', '.join(KINDS_IN_WORDS)}", "kind"),
-    ("a kind in capitals", {**STOP, "kind": "Stop"}, f"must be one of {', '.join(KINDS_IN_WORDS)}", "kind"),
-    ("no real time", {**STOP, "at": "today"}, "must be an ISO 8601 time", "at"),
+FAULTS: list[tuple[Any, str, str]] = [
+    ([], "must be an object, not an array", ""),  # an array
+    ({"at": "2026-01-08T18:05:30Z"}, "missing", "kind"),  # no kind
+    ({"kind": "stop"}, "missing", "at"),  # no time
+    ({**STOP, "kind": "begin"}, f"must be one of {', '.join(KINDS_IN_WORDS)}", "kind"),  # unknown kind
+    ({**STOP, "kind": "Stop"}, f"must be one of {', '.join(KINDS_IN_WORDS)}", "kind"),  # a kind in capitals
+    ({**STOP, "at": "today"}, "must be an ISO 8601 time", "at"),  # no real time
     (
-        "marked otherwise",
         {**STOP, "marker_phase": "executing"},
         "must be one of investigating, planning, approval, failed",
         "marker_phase",
-    ),
+    ),  # marked otherwise
     (
-        "an interruption that is none",
         {**STOP, "interruption": "lunch"},
         "must be one of interrupted, stopped_by_user, usage_limit, overloaded, connection_lost",
         "interruption",
-    ),
-    ("no time of an interruption", {**STOP, "interrupted_at": 7}, "must be an ISO 8601 time", "interrupted_at"),
-    ("no time to wait for", {**STOP, "paused_until": "soon"}, "must be an ISO 8601 time", "paused_until"),
-    ("unknown outcome", {**STOP, "outcome": "done"}, "must be one of completed, failed, abandoned", "outcome"),
-    ("background a word", {**STOP, "background": "yes"}, "must be true or false, not a string", "background"),
-    ("after_block a number", {**STOP, "after_block": 1}, "must be true or false, not a number", "after_block"),
-    ("a pid of 0", {**STOP, "host_process": {"pid": 0}}, "must be a whole number from 1", "host_process.pid"),
+    ),  # an interruption that is none
+    ({**STOP, "interrupted_at": 7}, "must be an ISO 8601 time", "interrupted_at"),  # no time of an interruption
+    ({**STOP, "paused_until": "soon"}, "must be an ISO 8601 time", "paused_until"),  # no time to wait for
+    ({**STOP, "outcome": "done"}, "must be one of completed, failed, abandoned", "outcome"),  # unknown outcome
+    ({**STOP, "background": "yes"}, "must be true or false, not a string", "background"),  # background a word
+    ({**STOP, "after_block": 1}, "must be true or false, not a number", "after_block"),  # after_block a number
+    ({**STOP, "host_process": {"pid": 0}}, "must be a whole number from 1", "host_process.pid"),  # a pid of 0
     (
-        "a start time in ticks",
         {**STOP, "host_process": {"pid": 1, "started": 5}},
         "must be a string, not a number",
         "host_process.started",
-    ),
-    ("a workflow without an id", {**STOP, "workflow": {"key": "v2:1"}}, "missing", "workflow.run_id"),
+    ),  # a start time in ticks
+    ({**STOP, "workflow": {"key": "v2:1"}}, "missing", "workflow.run_id"),  # a workflow without an id
     (
-        "a key of an agent that is a number",
         {**STOP, "workflow": {"run_id": "wf_1", "key": 1}},
         "must be a string, not a number",
         "workflow.key",
-    ),
+    ),  # a key of an agent that is a number
     (
-        "fewer tokens than none",
         {**STOP, "usage": {"input_tokens": -1}},
         "must be a whole number from 0",
         "usage.input_tokens",
-    ),
-    ("a sum that is no object", {**STOP, "consumed": 7}, "must be an object, not a number", "consumed"),
-    ("a worktree by its path", {**STOP, "worktree": "/w"}, "must be an object, not a string", "worktree"),
-    ("a workflow by its id", {**STOP, "workflow": "wf_1"}, "must be an object, not a string", "workflow"),
-    ("a process by its pid", {**STOP, "host_process": 4242}, "must be an object, not a number", "host_process"),
+    ),  # fewer tokens than none
+    ({**STOP, "consumed": 7}, "must be an object, not a number", "consumed"),  # a sum that is no object
+    ({**STOP, "worktree": "/w"}, "must be an object, not a string", "worktree"),  # a worktree by its path
+    ({**STOP, "workflow": "wf_1"}, "must be an object, not a string", "workflow"),  # a workflow by its id
+    ({**STOP, "host_process": 4242}, "must be an object, not a number", "host_process"),  # a process by its pid
 ]
 
 
-@pytest.mark.parametrize(
+@table(
     "event",
     [
-        pytest.param(STOP, id="everything known"),
-        pytest.param({"kind": "delegate", "at": "2026-01-08T18:05:30Z"}, id="nothing known"),
-        pytest.param({**STOP, "kind": "finalize", "of later": [1]}, id="an unknown key"),
-        pytest.param({**STOP, "resume": [], "mentioned": [], "running": [], "host_process": {}}, id="nothing in it"),
-        *(pytest.param({**STOP, "kind": kind}, id=kind) for kind in KINDS_IN_WORDS),
-        *(
-            pytest.param({**STOP, "marker_phase": marked}, id=marked)
-            for marked in ("investigating", "planning", "failed")
-        ),
-        *(pytest.param({**STOP, "outcome": outcome}, id=outcome) for outcome in ("failed", "abandoned")),
+        STOP,  # everything known
+        {"kind": "delegate", "at": "2026-01-08T18:05:30Z"},  # nothing known
+        {**STOP, "kind": "finalize", "of later": [1]},  # an unknown key
+        {**STOP, "resume": [], "mentioned": [], "running": [], "host_process": {}},  # nothing in it
+        *({**STOP, "kind": kind} for kind in KINDS_IN_WORDS),
+        *({**STOP, "marker_phase": marked} for marked in ("investigating", "planning", "failed")),
+        *({**STOP, "outcome": outcome} for outcome in ("failed", "abandoned")),
     ],
 )
 def test_an_event_may_know_little_or_much(event: dict[str, Any]) -> None:
     check_event(event, "")
 
 
-@pytest.mark.parametrize(("event", "problem", "where"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
+@table(("event", "problem", "where"), FAULTS)
 def test_a_faulty_event_is_refused_with_its_first_bad_key(event: Any, problem: str, where: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         check_event(event, "")
     assert (caught.value.problem, caught.value.where) == (problem, where)
 
 
-@pytest.mark.parametrize("key", STOP)
+@table("key", STOP)
 def test_no_key_of_an_event_is_null(key: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         check_event({**STOP, key: None}, "")

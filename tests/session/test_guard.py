@@ -9,6 +9,7 @@ import pytest
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.guard import guard
+from tests.table import table
 
 BLOCKED = [
     ("Analyze the auth module", "Analyze"),
@@ -53,7 +54,7 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize(("task", "keyword"), BLOCKED)
+@table(("task", "keyword"), BLOCKED)
 def test_a_task_that_asks_for_analysis_is_refused_and_the_word_named(task: str, keyword: str) -> None:
     answer = guard(task)
     assert (answer["allowed"], answer["keyword"]) == (False, keyword)
@@ -61,7 +62,7 @@ def test_a_task_that_asks_for_analysis_is_refused_and_the_word_named(task: str, 
     assert repr(keyword) in answer["reason"]
 
 
-@pytest.mark.parametrize("task", ALLOWED)
+@table("task", ALLOWED)
 def test_a_task_that_is_to_find_something_or_names_a_path_is_allowed(task: str) -> None:
     assert guard(task) == {"allowed": True, "keyword": None, "reason": None}
 
@@ -72,7 +73,7 @@ def test_beginnings_of_words_can_be_added_and_are_no_patterns() -> None:
     assert guard("aab", ["a+"])["allowed"]
 
 
-@pytest.mark.parametrize("task", ["", " \n"])
+@table("task", ["", " \n"])
 def test_a_blank_task_is_none(task: str) -> None:
     with pytest.raises(InvalidInput, match="the task is blank"):
         guard(task)
@@ -88,7 +89,7 @@ LONG = {
 """Tasks as large as a record: in time that grows with the square of their size they would take hours."""
 
 
-@pytest.mark.parametrize("task", LONG)
+@table("task", LONG)
 def test_a_task_of_any_length_is_looked_through(task: str) -> None:
     code = f"from gaia_sessions.session.guard import guard; print(guard({task})['allowed'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
