@@ -24,6 +24,7 @@ from gaia_sessions.session.ids import (
     random_hex,
     short_digest,
 )
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,49 +52,49 @@ BEGINS_BADLY = "does not begin with a letter or digit"
 DOTS = "has two dots in a row or one at the end"
 DEVICE = "is a device name on Windows"
 
-BAD: list[tuple[str, object, str]] = [
-    ("null", None, "not a string"),
-    ("number", 7, "not a string"),
-    ("boolean", True, "not a string"),
-    ("bytes", b"agent-1", "not a string"),
-    ("array", ["agent-1"], "not a string"),
-    ("empty", "", "empty"),
-    ("129 characters", "x" * 129, "longer than 128 characters"),
-    ("slash", "a/b", NO_SUCH_CHARACTER),
-    ("absolute path", "/etc/passwd", NO_SUCH_CHARACTER),
-    ("climbing path", "../../x", NO_SUCH_CHARACTER),
-    ("backslash", "a\\b", NO_SUCH_CHARACTER),
-    ("space", "a b", NO_SUCH_CHARACTER),
-    ("newline at the end", "agent-1\n", NO_SUCH_CHARACTER),
-    ("NUL", "a\0b", NO_SUCH_CHARACTER),
-    ("colon", "a:b", NO_SUCH_CHARACTER),
-    ("umlaut", "ärger", NO_SUCH_CHARACTER),
-    ("letter of another script", "аgent", NO_SUCH_CHARACTER),  # noqa: RUF001  # a Cyrillic a, that is the point
-    ("digit of another script", "agent-٣", NO_SUCH_CHARACTER),
-    ("lone surrogate", "a\ud800", NO_SUCH_CHARACTER),
-    ("tilde", "~", NO_SUCH_CHARACTER),
-    ("hidden", ".locks", BEGINS_BADLY),
-    ("one dot", ".", BEGINS_BADLY),
-    ("two dots", "..", BEGINS_BADLY),
-    ("option", "-rf", BEGINS_BADLY),
-    ("underscore first", "_a", BEGINS_BADLY),
-    ("two dots inside", "a..b", DOTS),
-    ("dot at the end", "a.", DOTS),
-    ("con", "con", DEVICE),
-    ("CON", "CON", DEVICE),
-    ("nul.txt", "nul.txt", DEVICE),
-    ("Aux.tar.gz", "Aux.tar.gz", DEVICE),
-    ("prn", "prn", DEVICE),
-    *((f"{port}{digit}", f"{port}{digit}", DEVICE) for port in ("com", "LPT") for digit in digits),
+BAD: list[tuple[object, str]] = [
+    (None, "not a string"),
+    (7, "not a string"),
+    (True, "not a string"),
+    (b"agent-1", "not a string"),
+    (["agent-1"], "not a string"),
+    ("", "empty"),
+    ("x" * 129, "longer than 128 characters"),
+    ("a/b", NO_SUCH_CHARACTER),  # slash
+    ("/etc/passwd", NO_SUCH_CHARACTER),  # absolute path
+    ("../../x", NO_SUCH_CHARACTER),  # climbing path
+    ("a\\b", NO_SUCH_CHARACTER),  # backslash
+    ("a b", NO_SUCH_CHARACTER),  # space
+    ("agent-1\n", NO_SUCH_CHARACTER),  # newline at the end
+    ("a\0b", NO_SUCH_CHARACTER),  # NUL
+    ("a:b", NO_SUCH_CHARACTER),  # colon
+    ("ärger", NO_SUCH_CHARACTER),  # umlaut
+    ("аgent", NO_SUCH_CHARACTER),  # letter of another script  # noqa: RUF001  # a Cyrillic a, that is the point
+    ("agent-٣", NO_SUCH_CHARACTER),  # digit of another script
+    ("a\ud800", NO_SUCH_CHARACTER),  # lone surrogate
+    ("~", NO_SUCH_CHARACTER),  # tilde
+    (".locks", BEGINS_BADLY),  # hidden
+    (".", BEGINS_BADLY),
+    ("..", BEGINS_BADLY),  # two dots
+    ("-rf", BEGINS_BADLY),  # option
+    ("_a", BEGINS_BADLY),  # underscore first
+    ("a..b", DOTS),  # two dots inside
+    ("a.", DOTS),  # dot at the end
+    ("con", DEVICE),
+    ("CON", DEVICE),
+    ("nul.txt", DEVICE),
+    ("Aux.tar.gz", DEVICE),
+    ("prn", DEVICE),
+    *((f"{port}{digit}", DEVICE) for port in ("com", "LPT") for digit in digits),
 ]
 
 
-@pytest.mark.parametrize("value", GOOD)
+@table("value", GOOD)
 def test_a_good_id_is_returned_as_it_is(value: str) -> None:
     assert (check_agent_id(value), is_agent_id(value)) == (value, True)
 
 
-@pytest.mark.parametrize(("value", "problem"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+@table(("value", "problem"), BAD)
 def test_an_impossible_id_is_refused_with_the_rule_it_breaks(value: object, problem: str) -> None:
     with pytest.raises(InvalidId) as caught:
         check_agent_id(value)
@@ -116,21 +117,19 @@ def test_the_longest_id_is_the_documented_one() -> None:
     assert MAX_ID_LENGTH == 128
 
 
-@pytest.mark.parametrize(
+@table(
     ("moment", "chance", "made"),
     [
-        pytest.param(
+        (
             datetime(2026, 1, 8, 18, 5, 30, 999999, tzinfo=UTC),
             b"\xab\xc1\x23\x45",
             "agent-20260108-180530-abc12345",
-            id="UTC, the fraction cut off",
-        ),
-        pytest.param(
+        ),  # UTC, the fraction cut off
+        (
             datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=2))),
             b"\0\0\0\x01",
             "agent-20251231-223000-00000001",
-            id="another zone is turned into UTC, zeros are kept",
-        ),
+        ),  # another zone is turned into UTC, zeros are kept
     ],
 )
 def test_a_made_id_carries_the_time_in_utc_and_chance(moment: datetime, chance: bytes, made: str) -> None:
@@ -149,26 +148,25 @@ def test_ids_that_differ_only_in_case_fold_into_one(agent_id: str) -> None:
     assert fold_id(agent_id.upper()) == fold_id(agent_id.lower()) == fold_id(fold_id(agent_id))
 
 
-@pytest.mark.parametrize(
+@table(
     ("parts", "name"),
     [
-        pytest.param(("explore",), "explore", id="a plain word is its own name"),
-        pytest.param(("a-b_c-1",), "a-b_c-1", id="dash and underscore are plain"),
-        pytest.param(("Explore",), "%45xplore", id="an upper case letter is escaped: names are case-proof"),
-        pytest.param(("a.b",), "a%2eb", id="a dot is escaped: it separates parts"),
-        pytest.param(("a", "b"), "a.b", id="two parts"),
-        pytest.param(("%45",), "%2545", id="a percent sign is escaped"),
-        pytest.param(("a/b\n:",), "a%2fb%0a%3a", id="path separator, newline and colon"),
-        pytest.param(("é",), "%c3%a9", id="UTF-8, byte by byte"),
-        pytest.param(("\ud800",), "%ed%a0%80", id="half of a surrogate pair"),
-        pytest.param(("",), "%", id="an empty part still has a name"),
-        pytest.param(("", ""), "%.%", id="two empty parts"),
-        pytest.param(("x" * 200,), "x" * 200, id="200 characters stand whole"),
-        pytest.param(
+        (("explore",), "explore"),  # a plain word is its own name
+        (("a-b_c-1",), "a-b_c-1"),  # dash and underscore are plain
+        (("Explore",), "%45xplore"),  # an upper case letter is escaped: names are case-proof
+        (("a.b",), "a%2eb"),  # a dot is escaped: it separates parts
+        (("a", "b"), "a.b"),  # two parts
+        (("%45",), "%2545"),  # a percent sign is escaped
+        (("a/b\n:",), "a%2fb%0a%3a"),  # path separator, newline and colon
+        (("é",), "%c3%a9"),  # UTF-8, byte by byte
+        (("\ud800",), "%ed%a0%80"),  # half of a surrogate pair
+        (("",), "%"),  # an empty part still has a name
+        (("", ""), "%.%"),  # two empty parts
+        (("x" * 200,), "x" * 200),  # 200 characters stand whole
+        (
             ("x" * 201,),
             "x" * 100 + "+" + "84a0678c90937f5dcf9994d5866668da6b995109c8ad845410559b48a4ecafed",
-            id="201 keep their beginning and end in a SHA-256",
-        ),
+        ),  # 201 keep their beginning and end in a SHA-256
     ],
 )
 def test_a_key_becomes_a_readable_file_name(parts: tuple[str, ...], name: str) -> None:
@@ -182,7 +180,7 @@ def test_random_digits_are_as_many_as_asked_for_and_hexadecimal(length: int) -> 
     assert is_hex(made, length)
 
 
-@pytest.mark.parametrize("text", ["", "abc", "abcde", "ABCD", "abcg", "ab-d", "abc\n", "\u0660123"])
+@table("text", ["", "abc", "abcde", "ABCD", "abcg", "ab-d", "abc\n", "\u0660123"])
 def test_what_has_another_length_or_another_character_is_not_hexadecimal(text: str) -> None:
     assert not is_hex(text, 4)
 
@@ -199,7 +197,7 @@ def test_every_made_id_has_the_generated_form_in_letters_of_either_case(
     assert is_generated_id(letters(new_agent_id(moment.replace(tzinfo=UTC), lambda size: chance[:size])))
 
 
-@pytest.mark.parametrize(
+@table(
     "agent_id",
     [
         "",
@@ -264,6 +262,6 @@ def test_ids_made_of_a_text_are_the_same_for_whoever_makes_them_and_never_twice_
     assert all(is_generated_id(agent_id) for ids in made for agent_id in ids)
 
 
-@pytest.mark.parametrize("form", ["toolu_{:08}", "agent-{}", "2026-01-08T18:05:30.{:06}Z s a None start", "{:06x}"])
+@table("form", ["toolu_{:08}", "agent-{}", "2026-01-08T18:05:30.{:06}Z s a None start", "{:06x}"])
 def test_texts_that_differ_in_a_number_have_different_digests(form: str) -> None:
     assert len({quick_digest(form.format(number)) for number in range(100_000)}) == 100_000

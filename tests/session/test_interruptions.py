@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import decide
 from gaia_sessions.session.run_ends import with_end
@@ -15,6 +13,7 @@ from gaia_sessions.session.runs import with_start
 from gaia_sessions.session.schema import INTERRUPTIONS
 from gaia_sessions.session.updates import with_phase, with_resume_ready
 from tests.records import LIMITS, START, record_with, unchanged
+from tests.table import table
 
 NOW = START + timedelta(minutes=5)
 LATER = START + timedelta(minutes=6)
@@ -28,8 +27,8 @@ def interrupted(phase: str, interruption: str = "interrupted") -> Any:
     return unchanged(lambda record: with_end(record, record["runs"][0], "killed", fields, NOW), record)
 
 
-@pytest.mark.parametrize("interruption", INTERRUPTIONS)
-@pytest.mark.parametrize(
+@table("interruption", INTERRUPTIONS)
+@table(
     ("phase", "rest"),
     [
         ("initializing", "investigating"),
@@ -51,7 +50,7 @@ def test_interrupted_work_rests_in_a_phase_in_which_it_may_be_resumed(phase: str
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("end", "phase"),
     [("stopped", "completed"), ("failed", "failed"), ("returned", "executing"), ("killed", "abandoned")],
 )
@@ -63,21 +62,21 @@ def test_a_report_replaces_a_presumed_interruption_as_if_that_had_not_been(end: 
     assert "interruption" not in record["runs"][0]
 
 
-@pytest.mark.parametrize("end", ["ended_with_host", "lost", "denied"])
+@table("end", ["ended_with_host", "lost", "denied"])
 def test_weaker_evidence_leaves_an_interruption_as_it_is(end: str) -> None:
     presumed = interrupted("executing")
     assert with_end(presumed, presumed["runs"][0], end, {}, LATER) is presumed
 
 
-@pytest.mark.parametrize("end", ["stopped", "failed", "returned", "killed"])
+@table("end", ["stopped", "failed", "returned", "killed"])
 def test_a_presumed_interruption_replaces_no_report(end: str) -> None:
     before = record_with(AT_WORK)
     record = with_end(before, before["runs"][0], end, {}, NOW)
     assert with_end(record, record["runs"][0], "killed", INTERRUPTED, LATER) is record
 
 
-@pytest.mark.parametrize("interruption", INTERRUPTIONS[1:])
-@pytest.mark.parametrize("end", ["stopped", "failed", "returned"])
+@table("interruption", INTERRUPTIONS[1:])
+@table("end", ["stopped", "failed", "returned"])
 def test_a_reported_interruption_is_outweighed_by_nothing(end: str, interruption: str) -> None:
     record = interrupted("executing", interruption)
     assert with_end(record, record["runs"][0], end, {}, LATER) is record
@@ -106,7 +105,7 @@ def waiting() -> Any:
     return {**interrupted("executing", "usage_limit"), "paused_until": format_time(RESET)}
 
 
-@pytest.mark.parametrize(
+@table(
     ("after_reset", "reason", "idle"),
     [
         (timedelta(seconds=-1), "waiting_for_limit", 0.0),

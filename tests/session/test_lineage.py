@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.session.lineage import ancestors_of, with_parent
 from tests.records import record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
@@ -28,9 +28,7 @@ def test_a_child_names_its_parent_and_no_more() -> None:
     assert with_parent(session("c"), child, ["a"]) == {**session("c"), "parent_id": "b"}
 
 
-@pytest.mark.parametrize(
-    ("own", "of_parent", "kept"), [(None, None, None), (3, None, 3), (None, 3, 3), (2, 3, 2), (8, 3, 3), (0, 3, 0)]
-)
+@table(("own", "of_parent", "kept"), [(None, None, None), (3, None, 3), (None, 3, 3), (2, 3, 2), (8, 3, 3), (0, 3, 0)])
 def test_the_limit_of_depth_is_inherited_and_never_widened(
     own: int | None, of_parent: int | None, kept: int | None
 ) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.liveness import FLUSH_TIME, liveness, with_answer, with_request
 from gaia_sessions.session.run_ends import with_end, with_silent_stop
 from gaia_sessions.session.schema import ENDS
 from tests.records import START, WHEN, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,7 +37,7 @@ def state(run: Any, now: datetime, written_at: datetime | None = None, **changes
     return liveness(record, run, now, QUIET, written_at)
 
 
-@pytest.mark.parametrize("phase", ["initializing", "executing", "validating"])
+@table("phase", ["initializing", "executing", "validating"])
 def test_a_request_marks_the_run_and_moves_no_phase(phase: str) -> None:
     record = record_with(AT_WORK, phase=phase)
     assert ask(record) == {**record, "runs": [WAITING], "last_updated": format_time(ASKED)}
@@ -63,14 +62,13 @@ def test_a_request_of_a_workflows_agent_leaves_its_transcript_among_those_of_the
     assert run == {**at_work, "waiting": WAITING["waiting"]}
 
 
-@pytest.mark.parametrize(
+@table(
     "run",
     [
         {**AT_WORK, "ended_at": WHEN, "end": "stopped"},
         {**AT_WORK, "end": "stopped", "detail": "stopped without a word"},
         {"run": 1, "claimed_at": WHEN},
     ],
-    ids=["ended", "stopped without a word", "never started"],
 )
 def test_nobody_waits_who_is_not_at_work(run: Any) -> None:
     record = record_with(run)
@@ -103,7 +101,7 @@ def test_a_final_session_stays_as_it_was_last_active() -> None:
     assert answer(record, ASKED + TICK) == {**record, "runs": [AT_WORK]}
 
 
-@pytest.mark.parametrize("end", ENDS)
+@table("end", ENDS)
 def test_whatever_ends_a_run_ends_its_wait(end: str) -> None:
     ended = with_end(record_with(WAITING), WAITING, end, {}, ASKED - timedelta(minutes=1))
     assert (ended["runs"][0]["end"], "waiting" in ended["runs"][0]) == (end, False)
@@ -118,7 +116,7 @@ def test_who_waits_does_so_however_long_it_takes() -> None:
     assert state(WAITING, ASKED + timedelta(days=1)) == {"state": "waiting", "since": format_time(ASKED), "for": "Bash"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("written_at", "expected"),
     [
         (ASKED - timedelta(hours=1), "waiting"),
@@ -126,7 +124,6 @@ def test_who_waits_does_so_however_long_it_takes() -> None:
         (ASKED + FLUSH_TIME + TICK, "working"),
         (ASKED + timedelta(hours=2), "waiting"),
     ],
-    ids=["before", "with the request", "later", "in the future"],
 )
 def test_a_transcript_written_to_since_the_request_shows_that_it_was_answered(
     written_at: datetime, expected: str
@@ -134,10 +131,9 @@ def test_a_transcript_written_to_since_the_request_shows_that_it_was_answered(
     assert state(WAITING, ASKED + timedelta(minutes=5), written_at)["state"] == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("last", "written"),
     [(timedelta(0), None), (-timedelta(hours=1), timedelta(0)), (timedelta(hours=1), timedelta(0))],
-    ids=["the record", "the transcript", "a record of the future does not count"],
 )
 def test_the_latest_sign_of_life_decides_whether_an_agent_is_quiet(last: timedelta, written: timedelta | None) -> None:
     written_at = None if written is None else ASKED + written

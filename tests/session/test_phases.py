@@ -31,6 +31,7 @@ from gaia_sessions.session.phases import (
     phase_after,
     waits_for_approval,
 )
+from tests.table import table
 
 # The table as the users' documents and the design say it, drawn by hand: x is a legal move, . is none.
 EXPECTED = """
@@ -97,7 +98,7 @@ def test_there_are_nine_phases_in_the_documented_order() -> None:
     assert MARKER_PHASES == ("investigating", "planning", "approval", "failed")
 
 
-@pytest.mark.parametrize(("one", "other"), list(product(ROWS, ROWS)))
+@table(("one", "other"), list(product(ROWS, ROWS)))
 def test_a_move_is_legal_exactly_when_the_drawn_table_has_it(one: str, other: str) -> None:
     if LEGAL[one, other]:
         check_move(one, other)
@@ -109,7 +110,7 @@ def test_a_move_is_legal_exactly_when_the_drawn_table_has_it(one: str, other: st
     assert (other in MOVES[one]) == LEGAL[one, other]
 
 
-@pytest.mark.parametrize(("one", "other"), list(product(ROWS, ROWS)))
+@table(("one", "other"), list(product(ROWS, ROWS)))
 def test_only_a_correction_leads_out_of_a_final_phase_and_it_may_lead_anywhere(one: str, other: str) -> None:
     if is_final(one) or LEGAL[one, other]:
         check_correction(one, other)
@@ -120,7 +121,7 @@ def test_only_a_correction_leads_out_of_a_final_phase_and_it_may_lead_anywhere(o
     assert (other in CORRECTIONS[one]) == (is_final(one) or LEGAL[one, other])
 
 
-@pytest.mark.parametrize("phase", ROWS)
+@table("phase", ROWS)
 def test_each_phase_is_what_the_drawn_table_says(phase: str) -> None:
     assert " ".join(word for word, holds in PROPERTIES.items() if holds(phase)) == EXPECTED_PROPERTIES[phase]
 
@@ -141,17 +142,17 @@ def test_an_event_leads_from_an_open_phase_only_where_the_work_may_go() -> None:
     assert [(event, one) for event, one in product(EVENTS, OPEN) if not LEGAL[one, phase_after(event, one)]] == []
 
 
-@pytest.mark.parametrize("phase", OPEN)
+@table("phase", OPEN)
 def test_what_was_interrupted_may_be_resumed(phase: str) -> None:
     assert is_resumable(phase_after(AGENT_INTERRUPTED, phase))
 
 
-@pytest.mark.parametrize("phase", ROWS)
+@table("phase", ROWS)
 def test_a_known_phase_is_returned_as_it_is(phase: str) -> None:
     assert check_phase(phase) == phase
 
 
-@pytest.mark.parametrize("phase", NOT_A_PHASE, ids=repr)
+@table("phase", NOT_A_PHASE)
 def test_an_unknown_phase_is_named_and_the_nine_are_listed(phase: object) -> None:
     with pytest.raises(UnknownPhase) as caught:
         check_phase(phase)
@@ -163,12 +164,12 @@ def test_an_unknown_phase_is_named_and_the_nine_are_listed(phase: object) -> Non
     )
 
 
-@pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
+@table("outcome", ["completed", "failed", "abandoned"])
 def test_a_known_outcome_is_returned_as_it_is(outcome: str) -> None:
     assert check_outcome(outcome) == outcome
 
 
-@pytest.mark.parametrize("outcome", [*NOT_A_PHASE, "planning", "success"], ids=repr)
+@table("outcome", [*NOT_A_PHASE, "planning", "success"])
 def test_an_unknown_outcome_is_named_and_the_three_are_listed(outcome: object) -> None:
     with pytest.raises(UnknownOutcome) as caught:
         check_outcome(outcome)

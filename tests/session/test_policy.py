@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from gaia_sessions.session.phases import OUTCOMES, PHASES
 from gaia_sessions.session.policy import ADVICE, ADVICE_WHEN_ASKED, RESUMABLE_REASON
 from gaia_sessions.session.record import decode, encode, new_record
 from tests.records import LIMITS
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.policy import Limits
@@ -164,7 +164,7 @@ def test_e7_a_cancelled_session_is_not_resumable_for_a_reason_of_its_own_before_
     assert decide("agent-1", resumable(), NOW, LIMITS, cancellation={})["reason"] == "cancelled"
 
 
-@pytest.mark.parametrize("reason", FAULTS)
+@table("reason", FAULTS)
 def test_each_condition_alone_decides_with_its_own_reason(reason: str) -> None:
     changed, finding = FAULTS[reason]
     idle = {"clock_skew": 0.0, "expired": 1801.0}.get(reason, 600.0)
@@ -184,7 +184,7 @@ def test_each_condition_alone_decides_with_its_own_reason(reason: str) -> None:
 _TOGETHER = [reason for reason in FAULTS if reason != "clock_skew"]  # the future has not expired
 
 
-@pytest.mark.parametrize("first", range(len(_TOGETHER)), ids=_TOGETHER)
+@table("first", range(len(_TOGETHER)))
 def test_of_many_reasons_the_first_in_the_order_is_given_and_all_are_shown(first: int) -> None:
     at_hand = _TOGETHER[first:]
     changed = {key: value for reason in at_hand for key, value in FAULTS[reason][0].items()}
@@ -197,17 +197,16 @@ def test_of_many_reasons_the_first_in_the_order_is_given_and_all_are_shown(first
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("earlier", "reason"),
     [({"resume_ready": False}, "not_ready"), ({"error_count": 3}, "clock_skew")],
-    ids=["after not_ready", "before too_many_errors"],
 )
 def test_a_clock_ahead_has_its_place_in_the_order(earlier: dict[str, Any], reason: str) -> None:
     record = resumable(last_updated="2026-01-08T18:36:00Z", **earlier)
     assert decide("agent-1", record, NOW, LIMITS)["reason"] == reason
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@table("phase", PHASES)
 def test_only_three_phases_may_be_resumed(phase: str) -> None:
     decision = decide("agent-1", resumable(phase=phase), NOW, LIMITS)
     expected = "session_resumable" if phase in PHASES_TO_RESUME else "phase_not_resumable"
@@ -218,19 +217,19 @@ def test_only_three_phases_may_be_resumed(phase: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("idle", "reason", "seconds"),
     [
-        pytest.param(timedelta(0), "session_resumable", 0.0, id="no time"),
-        pytest.param(timedelta(minutes=29, seconds=59), "session_resumable", 1799.0, id="29:59"),
-        pytest.param(timedelta(minutes=30, microseconds=-1), "session_resumable", 1799.999999, id="a moment under 30"),
-        pytest.param(timedelta(minutes=30), "expired", 1800.0, id="exactly 30 minutes"),
-        pytest.param(timedelta(minutes=31), "expired", 1860.0, id="31 minutes"),
-        pytest.param(timedelta(days=4000), "expired", 345600000.0, id="years"),
-        pytest.param(timedelta(minutes=-1), "session_resumable", 0.0, id="a minute ahead is no time"),
-        pytest.param(timedelta(minutes=-5), "session_resumable", 0.0, id="exactly 5 minutes ahead is no time"),
-        pytest.param(timedelta(minutes=-5, microseconds=-1), "clock_skew", 0.0, id="over 5 minutes ahead"),
-        pytest.param(timedelta(days=-4000), "clock_skew", 0.0, id="years ahead"),
+        (timedelta(0), "session_resumable", 0.0),  # no time
+        (timedelta(minutes=29, seconds=59), "session_resumable", 1799.0),  # 29:59
+        (timedelta(minutes=30, microseconds=-1), "session_resumable", 1799.999999),  # a moment under 30
+        (timedelta(minutes=30), "expired", 1800.0),  # exactly 30 minutes
+        (timedelta(minutes=31), "expired", 1860.0),  # 31 minutes
+        (timedelta(days=4000), "expired", 345600000.0),  # years
+        (timedelta(minutes=-1), "session_resumable", 0.0),  # a minute ahead is no time
+        (timedelta(minutes=-5), "session_resumable", 0.0),  # exactly 5 minutes ahead is no time
+        (timedelta(minutes=-5, microseconds=-1), "clock_skew", 0.0),  # over 5 minutes ahead
+        (timedelta(days=-4000), "clock_skew", 0.0),  # years ahead
     ],
 )
 def test_work_may_rest_strictly_under_30_minutes_and_lie_5_ahead(idle: timedelta, reason: str, seconds: float) -> None:
@@ -242,16 +241,14 @@ def test_work_may_rest_strictly_under_30_minutes_and_lie_5_ahead(idle: timedelta
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("written", "reason", "seconds"),
     [
-        pytest.param(timedelta(minutes=29), "session_resumable", 1740.0, id="in time"),
-        pytest.param(timedelta(minutes=30), "expired", 1800.0, id="too long ago"),
-        pytest.param(timedelta(hours=3), "expired", 2700.0, id="before the last update"),
-        pytest.param(timedelta(minutes=-5), "session_resumable", 0.0, id="by a clock a little ahead"),
-        pytest.param(
-            timedelta(minutes=-5, microseconds=-1), "expired", 2700.0, id="in the future, which proves nothing"
-        ),
+        (timedelta(minutes=29), "session_resumable", 1740.0),  # in time
+        (timedelta(minutes=30), "expired", 1800.0),  # too long ago
+        (timedelta(hours=3), "expired", 2700.0),  # before the last update
+        (timedelta(minutes=-5), "session_resumable", 0.0),  # by a clock a little ahead
+        (timedelta(minutes=-5, microseconds=-1), "expired", 2700.0),  # in the future, which proves nothing
     ],
 )
 def test_what_the_agent_wrote_is_activity_too(written: timedelta, reason: str, seconds: float) -> None:
@@ -260,7 +257,7 @@ def test_what_the_agent_wrote_is_activity_too(written: timedelta, reason: str, s
     assert (decision["reason"], decision["idle_seconds"], decision["until"]) == (reason, seconds, until)
 
 
-@pytest.mark.parametrize(
+@table(
     ("errors", "reason"),
     [(0, "session_resumable"), (2, "session_resumable"), (3, "too_many_errors"), (4, "too_many_errors")],
 )
@@ -268,17 +265,15 @@ def test_work_may_fail_twice(errors: int, reason: str) -> None:
     assert decide("agent-1", resumable(error_count=errors), NOW, LIMITS)["reason"] == reason
 
 
-@pytest.mark.parametrize(
+@table(
     ("runs", "reason", "live", "claimed"),
     [
-        pytest.param([], "session_resumable", [], [], id="none"),
-        pytest.param([ENDED], "session_resumable", [], [], id="ended"),
-        pytest.param(
-            [{"run": 1, "claimed_at": "2026-01-08T18:20:00Z"}], "session_resumable", [], [], id="a claim lapsed"
-        ),
-        pytest.param([{"run": 1, "claimed_at": "2026-01-08T18:20:01Z"}], "claimed", [], [1], id="a claim holds"),
-        pytest.param([LIVE, CLAIMED], "running", [1], [2], id="one live, one claimed"),
-        pytest.param([LIVE, {**LIVE, "run": 2}], "running", [1, 2], [], id="two live"),
+        ([], "session_resumable", [], []),  # none
+        ([ENDED], "session_resumable", [], []),  # ended
+        ([{"run": 1, "claimed_at": "2026-01-08T18:20:00Z"}], "session_resumable", [], []),  # a claim lapsed
+        ([{"run": 1, "claimed_at": "2026-01-08T18:20:01Z"}], "claimed", [], [1]),  # a claim holds
+        ([LIVE, CLAIMED], "running", [1], [2]),  # one live, one claimed
+        ([LIVE, {**LIVE, "run": 2}], "running", [1, 2], []),  # two live
     ],
 )
 def test_work_that_somebody_does_or_is_about_to_do_is_not_resumed(
@@ -291,18 +286,18 @@ def test_work_that_somebody_does_or_is_about_to_do_is_not_resumed(
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("runs", "gone", "reason", "live", "claimed"),
     [
-        pytest.param([LIVE], {1}, "session_resumable", [], [], id="the live one is gone"),
-        pytest.param([ENDED, CLAIMED], {2}, "session_resumable", [], [], id="the claim's host is gone"),
-        pytest.param([LIVE, CLAIMED], {1}, "claimed", [], [2], id="one live is gone, a claim holds"),
-        pytest.param([LIVE, CLAIMED], {2}, "running", [1], [], id="a claim is gone, one lives"),
-        pytest.param([LIVE, CLAIMED], {1, 2}, "session_resumable", [], [], id="both are gone"),
-        pytest.param([LIVE, {**LIVE, "run": 2}], {2}, "running", [1], [], id="one of two live is gone"),
-        pytest.param([ENDED], {1}, "session_resumable", [], [], id="one that ended is gone too"),
-        pytest.param([], {1}, "session_resumable", [], [], id="one that never was"),
-        pytest.param([LIVE], set(), "running", [1], [], id="none is proved to be gone"),
+        ([LIVE], {1}, "session_resumable", [], []),  # the live one is gone
+        ([ENDED, CLAIMED], {2}, "session_resumable", [], []),  # the claim's host is gone
+        ([LIVE, CLAIMED], {1}, "claimed", [], [2]),  # one live is gone, a claim holds
+        ([LIVE, CLAIMED], {2}, "running", [1], []),  # a claim is gone, one lives
+        ([LIVE, CLAIMED], {1, 2}, "session_resumable", [], []),  # both are gone
+        ([LIVE, {**LIVE, "run": 2}], {2}, "running", [1], []),  # one of two live is gone
+        ([ENDED], {1}, "session_resumable", [], []),  # one that ended is gone too
+        ([], {1}, "session_resumable", [], []),  # one that never was
+        ([LIVE], set(), "running", [1], []),  # none is proved to be gone
     ],
 )
 def test_a_run_whose_host_is_gone_is_in_nobodys_way(
@@ -323,19 +318,19 @@ def test_a_run_whose_host_is_gone_is_in_nobodys_way(
     assert record == before
 
 
-@pytest.mark.parametrize("reason", [reason for reason in FAULTS if reason not in {"running", "claimed"}])
+@table("reason", [reason for reason in FAULTS if reason not in {"running", "claimed"}])
 def test_a_host_that_is_gone_makes_up_for_nothing_else(reason: str) -> None:
     record = resumable(**FAULTS[reason][0], runs=[LIVE])
     assert decide("agent-1", record, NOW, LIMITS, dead_runs=frozenset([1]))["reason"] == reason
 
 
-@pytest.mark.parametrize(
+@table(
     ("limits", "idle", "errors", "reason"),
     [
-        pytest.param(Config({"idle_minutes": 60}).limits, 59, 0, "session_resumable", id="rests longer"),
-        pytest.param(Config({"idle_minutes": 5}).limits, 5, 0, "expired", id="rests shorter"),
-        pytest.param(Config({"max_errors": 10}).limits, 1, 9, "session_resumable", id="fails oftener"),
-        pytest.param(Config({"max_errors": 1}).limits, 1, 1, "too_many_errors", id="fails never"),
+        (Config({"idle_minutes": 60}).limits, 59, 0, "session_resumable"),  # rests longer
+        (Config({"idle_minutes": 5}).limits, 5, 0, "expired"),  # rests shorter
+        (Config({"max_errors": 10}).limits, 1, 9, "session_resumable"),  # fails oftener
+        (Config({"max_errors": 1}).limits, 1, 1, "too_many_errors"),  # fails never
     ],
 )
 def test_the_limits_are_what_the_caller_says(limits: Limits, idle: int, errors: int, reason: str) -> None:
@@ -358,7 +353,7 @@ def test_the_users_own_times_without_a_fraction_are_judged_the_same() -> None:
     assert decide("agent-1", record, NOW, LIMITS)["idle_seconds"] == 1185.0
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@table("phase", PHASES)
 def test_of_a_session_that_has_ended_it_is_not_said_from_where_it_could_be_resumed(phase: str) -> None:
     advice = decide("agent-1", resumable(phase=phase, resume_ready=False), NOW, LIMITS)["advice"]
     if phase in OUTCOMES:
@@ -441,7 +436,7 @@ def test_an_approval_is_told_to_whoever_asks() -> None:
     }
 
 
-@pytest.mark.parametrize("phase", ["investigating", "planning"])
+@table("phase", ["investigating", "planning"])
 def test_what_expired_without_a_question_may_be_updated_unless_it_keeps_failing(phase: str) -> None:
     tired = resumable(timedelta(minutes=31), phase=phase)
     assert decide("agent-1", tired, NOW, LIMITS)["advice"] == ADVICE["expired"].replace("{id}", "agent-1")

@@ -15,6 +15,7 @@ from gaia_sessions.errors import InvalidInput, NewerSchema, TooLarge
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.record import SCHEMA, check_readable, decode, encode, has_newer_schema, is_open, new_record
 from gaia_sessions.session.schema import ENDS, check_record
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,11 +185,11 @@ def test_a_record_without_an_id_is_said_to_lack_one() -> None:
     assert refusal(lambda: decode(b"{}", AGENT)) == ("missing", "agent_id")
 
 
-@pytest.mark.parametrize(
+@table(
     ("changed", "problem", "where"),
     [
-        pytest.param({"agent_id": 1}, "must be a string, not a number", "agent_id", id="an id that is no text"),
-        pytest.param({"agent_id": "agent-2", "purpose": 1}, "must be a string, not a number", "purpose", id="both"),
+        ({"agent_id": 1}, "must be a string, not a number", "agent_id"),  # an id that is no text
+        ({"agent_id": "agent-2", "purpose": 1}, "must be a string, not a number", "purpose"),  # both
     ],
 )
 def test_the_shape_of_a_record_is_judged_before_its_id(changed: dict[str, Any], problem: str, where: str) -> None:
@@ -201,16 +202,14 @@ def test_an_endless_id_of_another_session_is_shown_shortened() -> None:
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "problem", "where"),
     [
-        pytest.param(b"", "not JSON: the text is empty", "", id="empty file"),
-        pytest.param(USERS_SAMPLE[:110], "not JSON: no closing quote", "line 4 column 14", id="cut short"),
-        pytest.param(b"[]", "expected a JSON object, not an array", "", id="array"),
-        pytest.param(
-            b"\0" * 512, r"not JSON: '\x00' where a value is missing", "line 1 column 1", id="zeros after a power cut"
-        ),
-        pytest.param(USERS_SAMPLE.replace(b"T001", b"\xff"), "not UTF-8", "byte 260", id="broken text"),
+        (b"", "not JSON: the text is empty", ""),  # empty file
+        (USERS_SAMPLE[:110], "not JSON: no closing quote", "line 4 column 14"),  # cut short
+        (b"[]", "expected a JSON object, not an array", ""),  # array
+        (b"\0" * 512, r"not JSON: '\x00' where a value is missing", "line 1 column 1"),  # zeros after a power cut
+        (USERS_SAMPLE.replace(b"T001", b"\xff"), "not UTF-8", "byte 260"),  # broken text
     ],
 )
 def test_what_is_no_json_object_is_no_record(data: bytes, problem: str, where: str) -> None:
@@ -220,7 +219,7 @@ def test_what_is_no_json_object_is_no_record(data: bytes, problem: str, where: s
 _REQUIRED = list(new_record("a", "b", "c", {}, datetime(2026, 1, 8, tzinfo=UTC)))
 
 
-@pytest.mark.parametrize("key", [key for key in _REQUIRED if key not in {"agent_id", "schema", "revision"}])
+@table("key", [key for key in _REQUIRED if key not in {"agent_id", "schema", "revision"}])
 def test_a_record_lacks_no_documented_key(key: str) -> None:
     document = sample()
     del document[key]
@@ -230,16 +229,16 @@ def test_a_record_lacks_no_documented_key(key: str) -> None:
 MOVE = {"from_phase": "planning", "to_phase": "approval", "timestamp": "2026-01-08T18:05:30.123456Z"}
 
 
-@pytest.mark.parametrize("at", [0, 100, 199])
-@pytest.mark.parametrize(
+@table("at", [0, 100, 199])
+@table(
     ("changed", "key"),
     [
-        pytest.param({"from_phase": "sleeping"}, "from_phase", id="from nowhere"),
-        pytest.param({"to_phase": None}, "to_phase", id="to nothing"),
-        pytest.param({"to_phase": ["planning"]}, "to_phase", id="to several"),
-        pytest.param({"timestamp": "2026-02-30T18:05:30.123456Z"}, "timestamp", id="on no day"),
-        pytest.param({"timestamp": "2026-W02-4T18:05:30.123456Z"}, "timestamp", id="in a week"),
-        pytest.param({"timestamp": 1767895530}, "timestamp", id="a number of seconds"),
+        ({"from_phase": "sleeping"}, "from_phase"),  # from nowhere
+        ({"to_phase": None}, "to_phase"),  # to nothing
+        ({"to_phase": ["planning"]}, "to_phase"),  # to several
+        ({"timestamp": "2026-02-30T18:05:30.123456Z"}, "timestamp"),  # on no day
+        ({"timestamp": "2026-W02-4T18:05:30.123456Z"}, "timestamp"),  # in a week
+        ({"timestamp": 1767895530}, "timestamp"),  # a number of seconds
     ],
 )
 def test_one_bad_move_among_hundreds_is_named(at: int, changed: dict[str, Any], key: str) -> None:
@@ -247,7 +246,7 @@ def test_one_bad_move_among_hundreds_is_named(at: int, changed: dict[str, Any], 
     assert refusal(lambda: decode(json.dumps(sample(history=moves)).encode(), AGENT))[1] == f"history[{at}].{key}"
 
 
-@pytest.mark.parametrize("time", ["2026-01-08T18:05:30+02:00", "2026-01-08 18:05", "20260108T180530Z"])
+@table("time", ["2026-01-08T18:05:30+02:00", "2026-01-08 18:05", "20260108T180530Z"])
 def test_moves_that_others_wrote_are_read_among_ours(time: str) -> None:
     document = sample(history=[MOVE, {"why": 1, **MOVE, "timestamp": time}, MOVE])
     assert decode(json.dumps(document).encode(), AGENT)["history"] == document["history"]
@@ -255,63 +254,59 @@ def test_moves_that_others_wrote_are_read_among_ours(time: str) -> None:
 
 _ANY_PHASE = "must be one of " + ", ".join(PHASES) + ""
 
-FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
-    ("agent_name null", {"agent_name": None}, "must be a string, not null", "agent_name"),
-    ("purpose a number", {"purpose": 1}, "must be a string, not a number", "purpose"),
-    ("created_at a date", {"created_at": "2026-01-08"}, "must be an ISO 8601 time", "created_at"),
-    ("last_updated unix", {"last_updated": 1767895530}, "must be an ISO 8601 time", "last_updated"),
-    ("phase unknown", {"phase": "sleeping"}, _ANY_PHASE, "phase"),
-    ("phase null", {"phase": None}, _ANY_PHASE, "phase"),
-    ("metadata an array", {"metadata": []}, "must be an object, not an array", "metadata"),
-    ("resume_ready a number", {"resume_ready": 1}, "must be true or false, not a number", "resume_ready"),
-    ("history an object", {"history": {}}, "must be an array, not an object", "history"),
-    ("history of words", {"history": ["a"]}, "must be an object, not a string", "history[0]"),
+FAULTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"agent_name": None}, "must be a string, not null", "agent_name"),
+    ({"purpose": 1}, "must be a string, not a number", "purpose"),
+    ({"created_at": "2026-01-08"}, "must be an ISO 8601 time", "created_at"),
+    ({"last_updated": 1767895530}, "must be an ISO 8601 time", "last_updated"),
+    ({"phase": "sleeping"}, _ANY_PHASE, "phase"),
+    ({"phase": None}, _ANY_PHASE, "phase"),
+    ({"metadata": []}, "must be an object, not an array", "metadata"),
+    ({"resume_ready": 1}, "must be true or false, not a number", "resume_ready"),
+    ({"history": {}}, "must be an array, not an object", "history"),
+    ({"history": ["a"]}, "must be an object, not a string", "history[0]"),
     (
-        "a move without an end",
         {"history": [{"from_phase": "planning", "timestamp": "2026-01-08T18:05Z"}]},
         "missing",
         "history[0].to_phase",
     ),
     (
-        "a move from nowhere",
         {"history": [{"from_phase": "x", "to_phase": "planning", "timestamp": "2026-01-08T18:05Z"}]},
         _ANY_PHASE,
         "history[0].from_phase",
     ),
     (
-        "a move at no time",
         {"history": [{"from_phase": "planning", "to_phase": "planning", "timestamp": ""}]},
         "must be an ISO 8601 time",
         "history[0].timestamp",
     ),
-    ("error_count negative", {"error_count": -1}, "must be a whole number from 0", "error_count"),
-    ("error_count a fraction", {"error_count": 1.0}, "must be a whole number from 0", "error_count"),
-    ("last_error a word", {"last_error": "boom"}, "must be an object, not a string", "last_error"),
-    ("last_error without time", {"last_error": {"message": "m"}}, "missing", "last_error.timestamp"),
+    ({"error_count": -1}, "must be a whole number from 0", "error_count"),
+    ({"error_count": 1.0}, "must be a whole number from 0", "error_count"),
+    ({"last_error": "boom"}, "must be an object, not a string", "last_error"),
+    ({"last_error": {"message": "m"}}, "missing", "last_error.timestamp"),
     (
-        "last_error without words",
         {"last_error": {"message": None, "timestamp": "2026-01-08T18:05Z"}},
         "must be a string, not null",
         "last_error.message",
     ),
-    ("schema 0", {"schema": 0}, "must be a whole number from 1", "schema"),
-    ("schema true", {"schema": True}, "must be a whole number from 1", "schema"),
-    ("schema a word", {"schema": "2"}, "must be a whole number from 1", "schema"),
-    ("schema a newer fraction", {"schema": 2.5}, "must be a whole number from 1", "schema"),
-    ("schema null", {"schema": None}, "must be a whole number from 1", "schema"),
-    ("revision negative", {"revision": -1}, "must be a whole number from 0", "revision"),
-    ("revision null", {"revision": None}, "must be a whole number from 0", "revision"),
-    ("history_dropped negative", {"history_dropped": -1}, "must be a whole number from 0", "history_dropped"),
-    ("finalized_at null", {"finalized_at": None}, "must be an ISO 8601 time", "finalized_at"),
-    ("duration a flag", {"duration_seconds": True}, "must be a number from 0", "duration_seconds"),
-    ("runs_dropped negative", {"runs_dropped": -1}, "must be a whole number from 0", "runs_dropped"),
-    ("duration null", {"duration_seconds": None}, "must be a number from 0", "duration_seconds"),
-    ("summary a number", {"summary": 1}, "must be a string, not a number", "summary"),
-    ("runs an object", {"runs": {}}, "must be an array, not an object", "runs"),
-    ("a run without number", {"runs": [{}]}, "missing", "runs[0].run"),
-    ("run 0", {"runs": [{"run": 0}]}, "must be a whole number from 1", "runs[0].run"),
+    ({"schema": 0}, "must be a whole number from 1", "schema"),
+    ({"schema": True}, "must be a whole number from 1", "schema"),
+    ({"schema": "2"}, "must be a whole number from 1", "schema"),
+    ({"schema": 2.5}, "must be a whole number from 1", "schema"),
+    ({"schema": None}, "must be a whole number from 1", "schema"),
+    ({"revision": -1}, "must be a whole number from 0", "revision"),
+    ({"revision": None}, "must be a whole number from 0", "revision"),
+    ({"history_dropped": -1}, "must be a whole number from 0", "history_dropped"),
+    ({"finalized_at": None}, "must be an ISO 8601 time", "finalized_at"),
+    ({"duration_seconds": True}, "must be a number from 0", "duration_seconds"),
+    ({"runs_dropped": -1}, "must be a whole number from 0", "runs_dropped"),
+    ({"duration_seconds": None}, "must be a number from 0", "duration_seconds"),
+    ({"summary": 1}, "must be a string, not a number", "summary"),
+    ({"runs": {}}, "must be an array, not an object", "runs"),
+    ({"runs": [{}]}, "missing", "runs[0].run"),
+    ({"runs": [{"run": 0}]}, "must be a whole number from 1", "runs[0].run"),
     *(
-        (f"run {key}", {"runs": [full_run(**{key: None})]}, "must be a string, not null", f"runs[0].{key}")
+        ({"runs": [full_run(**{key: None})]}, "must be a string, not null", f"runs[0].{key}")
         for key in (
             "host",
             "host_session_id",
@@ -324,59 +319,35 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
         )
     ),
     *(
-        (f"run {key}", {"runs": [full_run(**{key: "soon"})]}, "must be an ISO 8601 time", f"runs[0].{key}")
+        ({"runs": [full_run(**{key: "soon"})]}, "must be an ISO 8601 time", f"runs[0].{key}")
         for key in ("claimed_at", "started_at", "ended_at")
     ),
+    ({"runs": [full_run(background=0)]}, "must be true or false, not a number", "runs[0].background"),
+    ({"runs": [full_run(unannounced="no")]}, "must be true or false, not a string", "runs[0].unannounced"),
+    ({"runs": [full_run(reported="done")]}, _ANY_PHASE, "runs[0].reported"),
     (
-        "run background",
-        {"runs": [full_run(background=0)]},
-        "must be true or false, not a number",
-        "runs[0].background",
-    ),
-    (
-        "run unannounced",
-        {"runs": [full_run(unannounced="no")]},
-        "must be true or false, not a string",
-        "runs[0].unannounced",
-    ),
-    ("run reported", {"runs": [full_run(reported="done")]}, _ANY_PHASE, "runs[0].reported"),
-    (
-        "run end",
         {"runs": [full_run(), full_run(end="died")]},
         "must be one of killed, failed, stopped, returned, ended_with_host, lost, denied",
         "runs[1].end",
     ),
     (
-        "a run that ended nobody knows how",
         {"runs": [{"run": 1}, {"run": 2, "ended_at": "2026-01-08T18:05Z"}]},
         "missing, though the run has ended",
         "runs[1].end",
     ),
     *(
-        (
-            f"a run that ended nobody knows when: {end}",
-            {"runs": [{"run": 1, "end": end}]},
-            f"missing, though the run ended: {end}",
-            "runs[0].ended_at",
-        )
+        ({"runs": [{"run": 1, "end": end}]}, f"missing, though the run ended: {end}", "runs[0].ended_at")
         for end in ENDS
         if end != "stopped"
     ),
+    ({"runs": [full_run(host_process=1)]}, "must be an object, not a number", "runs[0].host_process"),
     (
-        "run host_process",
-        {"runs": [full_run(host_process=1)]},
-        "must be an object, not a number",
-        "runs[0].host_process",
-    ),
-    (
-        "host process pid",
         {"runs": [full_run(host_process={"pid": 0})]},
         "must be a whole number from 1",
         "runs[0].host_process.pid",
     ),
     *(
         (
-            f"host process {key}",
             {"runs": [full_run(host_process={key: 1})]},
             "must be a string, not a number",
             f"runs[0].host_process.{key}",
@@ -386,7 +357,7 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "problem", "where"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
+@table(("changed", "problem", "where"), FAULTS)
 def test_a_faulty_record_is_refused_with_its_first_bad_key(changed: dict[str, Any], problem: str, where: str) -> None:
     document = sample(**changed)
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == (problem, where)
@@ -406,19 +377,19 @@ UPSTREAM = [
 ]
 
 
-@pytest.mark.parametrize(("theirs", "ours"), UPSTREAM, ids=str)
+@table(("theirs", "ours"), UPSTREAM)
 def test_a_record_of_the_users_own_program_is_read_in_our_form(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
     assert decode(json.dumps(sample(**theirs)).encode(), AGENT) == sample(**ours)
 
 
-@pytest.mark.parametrize("theirs", [theirs for theirs, _ in UPSTREAM], ids=str)
+@table("theirs", [theirs for theirs, _ in UPSTREAM])
 def test_only_reading_knows_the_form_of_that_program(theirs: dict[str, Any]) -> None:
     document = sample(**theirs)
     assert refusal(lambda: check_record(document, ""))[1] in theirs
     check_record(json.loads(encode(decode(json.dumps(document).encode(), AGENT))), "")
 
 
-@pytest.mark.parametrize("end", ["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"])
+@table("end", ["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"])
 def test_every_documented_end_of_a_run_is_sound(end: str) -> None:
     document = sample(runs=[full_run(end=end)])
     assert decode(json.dumps(document).encode(), AGENT) == document
@@ -429,9 +400,7 @@ def test_the_ends_of_a_run_stand_strongest_first() -> None:
     assert ENDS == ("killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied")
 
 
-@pytest.mark.parametrize(
-    ("numbers", "place"), [([2], 0), ([1, 1], 1), ([2, 1], 0), ([1, 3], 1), ([1, 2, 3, 5, 4], 3)], ids=str
-)
+@table(("numbers", "place"), [([2], 0), ([1, 1], 1), ([2, 1], 0), ([1, 3], 1), ([1, 2, 3, 5, 4], 3)])
 def test_runs_that_do_not_count_from_one_are_refused(numbers: list[int], place: int) -> None:
     document = sample(runs=[{"run": number} for number in numbers])
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == (
@@ -440,7 +409,7 @@ def test_runs_that_do_not_count_from_one_are_refused(numbers: list[int], place: 
     )
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 30])
+@table("number", [0, 1, 2, 30])
 def test_runs_that_count_from_one_are_sound(number: int) -> None:
     document = sample(runs=[{"run": place} for place in range(1, number + 1)])
     assert decode(json.dumps(document).encode(), AGENT) == document
@@ -457,10 +426,9 @@ def test_even_a_newer_record_must_be_that_of_the_session_asked_for() -> None:
     assert refusal(lambda: decode(json.dumps(NEWER).encode(), "agent-2"))[1] == "agent_id"
 
 
-@pytest.mark.parametrize(
+@table(
     ("schema", "newer"),
     [(1, False), (2, True), (1 << 62, True), (True, False), (0, False), (2.5, False), ("2", False), (None, False)],
-    ids=repr,
 )
 def test_only_a_larger_whole_number_is_a_newer_schema(schema: Any, newer: bool) -> None:  # noqa: FBT001
     assert (has_newer_schema({"schema": schema}), SCHEMA) == (newer, 1)
@@ -481,13 +449,13 @@ def test_a_record_of_our_schema_was_checked_when_it_was_read() -> None:
     check_readable(decode(USERS_SAMPLE, AGENT))
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@table("phase", PHASES)
 def test_work_is_open_until_it_is_final(phase: str) -> None:
     record = decode(json.dumps(sample(phase=phase)).encode(), AGENT)
     assert is_open(record) == (phase not in {"completed", "failed", "abandoned"})
 
 
-@pytest.mark.parametrize("phase", ["completed", "a phase of later", None])
+@table("phase", ["completed", "a phase of later", None])
 def test_a_newer_record_counts_as_open_whatever_its_phase(phase: Any) -> None:
     assert is_open(decode(json.dumps({**NEWER, "phase": phase}).encode(), AGENT))
 

@@ -6,14 +6,13 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.config import Config
 from gaia_sessions.errors import well_formed
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session.report import Findings, Report, report
 from gaia_sessions.session.schema import ENDS, INTERRUPTED
 from tests.records import START, WHEN, record_with
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
@@ -94,7 +93,7 @@ CLAIMED: dict[str, Any] = {"run": 2, "host": "codex", "claimed_at": "2026-01-08T
 MARK: Any = {"cancellation": {"reason": "enough"}}
 
 
-@pytest.mark.parametrize(
+@table(
     ("record", "findings", "status", "error"),
     [
         (record_with(TIMED_OUT, phase="failed"), {}, "timeout", SOFT),
@@ -179,7 +178,7 @@ STATUSES = [
 ]
 
 
-@pytest.mark.parametrize(("record", "status"), STATUSES)
+@table(("record", "status"), STATUSES)
 def test_the_latest_run_that_began_decides_until_the_session_is_final(record: Record, status: str) -> None:
     assert reported(record)["status"] == status
 
@@ -194,7 +193,7 @@ CANCELLED = [
 ]
 
 
-@pytest.mark.parametrize(("record", "status"), CANCELLED)
+@table(("record", "status"), CANCELLED)
 def test_l21_a_cancelled_session_is_reported_so_unless_it_had_an_outcome_before(record: Record, status: str) -> None:
     assert reported(record, cancellation={})["status"] == status
 
@@ -226,7 +225,7 @@ RESULTS = [
 ]
 
 
-@pytest.mark.parametrize(("record", "messages", "result"), RESULTS)
+@table(("record", "messages", "result"), RESULTS)
 def test_the_result_is_what_was_stated_else_what_was_said_last(
     record: Record, messages: list[RecentMessage], result: str | None
 ) -> None:
@@ -243,7 +242,7 @@ PARTIAL = [
 ]
 
 
-@pytest.mark.parametrize(("record", "messages", "partial"), PARTIAL)
+@table(("record", "messages", "partial"), PARTIAL)
 def test_of_work_without_a_result_there_is_what_the_agent_said_last_beside_the_error(
     record: Record, messages: list[RecentMessage], partial: str | None
 ) -> None:
@@ -258,7 +257,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("record", "error"), ERRORS)
+@table(("record", "error"), ERRORS)
 def test_an_error_says_as_much_as_is_known(record: Record, error: str) -> None:
     assert reported(record)["error"] == error
 
@@ -279,7 +278,7 @@ def test_l2_a_task_has_an_id_of_its_own_that_does_not_change() -> None:
     assert reported(record_with())["task_id"] is None
 
 
-@pytest.mark.parametrize("letter", ["é", "🙂", "👩‍👩‍👧", "\u0301"])
+@table("letter", ["é", "🙂", "👩‍👩‍👧", "\u0301"])
 def test_l23_a_message_is_cut_between_characters(letter: str) -> None:
     found = reported(record_with(), said(letter * 801))
 

@@ -9,18 +9,19 @@ from gaia_sessions.errors import InvalidId, InvalidInput, RevisionChanged, Sessi
 from gaia_sessions.session.requests import Ending, NewSession, Update, with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from tests.records import record_with
+from tests.table import table
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 NOTHING_ASKED = Update()
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "error"),
     [
-        pytest.param({"agent_name": 1, "purpose": "test"}, InvalidInput, id="a name that is no text"),
-        pytest.param({"agent_name": "x", "purpose": None}, InvalidInput, id="a purpose that is no text"),
-        pytest.param({"agent_name": "x", "purpose": "y", "metadata": [1]}, InvalidInput, id="metadata without keys"),
-        pytest.param({"agent_name": "x", "purpose": "y", "agent_id": "../x"}, InvalidId, id="an id that is a path"),
+        ({"agent_name": 1, "purpose": "test"}, InvalidInput),  # a name that is no text
+        ({"agent_name": "x", "purpose": None}, InvalidInput),  # a purpose that is no text
+        ({"agent_name": "x", "purpose": "y", "metadata": [1]}, InvalidInput),  # metadata without keys
+        ({"agent_name": "x", "purpose": "y", "agent_id": "../x"}, InvalidId),  # an id that is a path
     ],
 )
 def test_a_new_session_that_cannot_be_is_refused_before_any_store_is_asked(words: Any, error: type[Exception]) -> None:
@@ -41,13 +42,13 @@ def test_what_a_caller_does_later_to_its_metadata_does_not_change_the_request() 
     assert (new.metadata, update.metadata) == ({"found": ["a"]}, {"found": ["a"]})
 
 
-@pytest.mark.parametrize("outcome", ["approval", "done", "", None])
+@table("outcome", ["approval", "done", "", None])
 def test_an_ending_knows_no_outcome_but_the_three(outcome: Any) -> None:
     with pytest.raises(UnknownOutcome):
         Ending(outcome)
 
 
-@pytest.mark.parametrize("words", [{"summary": 1}, {"error": ["no"]}], ids=repr)
+@table("words", [{"summary": 1}, {"error": ["no"]}])
 def test_an_ending_takes_texts_only(words: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         Ending("failed", **words)

@@ -13,6 +13,7 @@ from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.retention import MAX_RUNS, RESERVED_BYTES, fit_record, trim_record
 from gaia_sessions.session.schema import MARKER_DETAIL
 from tests.records import WHEN, moved, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
@@ -83,16 +84,16 @@ def test_numbers_go_on_from_those_that_were_dropped() -> None:
     assert decode(encode(record), "agent-1") == record
 
 
-@pytest.mark.parametrize(
+@table(
     ("numbers", "dropped", "wrong", "place"),
     [
-        pytest.param([1, 3], 0, "must be 2", 1, id="one is missing"),
-        pytest.param([2], 0, "must be 1", 0, id="the first is missing"),
-        pytest.param([1, 1], 1, "must be 3", 1, id="twice the same"),
-        pytest.param([3, 2, 6], 3, "must be from 4 to 5", 1, id="falling"),
-        pytest.param([5, 6], 3, "must be from 1 to 4", 0, id="more than there were"),
-        pytest.param([1, 2], 3, "must be 5", 1, id="fewer than there were"),
-        pytest.param([0, 5], 3, "must be a whole number from 1", 0, id="none"),
+        ([1, 3], 0, "must be 2", 1),  # one is missing
+        ([2], 0, "must be 1", 0),  # the first is missing
+        ([1, 1], 1, "must be 3", 1),  # twice the same
+        ([3, 2, 6], 3, "must be from 4 to 5", 1),  # falling
+        ([5, 6], 3, "must be from 1 to 4", 0),  # more than there were
+        ([1, 2], 3, "must be 5", 1),  # fewer than there were
+        ([0, 5], 3, "must be a whole number from 1", 0),  # none
     ],
 )
 def test_runs_that_are_not_numbered_in_order_are_no_record(
