@@ -3,8 +3,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.session.phases import OUTCOMES, PHASES
 from gaia_sessions.session.runs import (
     CLAIM_LIFETIME,
@@ -31,6 +29,7 @@ from gaia_sessions.session.runs import (
     with_start,
 )
 from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,72 +43,65 @@ KEYS: Run = {"host": "claude-code", "host_session_id": "h", "tool_use_id": "t"}
 WORKING: dict[str, Any] = {**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id": "a"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("run", "live", "claimed", "ended"),
     [
-        pytest.param({"run": 1}, False, False, False, id="nothing known"),
-        pytest.param({"claimed_at": THEN}, False, True, False, id="delegated"),
-        pytest.param({"started_at": THEN}, True, False, False, id="started"),
-        pytest.param({"claimed_at": THEN, "started_at": THEN}, True, False, False, id="delegated and started"),
-        pytest.param({"claimed_at": THEN, "host_agent_id": "a"}, True, False, False, id="its agent is known"),
-        pytest.param({"claimed_at": THEN, "reported": "planning"}, True, False, False, id="it reported"),
-        pytest.param({"claimed_at": THEN, "unannounced": True}, True, False, False, id="no start will be told of"),
-        pytest.param({"claimed_at": THEN, "unannounced": False}, False, True, False, id="its start will be told of"),
-        pytest.param({"claimed_at": THEN, "ended_at": THEN, "end": "stopped"}, False, False, True, id="denied"),
-        pytest.param(
+        ({"run": 1}, False, False, False),  # nothing known
+        ({"claimed_at": THEN}, False, True, False),  # delegated
+        ({"started_at": THEN}, True, False, False),  # started
+        ({"claimed_at": THEN, "started_at": THEN}, True, False, False),  # delegated and started
+        ({"claimed_at": THEN, "host_agent_id": "a"}, True, False, False),  # its agent is known
+        ({"claimed_at": THEN, "reported": "planning"}, True, False, False),  # it reported
+        ({"claimed_at": THEN, "unannounced": True}, True, False, False),  # no start will be told of
+        ({"claimed_at": THEN, "unannounced": False}, False, True, False),  # its start will be told of
+        ({"claimed_at": THEN, "ended_at": THEN, "end": "stopped"}, False, False, True),  # denied
+        (
             {"claimed_at": THEN, "unannounced": True, "ended_at": THEN, "end": "stopped"},
             False,
             False,
             True,
-            id="denied, or over",
-        ),
-        pytest.param(
-            {"started_at": THEN, "host_agent_id": "a", "ended_at": THEN, "end": "stopped"},
-            False,
-            False,
-            True,
-            id="ended",
-        ),
+        ),  # denied, or over
+        ({"started_at": THEN, "host_agent_id": "a", "ended_at": THEN, "end": "stopped"}, False, False, True),  # ended
     ],
 )
 def test_a_run_is_claimed_then_live_then_ended(run: Run, live: bool, claimed: bool, ended: bool) -> None:  # noqa: FBT001
     assert (is_live(run), is_claimed(run, LATER), has_ended(run)) == (live, claimed, ended)
 
 
-@pytest.mark.parametrize(
+@table(
     ("run", "begun_once"),
     [
-        pytest.param({"run": 1}, False, id="nothing known"),
-        pytest.param({"claimed_at": THEN, "tool_use_id": "t"}, False, id="delegated"),
-        pytest.param({"claimed_at": THEN, "unannounced": True}, False, id="no start will be told of"),
-        pytest.param({"claimed_at": THEN, "ended_at": THEN, "end": "denied"}, False, id="denied"),
-        pytest.param({"started_at": THEN}, True, id="started"),
-        pytest.param({"host_agent_id": "a"}, True, id="its agent is known"),
-        pytest.param({"reported": "planning"}, True, id="it reported"),
-        pytest.param({"host_agent_id": "a", "ended_at": THEN, "end": "stopped"}, True, id="it ended since"),
+        ({"run": 1}, False),  # nothing known
+        ({"claimed_at": THEN, "tool_use_id": "t"}, False),  # delegated
+        ({"claimed_at": THEN, "unannounced": True}, False),  # no start will be told of
+        ({"claimed_at": THEN, "ended_at": THEN, "end": "denied"}, False),  # denied
+        ({"started_at": THEN}, True),  # started
+        ({"host_agent_id": "a"}, True),  # its agent is known
+        ({"reported": "planning"}, True),  # it reported
+        ({"host_agent_id": "a", "ended_at": THEN, "end": "stopped"}, True),  # it ended since
     ],
 )
 def test_a_run_has_begun_once_anything_is_known_of_its_agent(run: Run, begun_once: bool) -> None:  # noqa: FBT001
     assert has_started(run) == begun_once
 
 
-@pytest.mark.parametrize(("number", "latest"), [(1, False), (2, False), (3, True)])
+@table(("number", "latest"), [(1, False), (2, False), (3, True)])
 def test_the_run_that_was_begun_or_claimed_last_is_the_latest(number: int, latest: bool) -> None:  # noqa: FBT001
     record = record_with({"run": 1}, {"run": 2, "started_at": WHEN}, {"run": 3, "claimed_at": THEN})
     assert is_latest(record, record["runs"][number - 1]) == latest
 
 
-@pytest.mark.parametrize(
+@table(
     ("passed", "holds"),
     [
-        pytest.param(timedelta(0), True, id="at once"),
-        pytest.param(timedelta(minutes=9, seconds=59, microseconds=999999), True, id="just under 10 minutes"),
-        pytest.param(timedelta(minutes=10), False, id="exactly 10 minutes"),
-        pytest.param(timedelta(days=1), False, id="a day"),
-        pytest.param(timedelta(minutes=-1), True, id="claimed by a clock a minute ahead"),
-        pytest.param(timedelta(minutes=-5), True, id="exactly 5 minutes ahead"),
-        pytest.param(timedelta(minutes=-5, microseconds=-1), False, id="over 5 minutes ahead is plainly wrong"),
-        pytest.param(timedelta(days=-4000), False, id="years ahead is plainly wrong"),
+        (timedelta(0), True),  # at once
+        (timedelta(minutes=9, seconds=59, microseconds=999999), True),  # just under 10 minutes
+        (timedelta(minutes=10), False),  # exactly 10 minutes
+        (timedelta(days=1), False),  # a day
+        (timedelta(minutes=-1), True),  # claimed by a clock a minute ahead
+        (timedelta(minutes=-5), True),  # exactly 5 minutes ahead
+        (timedelta(minutes=-5, microseconds=-1), False),  # over 5 minutes ahead is plainly wrong
+        (timedelta(days=-4000), False),  # years ahead is plainly wrong
     ],
 )
 def test_a_claim_holds_for_ten_minutes(passed: timedelta, holds: bool) -> None:  # noqa: FBT001
@@ -117,26 +109,25 @@ def test_a_claim_holds_for_ten_minutes(passed: timedelta, holds: bool) -> None: 
     assert timedelta(minutes=10) == CLAIM_LIFETIME
 
 
-@pytest.mark.parametrize(
+@table(
     ("run", "moment"),
     [
-        pytest.param({"started_at": WHEN, "claimed_at": THEN}, LATER, id="started"),
-        pytest.param({"claimed_at": THEN}, START, id="only delegated"),
-        pytest.param({"run": 1}, None, id="not known"),
+        ({"started_at": WHEN, "claimed_at": THEN}, LATER),  # started
+        ({"claimed_at": THEN}, START),  # only delegated
+        ({"run": 1}, None),  # not known
     ],
 )
 def test_a_run_began_when_it_started_or_was_delegated(run: Run, moment: datetime | None) -> None:
     assert started_or_claimed_at(run) == moment
 
 
-@pytest.mark.parametrize(
+@table(
     "earlier",
     [
         [],
         [{"run": 1, "ended_at": THEN, "end": "stopped"}],
         [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}],
     ],
-    ids=["the first", "the second", "the third"],
 )
 def test_a_delegation_appends_a_claimed_run_and_touches_nothing_else(earlier: list[dict[str, Any]]) -> None:
     record = record_with(*earlier, phase="approval")
@@ -154,15 +145,15 @@ MANY = record_with(
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("host_session_id", "tool_use_id", "number"),
     [
-        pytest.param("h", "t", 1, id="ended ones count"),
-        pytest.param("h", "u", 2, id="unended"),
-        pytest.param("g", "t", 3, id="the same tool use in another main session"),
-        pytest.param("g", "u", None, id="both keys must match"),
-        pytest.param("H", "t", None, id="exactly"),
-        pytest.param("", "", None, id="a run without keys matches no key"),
+        ("h", "t", 1),  # ended ones count
+        ("h", "u", 2),  # unended
+        ("g", "t", 3),  # the same tool use in another main session
+        ("g", "u", None),  # both keys must match
+        ("H", "t", None),  # exactly
+        ("", "", None),  # a run without keys matches no key
     ],
 )
 def test_a_run_is_found_by_its_exact_delegation(host_session_id: str, tool_use_id: str, number: int | None) -> None:
@@ -170,12 +161,12 @@ def test_a_run_is_found_by_its_exact_delegation(host_session_id: str, tool_use_i
     assert run_of_delegation(MANY, host_session_id, tool_use_id) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("host_session_id", "host_agent_id", "number"),
     [
-        pytest.param("h", "a", 2, id="the latest of one agent"),
-        pytest.param("g", "a", None, id="not of another conversation, where nothing says that its id is unique"),
-        pytest.param("h", "b", None, id="not of another agent"),
+        ("h", "a", 2),  # the latest of one agent
+        ("g", "a", None),  # not of another conversation, where nothing says that its id is unique
+        ("h", "b", None),  # not of another agent
     ],
 )
 def test_a_run_is_found_by_its_exact_agent(host_session_id: str, host_agent_id: str, number: int | None) -> None:
@@ -183,12 +174,12 @@ def test_a_run_is_found_by_its_exact_agent(host_session_id: str, host_agent_id: 
     assert run_of_agent(MANY, host_session_id, host_agent_id) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("host_session_id", "number"),
     [
-        pytest.param("h", 2, id="the latest is unended"),
-        pytest.param("g", None, id="the latest has ended"),
-        pytest.param("x", None, id="none"),
+        ("h", 2),  # the latest is unended
+        ("g", None),  # the latest has ended
+        ("x", None),  # none
     ],
 )
 def test_the_unended_run_of_a_main_session_is_found(host_session_id: str, number: int | None) -> None:
@@ -214,7 +205,7 @@ def test_a_unique_agent_is_found_by_its_id_whatever_its_conversation() -> None:
     ]
 
 
-@pytest.mark.parametrize("host", ["codex", "qwen-code", "gemini-cli"])
+@table("host", ["codex", "qwen-code", "gemini-cli"])
 def test_the_ids_of_agents_that_come_again_lead_nowhere_in_another_conversation(host: str) -> None:
     run = {"run": 1, "host": host, "host_session_id": "h", "host_agent_id": "/root/alpha"}
     record = record_with(run)
@@ -277,12 +268,12 @@ def test_the_runs_of_a_newer_record_are_not_looked_at() -> None:
     assert aliases_of(newer) == []
 
 
-@pytest.mark.parametrize(
+@table(
     "runs",
     [
-        pytest.param([], id="no run"),
-        pytest.param([{"run": 1, "ended_at": THEN, "end": "stopped", "reported": "planning"}], id="only an ended one"),
-        pytest.param([{"run": 1}, {"run": 2, "ended_at": THEN, "end": "stopped"}], id="the last one ended"),
+        [],  # no run
+        [{"run": 1, "ended_at": THEN, "end": "stopped", "reported": "planning"}],  # only an ended one
+        [{"run": 1}, {"run": 2, "ended_at": THEN, "end": "stopped"}],  # the last one ended
     ],
 )
 def test_what_is_reported_outside_a_run_is_kept_with_none(runs: list[dict[str, Any]]) -> None:
@@ -290,7 +281,7 @@ def test_what_is_reported_outside_a_run_is_kept_with_none(runs: list[dict[str, A
     assert with_reported_phase(record, "approval") is record
 
 
-@pytest.mark.parametrize("before", [{}, {"reported": "planning"}], ids=["the first", "a later"])
+@table("before", [{}, {"reported": "planning"}])
 def test_what_is_reported_is_kept_with_the_unended_run(before: dict[str, Any]) -> None:
     record = record_with({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, **before})
     assert unchanged(lambda record: with_reported_phase(record, "approval"), record) == {
@@ -329,12 +320,12 @@ def test_the_first_run_is_number_1() -> None:
 
 
 NEWS = [
-    pytest.param({"host_agent_id": "a"}, id="its agent is known"),
-    pytest.param({"host_agent_id": "a", "started_at": WHEN, "background": True}, id="it started"),
+    {"host_agent_id": "a"},  # its agent is known
+    {"host_agent_id": "a", "started_at": WHEN, "background": True},  # it started
 ]
 
 
-@pytest.mark.parametrize("known", NEWS)
+@table("known", NEWS)
 def test_the_first_news_of_an_agent_starts_the_work(known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase="initializing")
     assert unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record) == {
@@ -350,8 +341,8 @@ def test_the_first_news_of_an_agent_starts_the_work(known: Run) -> None:
 OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
 
 
-@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase != "initializing"])
-@pytest.mark.parametrize("known", NEWS)
+@table("phase", [phase for phase in OPEN if phase != "initializing"])
+@table("known", NEWS)
 def test_the_start_of_a_first_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, resume_ready=False)
     assert unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record) == {
@@ -361,8 +352,8 @@ def test_the_start_of_a_first_run_leaves_work_that_has_begun_where_it_stands(pha
     }
 
 
-@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase not in {"initializing", "approval"}])
-@pytest.mark.parametrize("known", NEWS)
+@table("phase", [phase for phase in OPEN if phase not in {"initializing", "approval"}])
+@table("known", NEWS)
 def test_the_start_of_a_resumed_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
     record = record_with({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}, phase=phase)
     assert unchanged(lambda record: with_start(record, record["runs"][1], known, LATER), record) == {
@@ -372,7 +363,7 @@ def test_the_start_of_a_resumed_run_leaves_work_that_has_begun_where_it_stands(p
     }
 
 
-@pytest.mark.parametrize("known", NEWS)
+@table("known", NEWS)
 def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) -> None:
     record = record_with(
         {"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}, phase="approval"
@@ -387,7 +378,7 @@ def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) ->
     }
 
 
-@pytest.mark.parametrize("known", NEWS)
+@table("known", NEWS)
 def test_work_that_was_denied_an_approval_still_waits_for_one_when_it_is_resumed(known: Run) -> None:
     denial = {"message": "too dear", "timestamp": THEN}
     runs = ({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN})
@@ -399,17 +390,15 @@ def test_work_that_was_denied_an_approval_still_waits_for_one_when_it_is_resumed
     }
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("known", [{}, {"host_agent_id": "a"}, {"host_agent_id": "a", "host_session_id": "h"}])
+@table("phase", PHASES)
+@table("known", [{}, {"host_agent_id": "a"}, {"host_agent_id": "a", "host_session_id": "h"}])
 def test_news_that_tells_nothing_new_changes_nothing(phase: str, known: Run) -> None:
     record = record_with(WORKING, phase=phase)
     assert with_start(record, record["runs"][0], known, LATER) is record
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize(
-    "run", [WORKING, {**WORKING, "ended_at": THEN, "end": "stopped"}], ids=["at work", "it ended since"]
-)
+@table("phase", PHASES)
+@table("run", [WORKING, {**WORKING, "ended_at": THEN, "end": "stopped"}])
 def test_later_news_of_a_run_that_has_begun_is_kept_with_it_and_starts_nothing(phase: str, run: dict[str, Any]) -> None:
     record = record_with(run, {"run": 2}, phase=phase)
     assert unchanged(lambda record: with_start(record, record["runs"][0], {"started_at": WHEN}, LATER), record) == {
@@ -418,7 +407,7 @@ def test_later_news_of_a_run_that_has_begun_is_kept_with_it_and_starts_nothing(p
     }
 
 
-@pytest.mark.parametrize("phase", OPEN)
+@table("phase", OPEN)
 def test_a_run_that_ended_before_it_was_known_to_have_begun_starts_nothing(phase: str) -> None:
     ended = {**KEYS, "run": 1, "claimed_at": THEN, "ended_at": THEN, "end": "lost"}
     record = record_with(ended, phase=phase)
@@ -428,8 +417,8 @@ def test_a_run_that_ended_before_it_was_known_to_have_begun_starts_nothing(phase
     }
 
 
-@pytest.mark.parametrize("phase", OUTCOMES)
-@pytest.mark.parametrize("known", NEWS)
+@table("phase", OUTCOMES)
+@table("known", NEWS)
 def test_late_news_of_an_agent_is_no_activity_of_a_final_session(phase: str, known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, finalized_at=THEN, duration_seconds=0)
     after = unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record)
@@ -452,13 +441,13 @@ def test_the_runs_whose_host_is_gone_are_those_that_nobody_ended() -> None:
     assert runs_of_gone_hosts(record_with(runs=runs), lambda process: process == GONE) == {1, 6}
 
 
-@pytest.mark.parametrize("runs", [{}, {"runs": []}], ids=["no key", "no run"])
+@table("runs", [{}, {"runs": []}])
 def test_a_session_without_runs_has_none_to_lose(runs: dict[str, Any]) -> None:
     record: Record = {**record_with(), **runs}  # type: ignore[typeddict-item]
     assert runs_of_gone_hosts(record, lambda _process: True) == frozenset()
 
 
-@pytest.mark.parametrize(
+@table(
     ("run", "outlives"),
     [
         ({"run": 1, "end": "ended_with_host", "host_process": ALIVE}, True),

@@ -24,6 +24,7 @@ from gaia_sessions.session.runs import CLAIM_LIFETIME
 from gaia_sessions.session.schema import ENDS, KILLED, LOST, RUN_FAILED, RUN_RETURNED
 from gaia_sessions.session.transcript import LINE_LIMIT, number_messages
 from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
@@ -47,8 +48,8 @@ def check(record: Record) -> None:
     sends.check_may_send(record, decision)
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("ready", [True, False])
+@table("phase", PHASES)
+@table("ready", [True, False])
 def test_one_may_begin_where_a_person_may_ask_however_long_it_rested_and_often_it_failed(
     phase: str, *, ready: bool
 ) -> None:
@@ -70,7 +71,7 @@ def test_one_may_begin_where_a_person_may_ask_however_long_it_rested_and_often_i
     assert (refused.value.problem, refused.value.hint) == (said, hint)
 
 
-@pytest.mark.parametrize(
+@table(
     ("run", "said"),
     [
         (AT_WORK, "its agent is at work"),
@@ -84,7 +85,7 @@ def test_none_begins_while_somebody_is_at_work(run: dict[str, Any], said: str) -
     assert refused.value.problem == said
 
 
-@pytest.mark.parametrize("phase", ["initializing", *RESUMABLE])
+@table("phase", ["initializing", *RESUMABLE])
 def test_it_is_a_run_of_the_next_turn_and_new_work_is_begun_by_it(phase: str) -> None:
     record = record_with(phase=phase, turns=4, paused_until=WHEN)
 
@@ -104,9 +105,9 @@ def test_it_is_a_run_of_the_next_turn_and_new_work_is_begun_by_it(phase: str) ->
     assert decode(encode(begun), "agent-1") == begun
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("reported", [None, "planning", "approval"])
-@pytest.mark.parametrize("marked", [None, *MARKER_PHASES])
+@table("phase", PHASES)
+@table("reported", [None, "planning", "approval"])
+@table("marked", [None, *MARKER_PHASES])
 def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_reports_a_phase(
     phase: str, reported: str | None, marked: str | None
 ) -> None:
@@ -130,8 +131,8 @@ def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_rep
     assert decode(encode(after), "agent-1") == after
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize(
+@table("phase", PHASES)
+@table(
     ("ended", "end", "fields", "errors"),
     [
         (sends.failed("ValueError: no"), RUN_FAILED, {"detail": "ValueError: no"}, 1),
@@ -156,7 +157,7 @@ def lost_as(end: str, record: Record) -> Record:
     return with_end(record, AT_WORK, end, {}, LATER)
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@table("phase", PHASES)
 def test_lost_it_leaves_work_that_may_go_on(phase: str) -> None:
     record = record_with(phase=phase, runs=[AT_WORK])
     for end in ENDS:
@@ -179,7 +180,7 @@ def test_two_are_kept_beside_all_runs_of_hosts() -> None:
     assert kept["runs_dropped"] == len(runs) - 1 - MAX_SENDS
 
 
-@pytest.mark.parametrize(
+@table(
     ("runs", "age", "at_work"),
     [
         ([AT_WORK], 0, False),
@@ -194,7 +195,7 @@ def test_those_of_children_take_no_place(runs: list[dict[str, Any]], age: int, *
     assert is_at_work(record_with(phase="investigating", runs=runs), now, dead_runs=frozenset()) == at_work
 
 
-@pytest.mark.parametrize("text", ["x", "é\x01\n", "\U0001f600"])
+@table("text", ["x", "é\x01\n", "\U0001f600"])
 def test_of_an_answer_that_is_too_long_the_beginning_and_the_end_are_stored(text: str) -> None:
     long = answer("BEGIN" + text * (2 << 20) + "END", tool_name="n" * 1000, tool_call_id="c" * 1000)
     fitted = sends.fitted(long)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gaia_sessions.errors import InvalidInput, RevisionChanged, SessionFinal
 from gaia_sessions.session.shared_state import Delta, checked_owner, merged, with_shared, with_state
 from tests.records import record_with
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
@@ -66,16 +67,14 @@ def test_an_increment_adds_to_a_whole_number_or_to_nothing() -> None:
             )
 
 
-@pytest.mark.parametrize(
-    "key", ["", " ", " a", "a ", "app:", "user: a", "x" * 257, "temp:x", "secret:token", "app:temp:x", "app:user:x"]
-)
+@table("key", ["", " ", " a", "a ", "app:", "user: a", "x" * 257, "temp:x", "secret:token", "app:temp:x", "app:user:x"])
 def test_what_cannot_be_a_key_or_is_never_stored_is_refused(key: str) -> None:
     for delta in ({"set": {key: 1}}, {"unset": [key]}, {"add": {key: 1}}):
         with pytest.raises(InvalidInput):
             Delta.of_document(delta)  # type: ignore[arg-type]  # is JSON
 
 
-@pytest.mark.parametrize(
+@table(
     "document",
     [
         [],

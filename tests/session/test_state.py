@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from gaia_sessions.session.policy import decide, live_runs
 from gaia_sessions.session.record import answer_of
 from gaia_sessions.session.schema import ENDS, INTERRUPTIONS
 from tests.records import LIMITS, START, WHEN, moved, record_with
+from tests.table import table
 
 LATER = "2026-01-08T18:05:00.000000Z"
 AHEAD = "2026-01-08T20:00:00.000000Z"
@@ -137,7 +137,7 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@table("name", CASES)
 def test_the_first_rule_that_holds_gives_the_word_and_since_when(name: str) -> None:
     found, expected = CASES[name]
     assert found == expected
@@ -155,8 +155,8 @@ def test_every_state_is_one_that_a_session_here_has() -> None:
     assert {word for _, (word, _) in CASES.values()} | {"quiet"} == set(states.STATES)
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("keys", [("approval",), ("denial",), ("approval", "denial")], ids=" ".join)
+@table("phase", PHASES)
+@table("keys", [("approval",), ("denial",), ("approval", "denial")])
 def test_an_answer_is_told_only_where_the_state_says_so_and_only_one(phase: str, keys: tuple[str, ...]) -> None:
     left: Any = dict.fromkeys(keys, DENIAL)  # whoever writes a record by hand may leave any of them anywhere
     record = record_with(phase=phase, **left)

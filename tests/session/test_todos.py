@@ -19,6 +19,7 @@ from gaia_sessions.session.todos import (
 )
 from gaia_sessions.session.updates import with_phase
 from tests.records import START, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
@@ -53,7 +54,7 @@ def test_what_a_later_version_or_a_person_added_to_a_todo_is_kept() -> None:
     ]
 
 
-@pytest.mark.parametrize(("todos", "number"), [(TWO, 0), (TWO, 3), (TWO, -1), ([], 1)])
+@table(("todos", "number"), [(TWO, 0), (TWO, 3), (TWO, -1), ([], 1)])
 def test_a_todo_that_is_missing_is_named_with_how_many_there_are(todos: list[Any], number: int) -> None:
     with pytest.raises(NoSuchTodo) as refused:
         with_todo_status(record_with(todos=todos), number, "completed", LATER)
@@ -77,7 +78,7 @@ def test_a_final_session_takes_only_what_holds_already() -> None:
         with_todos(ended, [], LATER)
 
 
-@pytest.mark.parametrize("description", ["", " \n", "x" * (MAX_DESCRIPTION_LENGTH + 1), 5, None])
+@table("description", ["", " \n", "x" * (MAX_DESCRIPTION_LENGTH + 1), 5, None])
 def test_what_is_no_description_is_refused(description: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         check_description(description)
@@ -89,7 +90,7 @@ def test_a_description_may_be_any_text_of_that_length() -> None:
     assert check_description(text) == text
 
 
-@pytest.mark.parametrize("status", ["done", "", None, 1])
+@table("status", ["done", "", None, 1])
 def test_a_status_is_one_of_four(status: object) -> None:
     assert [check_status(one) for one in ("pending", "in_progress", "completed", "cancelled")][3] == "cancelled"
     with pytest.raises(BadArgument):

@@ -3,8 +3,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.session.phases import APPROVAL, EXECUTING, INVESTIGATING, PHASES, PLANNING, is_final
@@ -17,6 +15,7 @@ from gaia_sessions.session.tool_inference import (
     with_tool_use,
 )
 from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,14 +83,14 @@ def test_of_sixty_calls_told_twice_in_any_order_each_counts_once_and_the_record_
     assert len(encode(record)) < 5000
 
 
-@pytest.mark.parametrize("one", ["c1", "x" * 200, "é", ""])
-@pytest.mark.parametrize("other", ["c2", "x" * 199 + "y", "y" + "x" * 199, "è"])
+@table("one", ["c1", "x" * 200, "é", ""])
+@table("other", ["c2", "x" * 199 + "y", "y" + "x" * 199, "è"])
 def test_calls_that_differ_in_anything_are_two(one: str, other: str) -> None:
     assert quick_digest(one) != quick_digest(other)
     assert {len(quick_digest(one)), len(quick_digest(other))} == {8}
 
 
-@pytest.mark.parametrize("writes", [True, False])
+@table("writes", [True, False])
 def test_only_the_agent_itself_says_that_it_has_heard_of_a_denial(writes: bool) -> None:  # noqa: FBT001
     denial = {"message": "no", "timestamp": WHEN}
     record: Any = {**ask(record_with(WORKING, phase=PLANNING)), "denial": denial}
@@ -110,7 +109,7 @@ def test_names_beyond_the_most_are_counted_together_and_known_ones_go_on() -> No
     }
 
 
-@pytest.mark.parametrize("phase", ["initializing", INVESTIGATING, PLANNING])
+@table("phase", ["initializing", INVESTIGATING, PLANNING])
 def test_a_first_edit_or_command_that_does_not_only_read_begins_the_execution(phase: str) -> None:
     record = record_with(WORKING, phase=phase, resume_ready=True)
     assert tell(record, writes=True) == {
@@ -124,15 +123,15 @@ def test_a_first_edit_or_command_that_does_not_only_read_begins_the_execution(ph
     }
 
 
-@pytest.mark.parametrize("phase", [EXECUTING, "validating", APPROVAL])
-@pytest.mark.parametrize("writes", [True, False])
+@table("phase", [EXECUTING, "validating", APPROVAL])
+@table("writes", [True, False])
 def test_from_these_phases_no_tool_leads_away(phase: str, writes: bool) -> None:  # noqa: FBT001
     record = record_with(WORKING, phase=phase)
     told = tell(record, writes=writes)
     assert (told["phase"], told["history"], told["runs"]) == (phase, [], [WORKING])
 
 
-@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase != APPROVAL])
+@table("phase", [phase for phase in OPEN if phase != APPROVAL])
 def test_a_request_for_permission_is_an_approval(phase: str) -> None:
     record = record_with(WORKING, phase=phase)
     assert ask(record) == {
@@ -145,7 +144,7 @@ def test_a_request_for_permission_is_an_approval(phase: str) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("phase", "writes", "then"),
     [
         ("initializing", False, INVESTIGATING),
@@ -162,8 +161,8 @@ def test_the_tool_used_after_a_request_answers_it(phase: str, writes: bool, then
     assert told["history"] == [moved(phase, APPROVAL), moved(APPROVAL, then)]
 
 
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize("tell_of", [lambda record: tell(record, writes=True), ask], ids=["a write", "a request"])
+@table("phase", OPEN)
+@table("tell_of", [lambda record: tell(record, writes=True), ask])
 def test_what_the_agent_itself_reported_stands(phase: str, tell_of: Callable[[Record], Any]) -> None:
     run = {**WORKING, "reported": phase}
     told = tell_of(record_with(run, phase=phase))
@@ -183,15 +182,15 @@ def test_an_approval_of_an_earlier_run_is_not_answered_by_a_tool() -> None:
     assert told["phase"] == APPROVAL
 
 
-@pytest.mark.parametrize(
+@table(
     ("runs", "phase"),
     [
-        pytest.param([{**WORKING, "ended_at": WHEN, "end": "stopped"}], INVESTIGATING, id="it ended"),
-        pytest.param([{"run": 1, "claimed_at": WHEN}], INVESTIGATING, id="it did not begin"),
-        *(pytest.param([WORKING], phase, id=phase) for phase in PHASES if is_final(phase)),
+        ([{**WORKING, "ended_at": WHEN, "end": "stopped"}], INVESTIGATING),  # it ended
+        ([{"run": 1, "claimed_at": WHEN}], INVESTIGATING),  # it did not begin
+        *(([WORKING], phase) for phase in PHASES if is_final(phase)),
     ],
 )
-@pytest.mark.parametrize("tell_of", [lambda record: tell(record, writes=True), ask], ids=["tool", "ask"])
+@table("tell_of", [lambda record: tell(record, writes=True), ask])
 def test_where_nobody_is_at_work_nothing_changes(
     runs: list[dict[str, Any]], phase: str, tell_of: Callable[[Record], Any]
 ) -> None:

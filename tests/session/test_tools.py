@@ -14,6 +14,7 @@ from gaia_sessions.session.requests import Ending, NewSession, with_ending
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.tools import ALWAYS_BLOCKED, LONGEST_NAME, MOST_TOOLS, ToolRules, chosen_tools, may_use
 from tests.records import record_with
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
@@ -49,9 +50,7 @@ def test_what_is_always_blocked_is_so_even_where_it_is_available() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("available", "shown"), [(["rm", "ls"], "requested: cat; available: rm, ls"), ([], "available: none")]
-)
+@table(("available", "shown"), [(["rm", "ls"], "requested: cat; available: rm, ls"), ([], "available: none")])
 def test_where_nothing_is_left_the_error_names_both_lists(available: list[str], shown: str) -> None:
     with pytest.raises(NoToolsLeft, match=shown) as raised:
         chosen_tools(["cat"], available, RULES)
@@ -63,9 +62,7 @@ def test_where_all_tools_are_there_only_blocked_ones_can_leave_nothing() -> None
         chosen_tools(["Bash"], None, ToolRules(["Bash"]))
 
 
-@pytest.mark.parametrize(
-    "names", [[], ["a", ""], [" a"], ["a\nb"], ["a,b"], [1], "Bash", ["x" * 201], map(str, range(501))]
-)
+@table("names", [[], ["a", ""], [" a"], ["a\nb"], ["a,b"], [1], "Bash", ["x" * 201], map(str, range(501))])
 def test_a_list_that_is_empty_or_has_what_is_no_name_is_refused(names: Any) -> None:
     with pytest.raises(InvalidInput):
         chosen_tools(names, None, RULES)

@@ -21,6 +21,7 @@ from gaia_sessions.session.transcript import (
     number_messages,
 )
 from tests.records import record_with, unchanged
+from tests.table import table
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 AT = "2026-01-08T18:05:30.123456Z"
@@ -43,19 +44,19 @@ def test_a_message_has_the_keys_that_are_known_and_no_other() -> None:
     }
 
 
-@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
+@table("role", ["system", "user", "assistant", "tool"])
 def test_each_of_the_four_roles_is_one(role: str) -> None:
     assert new_message(role, "", NOW)["role"] == role
 
 
-@pytest.mark.parametrize("role", ["", "User", "human", None, 1])
+@table("role", ["", "User", "human", None, 1])
 def test_no_other_role_is_and_the_error_lists_them(role: Any) -> None:
     with pytest.raises(BadArgument, match="role") as refused:
         new_message(role, "", NOW)
     assert refused.value.hint == "must be one of system, user, assistant, tool"
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "where"),
     [
         ({"content": None}, "content"),
@@ -82,7 +83,7 @@ def test_messages_are_numbered_and_each_is_a_line_that_reads_back() -> None:
     assert b"\x9b" not in lines.decode().encode("latin-1", "ignore")
 
 
-@pytest.mark.parametrize("content", ["half \ud800", "NUL \0"])
+@table("content", ["half \ud800", "NUL \0"])
 def test_a_text_that_could_not_be_read_back_is_refused(content: str) -> None:
     with pytest.raises(InvalidInput):
         number_messages([new_message("user", content, NOW)], 1, 1)
@@ -112,7 +113,7 @@ def test_a_commit_over_the_limit_is_refused_with_what_to_do(monkeypatch: pytest.
     assert refused.value.hint == "add it in several parts"
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "where"),
     [
         (line(seq=0), "seq"),

@@ -34,6 +34,7 @@ from gaia_sessions.session.updates import (
     without_answer,
 )
 from tests.records import moved, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ def record_in(phase: str, **changed: Any) -> Record:
 LEGAL = [(one, other) for one in OPEN for other in OPEN if other in MOVES[one] and other != one]
 
 
-@pytest.mark.parametrize(("one", "other"), LEGAL)
+@table(("one", "other"), LEGAL)
 def test_a_move_sets_the_phase_its_readiness_and_one_entry_of_history(one: str, other: str) -> None:
     record = record_in(one, resume_ready=one in RESUMABLE)
     assert unchanged(lambda record: with_phase(record, other, LATER), record) == {
@@ -70,17 +71,15 @@ def test_a_move_sets_the_phase_its_readiness_and_one_entry_of_history(one: str, 
     }
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [(one, other) for one in PHASES for other in PHASES if other not in MOVES[one]]
-)
+@table(("one", "other"), [(one, other) for one in PHASES for other in PHASES if other not in MOVES[one]])
 def test_a_move_that_the_table_lacks_is_refused(one: str, other: str) -> None:
     with pytest.raises(IllegalMove) as caught:
         with_phase(record_in(one), other, LATER)
     assert (caught.value.from_phase, caught.value.to_phase) == (one, other)
 
 
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize("ready", [True, False])
+@table("phase", OPEN)
+@table("ready", [True, False])
 def test_the_same_phase_again_is_a_heartbeat_that_leaves_history_and_readiness(phase: str, ready: bool) -> None:  # noqa: FBT001
     record = record_in(phase, resume_ready=ready)
     assert with_phase(record, phase, LATER) is record
@@ -99,16 +98,16 @@ def test_a_move_switches_a_readiness_set_by_hand_back() -> None:
 _ENTRIES = [moved("planning", "approval", THEN), moved("approval", "planning", THEN)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("kept", "dropped", "kept_then", "dropped_then"),
     [
-        pytest.param(0, None, 1, None, id="the first"),
-        pytest.param(198, None, 199, None, id="199 fit"),
-        pytest.param(199, None, 200, None, id="200 fit"),
-        pytest.param(200, None, 200, 1, id="the oldest gives way to the 201st"),
-        pytest.param(200, 1, 200, 2, id="and the next oldest after that"),
-        pytest.param(199, 7, 200, 7, id="what was dropped stays counted"),
-        pytest.param(300, None, 200, 101, id="a longer one made elsewhere is cut"),
+        (0, None, 1, None),  # the first
+        (198, None, 199, None),  # 199 fit
+        (199, None, 200, None),  # 200 fit
+        (200, None, 200, 1),  # the oldest gives way to the 201st
+        (200, 1, 200, 2),  # and the next oldest after that
+        (199, 7, 200, 7),  # what was dropped stays counted
+        (300, None, 200, 101),  # a longer one made elsewhere is cut
     ],
 )
 def test_the_newest_200_moves_are_kept_and_the_others_counted(
@@ -130,16 +129,16 @@ def test_the_longest_history_is_the_documented_one() -> None:
     assert MAX_HISTORY == 200
 
 
-@pytest.mark.parametrize(
+@table(
     ("last", "then"),
     [
-        pytest.param(START, WHEN, id="the past"),
-        pytest.param(LATER - timedelta(microseconds=1), WHEN, id="a moment ago"),
-        pytest.param(LATER, WHEN, id="the same moment"),
-        pytest.param(LATER + timedelta(microseconds=1), "2026-01-08T18:04:00.000001Z", id="a moment ahead stays"),
-        pytest.param(LATER + timedelta(minutes=5), "2026-01-08T18:09:00.000000Z", id="exactly 5 minutes ahead stays"),
-        pytest.param(LATER + timedelta(minutes=5, microseconds=1), WHEN, id="over 5 minutes ahead was wrong"),
-        pytest.param(LATER + timedelta(days=4000), WHEN, id="years ahead was wrong"),
+        (START, WHEN),  # the past
+        (LATER - timedelta(microseconds=1), WHEN),  # a moment ago
+        (LATER, WHEN),  # the same moment
+        (LATER + timedelta(microseconds=1), "2026-01-08T18:04:00.000001Z"),  # a moment ahead stays
+        (LATER + timedelta(minutes=5), "2026-01-08T18:09:00.000000Z"),  # exactly 5 minutes ahead stays
+        (LATER + timedelta(minutes=5, microseconds=1), WHEN),  # over 5 minutes ahead was wrong
+        (LATER + timedelta(days=4000), WHEN),  # years ahead was wrong
     ],
 )
 def test_a_sign_of_life_moves_last_updated_and_never_back(last: datetime, then: str) -> None:
@@ -162,14 +161,14 @@ def test_last_updated_goes_backwards_only_from_more_than_five_minutes_in_the_fut
     assert after == (now if wrong else max(before, now))
 
 
-@pytest.mark.parametrize(
+@table(
     ("old", "new", "merged"),
     [
-        pytest.param({}, {"a": 1}, {"a": 1}, id="a first key"),
-        pytest.param({"a": 1, "b": 2}, {"a": 3}, {"a": 3, "b": 2}, id="an equal key is replaced in its place"),
-        pytest.param({"a": {"x": 1}}, {"a": {"y": 2}}, {"a": {"y": 2}}, id="and replaced whole, not merged deeply"),
-        pytest.param({"a": [1]}, {"a": None}, {"a": None}, id="null is a value"),
-        pytest.param({"a": 1}, {}, {"a": 1}, id="nothing new"),
+        ({}, {"a": 1}, {"a": 1}),  # a first key
+        ({"a": 1, "b": 2}, {"a": 3}, {"a": 3, "b": 2}),  # an equal key is replaced in its place
+        ({"a": {"x": 1}}, {"a": {"y": 2}}, {"a": {"y": 2}}),  # and replaced whole, not merged deeply
+        ({"a": [1]}, {"a": None}, {"a": None}),  # null is a value
+        ({"a": 1}, {}, {"a": 1}),  # nothing new
     ],
 )
 def test_metadata_is_merged_one_level_deep(old: dict[str, Any], new: dict[str, Any], merged: dict[str, Any]) -> None:
@@ -179,7 +178,7 @@ def test_metadata_is_merged_one_level_deep(old: dict[str, Any], new: dict[str, A
     assert list(after["metadata"]) == list(merged)
 
 
-@pytest.mark.parametrize("count", [0, 2, 3, 100])
+@table("count", [0, 2, 3, 100])
 def test_an_error_is_counted_and_the_latest_kept(count: int) -> None:
     earlier = {"message": "older", "timestamp": THEN} if count else None
     record = record_in("executing", error_count=count, last_error=earlier)
@@ -190,9 +189,7 @@ def test_an_error_is_counted_and_the_latest_kept(count: int) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "change", [lambda record: with_error(record, "boom", LATER), with_next_revision], ids=["error_count", "revision"]
-)
+@table("change", [lambda record: with_error(record, "boom", LATER), with_next_revision])
 def test_a_count_past_the_largest_number_is_refused_before_it_is_written(change: Callable[[Record], Record]) -> None:
     record = record_in("planning", error_count=(1 << 63) - 1, revision=(1 << 63) - 1)
 
@@ -200,15 +197,15 @@ def test_a_count_past_the_largest_number_is_refused_before_it_is_written(change:
         encode(change(record))
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("was", [True, False])
+@table("phase", PHASES)
+@table("was", [True, False])
 def test_resuming_is_switched_off_by_hand_in_any_phase(phase: str, was: bool) -> None:  # noqa: FBT001
     record = record_in(phase, resume_ready=was)
     assert unchanged(lambda record: with_resume_ready(record, ready=False), record) == {**record, "resume_ready": False}
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("was", [True, False])
+@table("phase", PHASES)
+@table("was", [True, False])
 def test_resuming_is_switched_on_by_hand_only_in_a_resumable_phase(phase: str, was: bool) -> None:  # noqa: FBT001
     record = record_in(phase, resume_ready=was)
     if phase in RESUMABLE:
@@ -222,12 +219,11 @@ def test_resuming_is_switched_on_by_hand_only_in_a_resumable_phase(phase: str, w
     assert (caught.value.agent_id, caught.value.phase) == ("agent-1", phase)
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize(
+@table("outcome", OUTCOMES)
+@table("phase", OPEN)
+@table(
     ("summary", "told"),
     [("applied", {"summary": "applied"}), (None, {}), ("", {})],
-    ids=["summary", "no summary", "empty"],
 )
 def test_an_end_is_a_move_with_its_time_its_duration_and_its_summary(
     phase: str, outcome: str, summary: str | None, told: dict[str, str]
@@ -249,15 +245,15 @@ def test_a_session_finalized_before_it_began_took_no_time() -> None:
     assert (ended["finalized_at"], ended["duration_seconds"]) == ("2026-01-08T17:00:00.000000Z", 0.0)
 
 
-@pytest.mark.parametrize("final", OUTCOMES)
-@pytest.mark.parametrize("outcome", OUTCOMES)
+@table("final", OUTCOMES)
+@table("outcome", OUTCOMES)
 def test_nothing_that_is_final_is_finalized_again(final: str, outcome: str) -> None:
     with pytest.raises(IllegalMove):
         with_phase(record_in(final), outcome, LATER)
 
 
-@pytest.mark.parametrize("final", OUTCOMES)
-@pytest.mark.parametrize("phase", RESUMABLE)
+@table("final", OUTCOMES)
+@table("phase", RESUMABLE)
 def test_a_rejudged_end_is_taken_away_and_the_way_back_is_in_the_history(final: str, phase: str) -> None:
     ended = with_phase(record_in("planning"), final, START, "applied")
     reopened = {
@@ -271,8 +267,8 @@ def test_a_rejudged_end_is_taken_away_and_the_way_back_is_in_the_history(final: 
     }
 
 
-@pytest.mark.parametrize("final", OUTCOMES)
-@pytest.mark.parametrize("outcome", OUTCOMES)
+@table("final", OUTCOMES)
+@table("outcome", OUTCOMES)
 def test_an_end_rejudged_as_an_end_has_the_new_time_and_no_old_summary(final: str, outcome: str) -> None:
     ended = with_phase(record_in("planning"), final, START, "applied")
     rest = {key: value for key, value in ended.items() if key != "summary"}
@@ -285,14 +281,12 @@ def test_an_end_rejudged_as_an_end_has_the_new_time_and_no_old_summary(final: st
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("phase", "then", "ending"),
     [
-        pytest.param("approval", "approval", {}, id="a pause that stays one changes nothing"),
-        pytest.param("approval", "planning", {}, id="a pause in another phase"),
-        pytest.param(
-            "approval", "completed", {"finalized_at": WHEN, "duration_seconds": 240.0}, id="a pause that was an end"
-        ),
+        ("approval", "approval", {}),  # a pause that stays one changes nothing
+        ("approval", "planning", {}),  # a pause in another phase
+        ("approval", "completed", {"finalized_at": WHEN, "duration_seconds": 240.0}),  # a pause that was an end
     ],
 )
 def test_a_pause_can_be_rejudged_as_well(phase: str, then: str, ending: dict[str, Any]) -> None:
@@ -306,25 +300,25 @@ def test_a_pause_can_be_rejudged_as_well(phase: str, then: str, ending: dict[str
     }
 
 
-@pytest.mark.parametrize("revision", [0, 1, 41])
+@table("revision", [0, 1, 41])
 def test_every_write_is_one_revision_on(revision: int) -> None:
     record = record_in("planning", revision=revision)
     assert unchanged(with_next_revision, record) == {**record, "revision": revision + 1}
 
 
-@pytest.mark.parametrize("asked", [None, 5])
+@table("asked", [None, 5])
 def test_a_write_nobody_came_before_may_go_on(asked: int | None) -> None:
     check_revision(record_in("planning", revision=5), asked)
 
 
-@pytest.mark.parametrize("asked", [0, 4, 6])
+@table("asked", [0, 4, 6])
 def test_a_write_somebody_came_before_is_a_conflict(asked: int) -> None:
     with pytest.raises(RevisionChanged) as caught:
         check_revision(record_in("planning", revision=5), asked)
     assert (caught.value.agent_id, caught.value.asked, caught.value.actual) == ("agent-1", asked, 5)
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@table("phase", PHASES)
 def test_final_is_final(phase: str) -> None:
     if phase not in OUTCOMES:
         check_open(record_in(phase))

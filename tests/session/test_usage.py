@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from gaia_sessions.jsonio.strict import dumps
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import MAX_RUNS, trim_record
@@ -18,6 +16,7 @@ from gaia_sessions.session.usage import (
     with_reported_usage,
     with_total_tokens,
 )
+from tests.table import table
 
 NOW = datetime(2026, 1, 8, 18, 5, tzinfo=UTC)
 ENDED = "2026-01-08T18:05:00.000000Z"
@@ -113,14 +112,13 @@ def test_only_runs_that_have_ended_and_were_not_counted_are_to_be_counted() -> N
     assert [run["run"] for run in uncounted_runs(record)] == [2]
 
 
-@pytest.mark.parametrize(
+@table(
     ("number", "keys", "span"),
     [
         (1, {}, (None, ENDED)),
         (2, {}, (STARTED, ENDED)),
         (1, {"continues": "agent-0"}, (STARTED, ENDED)),
     ],
-    ids=["the first run", "a later run", "the first run of a session that continues another"],
 )
 def test_a_run_that_may_share_its_transcript_with_an_earlier_one_counts_from_its_start(
     number: int, keys: dict[str, Any], span: tuple[str | None, str]
