@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import threading
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,11 @@ import pytest
 
 from gaia_sessions.cli.main import main
 from gaia_sessions.session.clock import format_time
+from tests.calls import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TextIO
 
 PATIENCE = 60
 _END = b"\0the end\0"
@@ -106,39 +109,89 @@ def program() -> Callable[..., Ended]:
     return run
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
-    """Runs a command line at a terminal so many columns wide; what it shows is the answer.
+def run_on(words: tuple[str, ...], descriptors: tuple[int, int, int], **environment: str) -> int:
+    """Runs a command line in this process with ``descriptors`` as its standard streams; returns the exit code."""
+    encoding = environment.get("PYTHONIOENCODING", "utf-8")
+    with pytest.MonkeyPatch.context() as patch, streams(*descriptors), ExitStack() as stack:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            stream = open(number, "w" if number else "r", encoding=encoding, closefd=False)  # noqa: SIM115  # closed below
+            stack.callback(_close, stream)
+            patch.setattr(sys, name, stream)
+            patch.setattr(sys, f"__{name}__", stream)
+        return main(list(words))
 
-    A terminal that nobody has open may lose its rest, so this one is open until a last word was read.
+
+def _close(stream: TextIO) -> None:
+    with suppress(OSError):
+        stream.close()
+
+
+@pytest.fixture
+def terminal(plain_environment: None) -> Callable[..., Ended]:  # noqa: ARG001
+    """Runs a command line in this process at a terminal so many columns wide; what it shows is the answer.
+
     stdout: another place for the answer; then the terminal shows only what goes to stderr.
     """
+
+    def run(*words: str, columns: int = 80, stdout: int | None = None, **environment: str) -> Ended:
+        with a_terminal(columns) as (end, shown):
+            descriptors = (end, end if stdout is None else stdout, end)
+            code = run_on(words, descriptors, **{"TERM": "xterm-256color", **environment})
+        return Ended(code, bytes(shown), b"")
+
+    return run
+
+
+@pytest.fixture
+def terminal_of_process(plain_environment: None) -> Callable[..., Ended]:  # noqa: ARG001
+    """Runs a command line at a terminal as a process of its own."""
+
+    def run(*words: str, columns: int = 80, **environment: str) -> Ended:
+        command = [sys.executable, "-m", "gaia_sessions", *words]
+        variables = {**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment}
+        with a_terminal(columns) as (end, shown):
+            ended = subprocess.run(
+                command, stdin=end, stdout=end, stderr=end, env=variables, timeout=PATIENCE, check=False
+            )
+        assert ended.returncode >= 0, f"killed by signal {-ended.returncode}"
+        return Ended(ended.returncode, bytes(shown), b"")
+
+    return run
+
+
+@pytest.fixture
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is said of colours or of the size of a terminal."""
     for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "TTY_COMPATIBLE", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
 
-    def run(*words: str, columns: int = 80, stdout: int | None = None, **environment: str) -> Ended:
-        own_end, their_end = pty.openpty()
-        termios.tcsetwinsize(their_end, (24, columns))
-        with subprocess.Popen(
-            [sys.executable, "-m", "gaia_sessions", *words],
-            stdin=their_end,
-            stdout=their_end if stdout is None else stdout,
-            stderr=their_end,
-            env={**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment},
-        ) as process:
-            end = threading.Thread(target=lambda: (process.wait(), os.write(their_end, _END)))
-            end.start()
-            shown = b""
-            while not shown.endswith(_END):
-                shown += os.read(own_end, 1 << 16)
-            end.join()
+
+@contextmanager
+def a_terminal(columns: int) -> Iterator[tuple[int, bytearray]]:
+    """A terminal for programs, and what it has shown once the block has ended.
+
+    A terminal that nobody has open may lose its rest, so this one is open until a last word was read.
+    """
+    own_end, their_end = pty.openpty()
+    termios.tcsetwinsize(their_end, (24, columns))
+    shown = bytearray()
+
+    def read() -> None:
+        while not shown.endswith(_END):
+            shown.extend(os.read(own_end, 1 << 16))
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    try:
+        yield their_end, shown
+    finally:
+        os.write(their_end, _END)
+        reading.join()
         os.close(own_end)
         os.close(their_end)
-        assert process.returncode >= 0, f"killed by signal {-process.returncode}"
-        shown = shown.removesuffix(_END)
-        return Ended(process.returncode, shown.replace(b"\r\n", b"\n"), b"")
-
-    return run
+    shown[:] = shown.removesuffix(_END).replace(b"\r\n", b"\n")
 
 
 @pytest.fixture
