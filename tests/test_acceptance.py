@@ -1,6 +1,6 @@
 """The facts G1 to G36 that the first of the users' documents asks for, one test or group each, as they were decided.
 
-Commands and hooks are the real ones, as processes of their own. Facts that have a suite of their own (races,
+Commands and hooks run in this process, where none of its own is the fact. Facts that have a suite of their own (races,
 crashes, full disks) are here in their smallest form.
 """
 
@@ -10,12 +10,14 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,8 +29,12 @@ from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import decode
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import sessions
+from tests import commands
+from tests.table import table
 
-HOOKS = Path(__file__).parents[1] / "hooks"
+if TYPE_CHECKING:
+    from tests.calls import Ran
+
 PATIENCE = 120
 
 HOUR = timedelta(hours=1)
@@ -36,14 +42,11 @@ MINUTE = timedelta(minutes=1)
 
 IMPOSSIBLE = ["../x", "/abs/x", "a/b", "..", "", ".", "x" * 300, "line\nbreak", "con", "-x", "~", "a\\b"]
 
-CORRUPT = [
-    pytest.param(b'{"agent_id": "bad", "phase": "appr', id="truncated"),
-    pytest.param(b"[1]", id="a list"),
-    pytest.param(b"null", id="null"),
-    pytest.param(b"", id="empty"),
-    pytest.param(b"\x00\xff\xfe\x80", id="binary"),
-    pytest.param(None, id="null times"),
-]
+TRUNCATED = b'{"agent_id": "bad", "phase": "appr'
+CORRUPT = [TRUNCATED, b"[1]", b"null", b"", b"\x00\xff\xfe\x80", None]
+"""What stands in place of a record; for None it has no times."""
+
+_numbers = count(1)
 
 
 @pytest.fixture(autouse=True)
@@ -52,15 +55,12 @@ def one_root(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Ended:
-    """What a process said and how it ended."""
+    """What a command or a hook said and how it ended."""
 
-    def __init__(self, command: list[str], stdin: bytes) -> None:
-        ended = subprocess.run(
-            [sys.executable, *command], input=stdin, capture_output=True, timeout=PATIENCE, check=False
-        )
-        self.code = ended.returncode
-        self.out = ended.stdout.decode()
-        self.err = ended.stderr.decode()
+    def __init__(self, ran: Ran) -> None:
+        self.code = ran.code
+        self.out = ran.out.decode()
+        self.err = ran.err.decode()
         assert "Traceback" not in self.err
 
     @property
@@ -68,14 +68,13 @@ class Ended:
         return json.loads(self.out)
 
 
-def gaia(*words: str, stdin: bytes = b"") -> Ended:
-    return Ended(["-m", "gaia_sessions", *words], stdin)
+def gaia(*words: str) -> Ended:
+    return Ended(commands.gaia(*words))
 
 
 def hook(name: str, told: object) -> Ended:
-    """A hook script, with no argument; ``told`` is its input, as JSON unless it is bytes."""
-    data = told if isinstance(told, bytes) else json.dumps(told).encode()
-    return Ended([str(HOOKS / f"{name}.py")], data)
+    """A hook, with no argument; ``told`` is its input, as JSON unless it is bytes."""
+    return Ended(commands.hook(name, told))
 
 
 def made(*words: str) -> str:
@@ -97,12 +96,13 @@ def edited(agent_id: str, **changed: object) -> None:
 
 
 def resting(
-    agent_id: str = "agent-123", *, phase: str = "approval", idle: timedelta = MINUTE, **changed: object
+    agent_id: str | None = None, *, phase: str = "approval", idle: timedelta = MINUTE, **changed: object
 ) -> str:
-    """A session that rests in ``phase`` for as long as ``idle``."""
+    """A session, with another id each time unless one is given, that rests in ``phase`` for as long as ``idle``."""
+    agent_id = agent_id or f"agent-{next(_numbers):03}"
     gaia_sessions.create_session("tester", agent_id=agent_id)
     gaia_sessions.update_state(agent_id, phase)
-    edited(agent_id, last_updated=format_time(datetime.now(UTC) - idle), **changed)
+    edited(agent_id, **{"last_updated": format_time(datetime.now(UTC) - idle), **changed})
     return agent_id
 
 
@@ -143,7 +143,7 @@ def test_g03_a_new_session_is_not_resumable() -> None:
     assert (kept["phase"], kept["resume_ready"], kept["history"]) == ("initializing", False, [])
 
 
-@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase != "initializing"])
+@table("phase", [phase for phase in PHASES if phase != "initializing"])
 def test_g04_a_move_sets_readiness_and_is_kept_in_the_history(phase: str) -> None:
     agent_id = made()
     assert gaia("update", agent_id, "--phase", phase).code == 0
@@ -177,7 +177,7 @@ def test_g06_metadata_is_merged_one_level_deep() -> None:
     assert record(agent_id)["metadata"] == {"keep": 1, "replace": 2, "deep": {"b": 2}}
 
 
-@pytest.mark.parametrize("metadata", ["[1]", "3", '"text"', "null", "true"])
+@table("metadata", ["[1]", "3", '"text"', "null", "true"])
 def test_g06_metadata_that_is_no_object_is_refused(metadata: str) -> None:
     agent_id = made()
     before = state_file(agent_id).read_bytes()
@@ -194,14 +194,14 @@ def test_g07_two_errors_are_forgiven_and_the_third_is_not() -> None:
     assert gaia("should-resume", agent_id, "--json").json["reason"] == "too_many_errors"
 
 
-@pytest.mark.parametrize(("minutes", "code"), [(29, 0), (30, 1), (31, 1)])
+@table(("minutes", "code"), [(29, 0), (30, 1), (31, 1)])
 def test_g08_it_rests_for_under_30_minutes(minutes: int, code: int) -> None:
     agent_id = resting(idle=minutes * MINUTE)
     assert gaia("should-resume", agent_id).code == code
 
 
-@pytest.mark.parametrize(("minutes", "code"), [(20, 0), (40, 1)])
-@pytest.mark.parametrize("form", ["Z", "+00:00", "+02:00", "naive"])
+@table(("minutes", "code"), [(20, 0), (40, 1)])
+@table("form", ["Z", "+00:00", "+02:00", "naive"])
 def test_g09_a_time_may_be_written_in_any_form(form: str, minutes: int, code: int) -> None:
     moment = (datetime.now(UTC) - minutes * MINUTE).replace(microsecond=0)
     written = {
@@ -210,27 +210,24 @@ def test_g09_a_time_may_be_written_in_any_form(form: str, minutes: int, code: in
         "+02:00": f"{moment + 2 * HOUR:%Y-%m-%dT%H:%M:%S}+02:00",
         "naive": f"{moment:%Y-%m-%dT%H:%M:%S}",
     }
-    resting()
-    edited("agent-123", last_updated=written[form])
-    assert gaia("should-resume", "agent-123").code == code
+    agent_id = resting(last_updated=written[form])
+    assert gaia("should-resume", agent_id).code == code
 
 
-@pytest.mark.parametrize("garbage", ["yesterday", "", None, 5, "2026-01-08"])
+@table("garbage", ["yesterday", "", None, 5, "2026-01-08"])
 def test_g09_a_garbled_time_is_no_and_no_traceback(garbage: object) -> None:
-    resting()
-    edited("agent-123", last_updated=garbage)
-    ended = gaia("should-resume", "agent-123", "--json")
+    ended = gaia("should-resume", resting(last_updated=garbage), "--json")
     assert (ended.code, ended.json["should_resume"], ended.json["reason"], ended.err) == (6, False, "corrupt", "")
 
 
-@pytest.mark.parametrize(("ahead", "code"), [(timedelta(days=365 * 70), 1), (6 * MINUTE, 1), (4 * MINUTE, 0)])
+@table(("ahead", "code"), [(timedelta(days=365 * 70), 1), (6 * MINUTE, 1), (4 * MINUTE, 0)])
 def test_g10_a_far_future_is_not_resumable_for_ever(ahead: timedelta, code: int) -> None:
     ended = gaia("should-resume", resting(idle=-ahead), "--json")
     reason = "clock_skew" if code else "session_resumable"
     assert (ended.code, ended.json["reason"]) == (code, reason)
 
 
-@pytest.mark.parametrize(
+@table(
     ("changed", "code"), [({}, 0), ({"resume_ready": False}, 1), ({"error_count": 3}, 1), ({"phase": "executing"}, 1)]
 )
 def test_g11_exit_code_text_and_json_agree(changed: dict[str, Any], code: int) -> None:
@@ -245,7 +242,7 @@ def test_g11_an_unknown_id_is_no_with_3_and_makes_no_directory(root: str) -> Non
     assert (ended.code, ended.json["should_resume"], os.path.exists(root)) == (3, False, False)
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
+@table("outcome", OUTCOMES)
 def test_g12_an_end_is_kept_whole_and_never_resumable(outcome: str) -> None:
     agent_id = resting()
     assert gaia("finalize", agent_id, outcome, "--summary", "said").code == 0
@@ -262,13 +259,13 @@ def test_g13_a_bad_outcome_is_a_usage_error_and_changes_nothing() -> None:
     assert state_file(agent_id).read_bytes() == before
 
 
-@pytest.mark.parametrize("words", [["update", "nobody"], ["finalize", "nobody", "completed"]])
+@table("words", [["update", "nobody"], ["finalize", "nobody", "completed"]])
 def test_g14_a_missing_session_is_not_updated_or_ended(words: list[str], root: str) -> None:
     ended = gaia(*words)
     assert (ended.code, ended.out, os.path.exists(root)) == (3, "", False)
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
+@table("outcome", OUTCOMES)
 def test_g15_final_is_final(outcome: str) -> None:
     agent_id = resting()
     gaia("finalize", agent_id, outcome)
@@ -313,20 +310,21 @@ def test_g18_list_is_newest_first_and_filters() -> None:
     assert [line.split()[0] for line in gaia("list").out.splitlines()] == ["new", "ended", "old"]
 
 
-@pytest.mark.parametrize("data", CORRUPT)
+@table("data", CORRUPT)
 def test_g19_one_corrupt_session_stops_nobody_and_is_reported(data: bytes | None) -> None:
-    resting("good")
-    resting("bad")
+    good, bad = resting(), resting()
     if data is None:
-        edited("bad", created_at=None, last_updated=None)
+        edited(bad, created_at=None, last_updated=None)
     else:
-        state_file("bad").write_bytes(data)
+        state_file(bad).write_bytes(data)
 
     lines = gaia("list", "--json").json
-    assert [(line["agent_id"], line["status"]) for line in lines] == [("good", "active"), ("bad", "corrupt")]
+    assert [(line["agent_id"], line["status"]) for line in lines] == [(good, "active"), (bad, "corrupt")]
     report = gaia("cleanup", "--json")
-    assert (report.code, [one["agent_id"] for one in report.json["corrupt"]]) == (0, ["bad"])
-    assert (gaia("should-resume", "good").code, gaia("should-resume", "bad").code) == (0, 6)
+    assert (report.code, [one["agent_id"] for one in report.json["corrupt"]]) == (0, [bad])
+    assert (gaia("should-resume", good).code, gaia("should-resume", bad).code) == (0, 6)
+    for agent_id in (good, bad):
+        shutil.rmtree(state_file(agent_id).parent)
 
 
 def test_g20_cleanup_removes_what_is_older_and_says_how_many(root: str) -> None:
@@ -342,7 +340,7 @@ def test_g20_cleanup_removes_what_is_older_and_says_how_many(root: str) -> None:
     assert sorted(name for name in os.listdir(root) if name[0] != ".") == ["young"]
 
 
-@pytest.mark.parametrize("agent_id", IMPOSSIBLE[:8])
+@table("agent_id", IMPOSSIBLE[:8])
 def test_g21_an_impossible_id_is_refused_by_every_command_and_nothing_is_written(agent_id: str, root: str) -> None:
     for words in (["get"], ["update"], ["should-resume"], ["show"]):
         assert gaia(*words, "--", agent_id).code == 7
@@ -351,7 +349,7 @@ def test_g21_an_impossible_id_is_refused_by_every_command_and_nothing_is_written
     assert (os.path.exists(root), outside(root), os.path.exists("/abs")) == (False, [], False)
 
 
-@pytest.mark.parametrize("agent_id", [*IMPOSSIBLE, "nul\0", "é", 5, None, ["a"]])
+@table("agent_id", [*IMPOSSIBLE, "nul\0", "é", 5, None, ["a"]])
 def test_g21_an_impossible_id_is_refused_by_the_api_and_the_hooks(agent_id: Any, root: str) -> None:
     for call in (
         lambda: gaia_sessions.get_session(agent_id),
@@ -438,19 +436,20 @@ def test_g25_metadata_that_is_no_json_is_refused_by_the_api() -> None:
     assert state_file(agent_id).read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "words", [["update", "agent-123", "-m", "k=v"], ["create"], ["finalize", "agent-123", "failed"]]
-)
-def test_g26_a_disk_without_space_is_a_clear_error_and_the_old_state_stays(words: list[str]) -> None:
+@table("command", ["update AGENT -m k=v", "create", "finalize AGENT failed"])
+def test_g26_a_disk_without_space_is_a_clear_error_and_the_old_state_stays(command: str) -> None:
     agent_id = resting()
     before = state_file(agent_id).read_bytes()
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, old[1]))  # the child inherits it
-    try:
-        ended = gaia(*words)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, old)
-    assert (ended.code, ended.out, "cannot " in ended.err and "File too large" in ended.err) == (8, "", True)
+    ended = subprocess.run(
+        [sys.executable, "-m", "gaia_sessions", *command.replace("AGENT", agent_id).split()],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),  # no thread runs here
+    )
+    assert ended.returncode == 8
+    assert (ended.stdout, "cannot " in ended.stderr and "File too large" in ended.stderr) == ("", True)
     assert state_file(agent_id).read_bytes() == before
 
 
@@ -492,7 +491,7 @@ def test_g28_a_resumable_session_comes_with_its_context_and_is_only_looked_at() 
     assert state_file(agent_id).read_bytes() == before
 
 
-@pytest.mark.parametrize("data", [b"bad", b'{"agent_id": 5}', b'{"agent_id": "../x"}'])
+@table("data", [b"bad", b'{"agent_id": 5}', b'{"agent_id": "../x"}'])
 def test_g28_what_cannot_be_understood_is_invalid_input(data: bytes) -> None:
     ended = hook("pre_delegate", data)
     assert (ended.code, ended.json["should_resume"], ended.json["reason"], ended.err) == (0, False, "invalid_input", "")
@@ -512,34 +511,22 @@ def test_g29_a_stale_or_missing_session_is_not_resumable_and_its_id_is_echoed() 
     assert not state_file("missing").exists()
 
 
-@pytest.mark.parametrize("name", ["pre_delegate", "subagent_stop"])
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"[1]", id="a list"),
-        pytest.param(b'""', id="a text"),
-        pytest.param(b"bad", id="no JSON"),
-        pytest.param(b'"' + b"x" * 10_000_000 + b'"', id="10 MB"),
-        pytest.param(b"\xff\xfe", id="no UTF-8"),
-        pytest.param(b"[" * 100_000, id="very deep"),
-    ],
-)
+@table("name", ["pre_delegate", "subagent_stop"])
+@table("data", [b"[1]", b'""', b"bad", b'"' + b"x" * 10_000_000 + b'"', b"\xff\xfe", b"[" * 100_000])
 def test_g30_a_hook_answers_whatever_it_is_given(name: str, data: bytes) -> None:
     ended = hook(name, data)
     assert (ended.code, ended.err, ended.json["reason"]) == (0, "", "invalid_input")
 
 
-@pytest.mark.parametrize("name", ["pre_delegate", "subagent_stop"])
-@pytest.mark.parametrize("data", [b"", b'{"hook_event_name": '])
+@table("name", ["pre_delegate", "subagent_stop"])
+@table("data", [b"", b'{"hook_event_name": '])
 def test_g30_nothing_on_stdin_and_a_host_that_is_not_understood_are_met_with_silence(name: str, data: bytes) -> None:
     ended = hook(name, data)
     assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("exit_code", "outcome"), [(0, "completed"), (1, "failed"), (-9, "failed"), (None, "completed")]
-)
-@pytest.mark.parametrize("wrapped", [False, True])
+@table(("exit_code", "outcome"), [(0, "completed"), (1, "failed"), (-9, "failed"), (None, "completed")])
+@table("wrapped", [False, True])
 def test_g31_a_stop_ends_the_session_by_its_exit_code(exit_code: int | None, outcome: str, *, wrapped: bool) -> None:
     agent_id = resting(phase="executing")
     told: dict[str, object] = {"agent_id": agent_id, "summary": "said"}
@@ -560,7 +547,7 @@ def test_g31_a_stop_ends_the_session_by_its_exit_code(exit_code: int | None, out
     assert (record(agent_id)["phase"], record(agent_id)["summary"]) == (outcome, "said")
 
 
-@pytest.mark.parametrize("told", [{}, {"exit_code": 0}])
+@table("told", [{}, {"exit_code": 0}])
 def test_g31_a_stop_that_says_nothing_leaves_a_session_in_approval_to_be_resumed(told: dict[str, object]) -> None:
     agent_id = resting()
     before = state_file(agent_id).read_bytes()
