@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import shutil
 import stat
 import subprocess
 import sys
@@ -192,6 +193,17 @@ def a_terminal(columns: int) -> Iterator[tuple[int, bytearray]]:
         os.close(own_end)
         os.close(their_end)
     shown[:] = shown.removesuffix(_END).replace(b"\r\n", b"\n")
+
+
+@pytest.fixture
+def anew(root: str) -> Callable[[], None]:
+    """Empties the folder of the root, for the next row of a table."""
+
+    def empty() -> None:
+        for path in Path(root).parent.iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+    return empty
 
 
 @pytest.fixture
