@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from datetime import timedelta
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
@@ -16,8 +18,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.runner import supervise
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import QUIET
 from gaia_sessions.store.file_store import FileStore
+from tests.cli.conftest import PATIENCE
+from tests.cli.forks import Fork, forked, until
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +32,6 @@ if TYPE_CHECKING:
     Program = Callable[..., Any]
     Gaia = Callable[..., Any]
 
-PATIENCE = 60
 COMMAND = (sys.executable, "-m", "gaia_sessions")
 SHELL = ("sh", "-c")
 TELL = "import os, sys; print(sys.stdin.read(), end=''); print(sys.argv[1:], os.environ['GAIA_SESSION_ID'])"
@@ -52,7 +58,9 @@ def living(tag: str) -> list[int]:
     return found
 
 
-def test_what_a_command_says_is_ours_and_the_session_has_completed_with_it(program: Program, root: str) -> None:
+def test_what_a_command_says_is_ours_and_the_session_has_completed_with_it(
+    program: Program, gaia: Gaia, root: str
+) -> None:
     ended = program("run", "--agent", "greeter", "--purpose", "greet", "--", "echo", "hello")
 
     assert ended.all == (0, "hello\n", "")
@@ -69,78 +77,79 @@ def test_what_a_command_says_is_ours_and_the_session_has_completed_with_it(progr
     assert run["hard_timeout_secs"] == 630.0
     assert Path(run["output_path"]).read_text() == "hello\n"
     assert [move["to_phase"] for move in record["history"]] == ["executing", "completed"]
-    assert program("report", record["agent_id"]).out == b"hello\n"
-    [message] = program("transcript", record["agent_id"], "--json").json
+    assert gaia("report", record["agent_id"]).out == b"hello\n"
+    [message] = gaia("transcript", record["agent_id"], "--json").json
     assert (message["role"], message["content"]) == ("assistant", "hello\n")
 
 
-def test_the_agent_is_called_as_the_program_unless_it_is_said_otherwise(program: Program, root: str) -> None:
-    assert program("run", "--", "/bin/true").code == 0
+def test_the_agent_is_called_as_the_program_unless_it_is_said_otherwise(root: str) -> None:
+    assert forked("run", "--", "/bin/true").code == 0
     assert only_record(root)["agent_name"] == "true"
 
 
-def test_a_command_is_told_its_task_and_the_context_below_it(program: Program, root: str) -> None:
-    ended = program("run", "--task", "Count words.", "--context", "In English.", "--", sys.executable, "-c", TELL)
+def test_a_command_is_told_its_task_and_the_context_below_it(root: str) -> None:
+    ended = forked("run", "--task", "Count words.", "--context", "In English.", "--", sys.executable, "-c", TELL)
 
     agent_id = only_record(root)["agent_id"]
     told = "Count words.\n\nAdditional context:\nIn English.\n"
     assert ended.all == (0, f"{told}[] {agent_id}\n", "")
 
 
-def test_the_task_is_not_stored(program: Program, root: str) -> None:
-    assert program("run", "--id", "work", "--task", "a secret", "--", "true", "{task}").code == 0
+def test_the_task_is_not_stored(root: str) -> None:
+    assert forked("run", "--id", "work", "--task", "a secret", "--", "true", "{task}").code == 0
     kept = b"".join(path.read_bytes() for path in Path(root, "work").iterdir())
     assert (b"work" in kept, b"secret" in kept) == (True, False)
 
 
-def test_the_task_takes_its_place_in_the_words_and_stdin_has_the_context_alone(program: Program, root: str) -> None:
+def test_the_task_takes_its_place_in_the_words_and_stdin_has_the_context_alone(root: str) -> None:
     words = ("--", sys.executable, "-c", TELL, "do: {task}", "{task}", "{other}")
-    ended = program("run", "--task", "Count", "--context", "In English.", *words)
+    ended = forked("run", "--task", "Count", "--context", "In English.", *words)
 
     agent_id = only_record(root)["agent_id"]
     assert ended.all == (0, f"Additional context:\nIn English.\n['do: Count', 'Count', '{{other}}'] {agent_id}\n", "")
 
 
 def test_without_task_and_context_a_command_reads_our_stdin_and_no_terminal(
-    program: Program, terminal: Gaia, root: str
+    root: str,
 ) -> None:
-    assert program("run", "--", "cat", stdin=b"ours\n").out == b"ours\n"
-    assert program("run", "--task", "-", "--", "cat", stdin=b"a task\n").out == b"a task\n"
-    assert terminal("run", "--quiet", "--", "cat").code == 0  # a terminal would never end
+    assert forked("run", "--", "cat", stdin=b"ours\n").out == b"ours\n"
+    assert forked("run", "--task", "-", "--", "cat", stdin=b"a task\n").out == b"a task\n"
+    own_end, their_end = os.openpty()
+    assert forked("run", "--quiet", "--", "cat", stdin=their_end).code == 0  # a terminal would never end
+    os.close(own_end)
+    os.close(their_end)
     assert len(records(root)) == 3
 
 
-@pytest.mark.parametrize("task", ["", "  \n"])
-def test_a_blank_task_is_refused_in_words_that_name_it_and_nothing_is_created(
-    program: Program, root: str, task: str
-) -> None:
-    ended = program("run", "--task", task, "--", "true")
+@table("task", ["", "  \n"])
+def test_a_blank_task_is_refused_in_words_that_name_it_and_nothing_is_created(gaia: Gaia, root: str, task: str) -> None:
+    ended = gaia("run", "--task", task, "--", "true")
 
     assert ended.code == 7
     assert ended.err.decode().startswith("Error: the task is blank")
     assert not os.path.exists(root)
 
 
-def test_a_run_without_a_command_says_where_it_stands(program: Program, root: str) -> None:
+def test_a_run_without_a_command_says_where_it_stands(gaia: Gaia, root: str) -> None:
     for words in (["run"], ["run", "--task", "x"], ["run", "true"], ["run", "--"]):
-        ended = program(*words)
+        ended = gaia(*words)
         assert (ended.code, ended.out) == (2, b"")
         assert b"--" in ended.err
     assert not os.path.exists(root)
 
 
-def test_a_command_knows_its_session_the_root_and_its_deadline(program: Program, root: str, tmp_path: Path) -> None:
+def test_a_command_knows_its_session_the_root_and_its_deadline(root: str, tmp_path: Path) -> None:
     script = 'echo "$GAIA_SESSION_ID|$GAIA_SESSIONS_ROOT|$GAIA_DEADLINE|$PWD"'
     before = time.time()
-    ended = program("run", "--timeout", "100", "--cwd", str(tmp_path), "--", *SHELL, script)
+    ended = forked("run", "--timeout", "100", "--cwd", str(tmp_path), "--", *SHELL, script)
 
     agent_id, at_root, deadline, cwd = ended.out.decode().strip().split("|")
     assert (agent_id, at_root, cwd) == (only_record(root)["agent_id"], os.path.abspath(root), str(tmp_path))
     assert before + 99 <= int(deadline) <= time.time() + 100
 
 
-def test_a_failing_command_gives_one_report_with_its_code_and_fails_its_session(program: Program, root: str) -> None:
-    ended = program("run", "--json", "--", *SHELL, "echo partly; echo why >&2; exit 3")
+def test_a_failing_command_gives_one_report_with_its_code_and_fails_its_session(root: str) -> None:
+    ended = forked("run", "--json", "--", *SHELL, "echo partly; echo why >&2; exit 3")
 
     assert (ended.code, ended.err) == (11, b"")
     report = json.loads(ended.out)
@@ -160,8 +169,8 @@ def test_a_failing_command_gives_one_report_with_its_code_and_fails_its_session(
     assert Path(record["runs"][0]["output_path"]).read_text() == "partly\nwhy\n"
 
 
-def test_a_person_is_told_of_a_failure_with_the_session(program: Program, root: str) -> None:
-    ended = program("run", "--", "false")
+def test_a_person_is_told_of_a_failure_with_the_session(root: str) -> None:
+    ended = forked("run", "--", "false")
 
     assert (ended.code, ended.out) == (11, b"")
     head, why, *_ = ended.err.decode().splitlines()
@@ -169,76 +178,74 @@ def test_a_person_is_told_of_a_failure_with_the_session(program: Program, root: 
     assert why == "  exit code 1"
 
 
-@pytest.mark.parametrize("words", [["/nonexistent/program"], ["/etc/hostname"], ["/"]])
-def test_a_command_that_cannot_be_started_has_failed_and_says_why(
-    program: Program, root: str, words: list[str]
-) -> None:
-    ended = program("run", "--json", "--", *words)
+@table(("agent_id", "path"), [("missing", "/nonexistent/program"), ("text", "/etc/hostname"), ("folder", "/")])
+def test_a_command_that_cannot_be_started_has_failed_and_says_why(root: str, agent_id: str, path: str) -> None:
+    ended = forked("run", "--json", "--id", agent_id, "--", path)
 
     assert (ended.code, ended.err) == (11, b"")
     report = json.loads(ended.out)
     assert (report["status"], report["phase"], report["exit_code"]) == ("error", "failed", None)
-    assert words[0] in report["error"]
-    assert only_record(root)["runs"][0]["end"] == "failed"
+    assert path in report["error"]
+    assert records(root)[agent_id]["runs"][0]["end"] == "failed"
 
 
-def test_a_command_that_sleeps_is_told_to_end_and_nothing_of_it_is_left(program: Program, root: str) -> None:
+def test_a_command_that_sleeps_is_told_to_end_and_nothing_of_it_is_left(root: str) -> None:
     began = time.monotonic()
-    ended = program("run", "--json", "--timeout", "1", "--grace", "1", "--", "sleep", "60", TAG="tag-of-a-sleeper")
+    ended = forked("run", "--json", "--timeout", "0.2", "--grace", "0.2", "--", "sleep", "60", TAG="tag-of-a-sleeper")
     took = time.monotonic() - began
 
     report = json.loads(ended.out)
     assert (ended.code, report["status"], report["phase"]) == (124, "timeout", "failed")
-    assert (report["timeout_secs"], report["hard_timeout_secs"]) == (1.0, 2.0)
-    assert 1 <= took < 4
+    assert (report["timeout_secs"], report["hard_timeout_secs"]) == (0.2, 0.4)
+    assert 0.2 <= took < 30
     assert living("tag-of-a-sleeper") == []
     assert only_record(root)["runs"][0]["detail"] == "timeout"
 
 
-def test_a_command_that_ends_within_the_grace_delivers_its_own_report(program: Program, root: str) -> None:
+def test_a_command_that_ends_within_the_grace_delivers_its_own_report(root: str) -> None:
     script = "trap 'echo half of it; exit 0' TERM; while :; do sleep 0.1; done"
-    ended = program("run", "--json", "--timeout", "0.5", "--grace", "20", "--", *SHELL, script)
+    ended = forked("run", "--json", "--timeout", "0.5", "--grace", "20", "--", *SHELL, script)
 
     report = json.loads(ended.out)
     assert (ended.code, report["status"], report["partial"], report["exit_code"]) == (124, "timeout", "half of it\n", 0)
     assert only_record(root)["phase"] == "failed"
 
 
-def test_a_limit_leaves_the_work_where_the_command_says_that_it_rests(program: Program, root: str) -> None:
+def test_a_limit_leaves_the_work_where_the_command_says_that_it_rests(gaia: Gaia, root: str) -> None:
     script = "trap 'echo \"[gaia-sessions: planning] ran out of time\"; exit 0' TERM; while :; do sleep 0.1; done"
-    ended = program("run", "--timeout", "0.5", "--grace", "20", "--", *SHELL, script)
+    ended = forked("run", "--timeout", "0.5", "--grace", "20", "--", *SHELL, script)
 
     record = only_record(root)
     assert (ended.code, record["phase"], record["runs"][0]["end"]) == (124, "planning", "failed")
-    assert program("should-resume", record["agent_id"]).code == 0
+    assert gaia("should-resume", record["agent_id"]).code == 0
 
 
 def test_a_command_that_ignores_the_signal_is_killed_at_the_hard_limit_and_the_text_has_the_sum(
-    program: Program, root: str
+    gaia: Gaia, root: str
 ) -> None:
-    script = "trap '' TERM; echo begun; while :; do sleep 0.1; done"
-    ended = program("run", "--timeout", "1", "--grace", "1", "--", *SHELL, script, TAG="tag-of-a-stubborn-one")
+    script = "trap '' TERM; echo begun; sleep 60"
+    ended = forked("run", "--timeout", "1", "--grace", "0.5", "--", *SHELL, script, TAG="tag-of-a-stubborn-one")
 
     agent_id = only_record(root)["agent_id"]
     assert (ended.code, ended.out) == (124, b"begun\n")
     assert living("tag-of-a-stubborn-one") == []
-    assert f"{agent_id}: hard timed out after 2 seconds" in ended.err.decode()
-    report = json.loads(program("report", agent_id, "--json").out)
-    assert report["error"] == "Sub-agent hard timed out after 2 seconds"
+    assert f"{agent_id}: hard timed out after 1.5 seconds" in ended.err.decode()
+    report = json.loads(gaia("report", agent_id, "--json").out)
+    assert report["error"] == "Sub-agent hard timed out after 1.5 seconds"
     assert report["timeout_secs"] == 1.0
 
 
 def test_a_command_asks_is_approved_in_another_terminal_and_goes_on_with_the_note_as_typed(
-    program: Program, root: str
+    gaia: Gaia, root: str
 ) -> None:
     note = "ja, nur 'x' — and $HOME \\ “so”"
-    asked = program("run", "--agent", "dropper", "--", "echo", "[gaia-sessions: approval] may I drop it?")
+    asked = forked("run", "--agent", "dropper", "--", "echo", "[gaia-sessions: approval] may I drop it?")
     agent_id = only_record(root)["agent_id"]
     assert (asked.code, only_record(root)["phase"]) == (0, "approval")
 
-    assert b"may I drop it?" in program("pending").out
-    assert program("approve", agent_id, "--note", note).code == 0
-    ended = program("run", agent_id, "--", "cat")
+    assert b"may I drop it?" in gaia("pending").out
+    assert gaia("approve", agent_id, "--note", note).code == 0
+    ended = forked("run", agent_id, "--", "cat")
 
     told = ended.out.decode()
     assert told.startswith("Additional context:\n")
@@ -249,42 +256,42 @@ def test_a_command_asks_is_approved_in_another_terminal_and_goes_on_with_the_not
     assert [move["to_phase"] for move in record["history"]] == ["executing", "approval", "executing", "completed"]
 
 
-def test_running_what_asks_approves_it(program: Program, root: str) -> None:
-    program("run", "--id", "asks", "--", "echo", "[gaia-sessions: approval] may I?")
-    assert program("run", "asks", "--", "true").code == 0
+def test_running_what_asks_approves_it(root: str) -> None:
+    forked("run", "--id", "asks", "--", "echo", "[gaia-sessions: approval] may I?")
+    assert forked("run", "asks", "--", "true").code == 0
     assert only_record(root)["phase"] == "completed"
 
 
-def test_an_approval_that_expired_is_not_run_and_the_hint_helps(program: Program, put: Gaia) -> None:
+def test_an_approval_that_expired_is_not_run_and_the_hint_helps(gaia: Gaia, put: Gaia) -> None:
     put("late", phase="approval", resume_ready=True, idle=timedelta(hours=2))
-    refused = program("run", "late", "--", "true")
+    refused = forked("run", "late", "--", "true")
 
     assert (refused.code, refused.out) == (4, b"")
     assert "gaia-sessions approve late" in refused.err.decode()
-    assert program("approve", "late").code == 0
-    assert program("run", "late", "--", "true").code == 0
+    assert gaia("approve", "late").code == 0
+    assert forked("run", "late", "--", "true").code == 0
 
 
-def test_a_command_that_goes_on_is_told_what_each_earlier_run_printed_at_last(program: Program) -> None:
+def test_a_command_that_goes_on_is_told_what_each_earlier_run_printed_at_last(gaia: Gaia) -> None:
     for number, words in enumerate((["--id", "job"], ["job"]), 1):
-        program("run", *words, "--", *SHELL, f"echo Looked {number}; echo '[gaia-sessions: approval] may I?'")
+        forked("run", *words, "--", *SHELL, f"echo Looked {number}; echo '[gaia-sessions: approval] may I?'")
     lines = [
         line
         for number in (1, 2)
         for line in (f"Run {number}:", f"  assistant: Looked {number}", "    [gaia-sessions: approval] may I?")
     ]
 
-    assert program("context", "job").out.decode().splitlines() == lines
-    told = program("run", "job", "--", "cat").out.decode()
+    assert gaia("context", "job").out.decode().splitlines() == lines
+    told = forked("run", "job", "--", "cat").out.decode()
     assert "".join(f"| {line}\n" for line in lines) + "=== gaia-sessions: end of data ===" in told
 
 
-def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(program: Program, root: str) -> None:
-    program("run", "--id", "first", "--agent", "tester", "--purpose", "tests", "--", *SHELL, "echo three fail; exit 1")
-    refused = program("run", "first", "--", "true")
+def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(root: str) -> None:
+    forked("run", "--id", "first", "--agent", "tester", "--purpose", "tests", "--", *SHELL, "echo three fail; exit 1")
+    refused = forked("run", "first", "--", "true")
     assert (refused.code, "gaia-sessions run --continues first -- COMMAND" in refused.err.decode()) == (4, True)
 
-    ended = program("run", "--continues", "first", "--task", "Go on.", "--", "cat")
+    ended = forked("run", "--continues", "first", "--task", "Go on.", "--", "cat")
 
     assert ended.code == 0
     assert ended.out.decode().startswith("Go on.\n\nAdditional context:\n")
@@ -294,82 +301,61 @@ def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(progra
     assert records(root)["first"]["phase"] == "failed"
 
 
-@pytest.mark.parametrize("words", [["run", "gone"], ["run", "--continues", "gone"], ["run", "--parent", "gone"]])
-def test_nothing_is_started_of_or_below_what_is_cancelled(program: Program, root: str, words: list[str]) -> None:
-    program("create", "--id", "gone")
-    program("cancel", "gone", "--reason", "not needed")
+def test_nothing_is_started_of_or_below_what_is_cancelled(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "gone")
+    gaia("cancel", "gone", "--reason", "not needed")
     before = records(root)
 
-    ended = program(*words, "--", "echo", "never")
+    for words in (["gone"], ["--continues", "gone"], ["--parent", "gone"]):
+        ended = forked("run", *words, "--", "echo", "never")
+        assert (words, ended.code, ended.out, records(root)) == (words, 10, b"", before)
 
-    assert (ended.code, ended.out, records(root)) == (10, b"", before)
 
-
-def test_a_command_that_a_command_runs_has_its_session_below(program: Program, root: str) -> None:
+def test_a_command_that_a_command_runs_has_its_session_below(root: str) -> None:
     inner = [*COMMAND, "run", "--id", "inner", "--", "true"]
-    assert program("run", "--id", "outer", "--", *inner).code == 0
+    assert forked("run", "--id", "outer", "--", *inner).code == 0
     assert {agent_id: record.get("parent_id") for agent_id, record in records(root).items()} == {
         "outer": None,
         "inner": "outer",
     }
 
 
-def test_a_session_of_the_environment_that_this_root_does_not_know_is_no_parent(program: Program, root: str) -> None:
-    assert program("run", "--", "true", GAIA_SESSION_ID="of-another-root").code == 0
+def test_a_session_of_the_environment_that_this_root_does_not_know_is_no_parent(root: str) -> None:
+    assert forked("run", "--", "true", GAIA_SESSION_ID="of-another-root").code == 0
     assert "parent_id" not in only_record(root)
 
 
-def running(*words: str, **environment: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [*COMMAND, *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **environment},
-    )
+def test_the_sixth_child_of_one_parent_is_refused_and_has_its_place_once_one_has_ended(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "top")
+    with ExitStack() as stack:
+        five = [
+            stack.enter_context(Fork("run", "--parent", "top", "--id", f"child-{n}", "--", "sleep", "60"))
+            for n in range(5)
+        ]
+        until(lambda: len(records(root)) == 6)
+
+        refused = forked("run", "--parent", "top", "--", "true")
+        assert (refused.code, len(records(root))) == (4, 6)
+        five[0].send_signal(signal.SIGTERM)
+        assert five[0].ended().code == 130
+        assert forked("run", "--parent", "top", "--", "true").code == 0
+        for fork in five[1:]:
+            fork.send_signal(signal.SIGTERM)
+        assert [fork.ended().code for fork in five[1:]] == [130] * 4
 
 
-def until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def test_the_sixth_child_of_one_parent_is_refused_and_has_its_place_once_one_has_ended(
-    program: Program, root: str
-) -> None:
-    program("create", "--id", "top")
-    five = [running("run", "--parent", "top", "--id", f"child-{n}", "--", "sleep", "60") for n in range(5)]
-    until(lambda: len(records(root)) == 6)
-
-    refused = program("run", "--parent", "top", "--", "true")
-    assert (refused.code, len(records(root))) == (4, 6)
-    five[0].terminate()
-    assert five[0].wait(PATIENCE) == 130
-    assert program("run", "--parent", "top", "--", "true").code == 0
-    for process in five[1:]:
-        process.terminate()
-    assert [process.wait(PATIENCE) for process in five[1:]] == [130] * 4
-    for process in five:
-        process.communicate()
-
-
-def test_a_cancellation_ends_the_command_and_keeps_what_it_left(program: Program, root: str) -> None:
-    program("create", "--id", "top")
-    script = (
-        f'echo so far; {sys.executable} -m gaia_sessions todo add "$GAIA_SESSION_ID" tidy >&2; touch ready; sleep 60'
-    )
-    process = running(
-        "run", "--json", "--parent", "top", "--id", "work", "--", *SHELL, script, TAG="tag-of-a-cancelled-one"
-    )
-    until(lambda: os.path.exists("ready"))
-    began = time.monotonic()
-    assert program("cancel", "top", "--reason", "enough").code == 0
-    out, err = process.communicate(timeout=PATIENCE)
+def test_a_cancellation_ends_the_command_and_keeps_what_it_left(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "top")
+    words = ("run", "--json", "--parent", "top", "--id", "work", "--", *SHELL, "echo so far; touch ready; sleep 60")
+    with Fork(*words, TAG="tag-of-a-cancelled-one") as fork:
+        until(lambda: os.path.exists("ready"))
+        assert gaia("todo", "add", "work", "tidy").code == 0
+        began = time.monotonic()
+        assert gaia("cancel", "top", "--reason", "enough").code == 0
+        code, out, err = fork.ended().all
 
     report = json.loads(out)
-    assert (process.returncode, err, report["status"], report["error"]) == (10, b"", "cancelled", "enough")
+    assert (code, err, report["status"], report["error"]) == (10, "", "cancelled", "enough")
     assert [todo["description"] for todo in report["todos"]] == ["tidy"]
     assert [message["content"] for message in report["recent_messages"]] == ["so far\n"]
     assert time.monotonic() - began < 10
@@ -386,74 +372,74 @@ def test_a_command_that_has_spent_its_tokens_is_ended(program: Program, root: st
     assert (only_record(root)["runs"][0]["detail"], report["tokens"], report["max_tokens"]) == ("max_tokens", 100, 100)
 
 
-def test_a_command_at_work_may_be_given_more_tokens(program: Program, root: str) -> None:
-    use = f'{sys.executable} -m gaia_sessions usage "$GAIA_SESSION_ID" --charge 100 >&2'
-    more = f'{sys.executable} -m gaia_sessions update "$GAIA_SESSION_ID" --max-tokens 1000 >&2'
-    ended = program("run", "--max-tokens", "100", "--grace", "1", "--", *SHELL, f"{more}; {use}; sleep 3; echo done")
+def test_a_command_at_work_may_be_given_more_tokens(gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervise, "_SECONDS_BETWEEN_LOOKS", 0.01)
+    script = "touch ready; until test -e go; do sleep 0.02; done; sleep 0.3; echo done"
+    with Fork("run", "--id", "work", "--max-tokens", "100", "--grace", "1", "--", *SHELL, script) as fork:
+        until(lambda: os.path.exists("ready"))
+        assert gaia("update", "work", "--max-tokens", "1000").code == 0
+        assert gaia("usage", "work", "--charge", "100").code == 0
+        Path("go").touch()
+        ended = fork.ended()
     assert (ended.code, ended.out, only_record(root)["phase"]) == (0, b"done\n", "completed")
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_a_person_who_interrupts_leaves_work_that_rests_and_may_go_on(program: Program, root: str) -> None:
-    process = running("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60", TAG="tag-of-an-interrupted-one")
-    until(lambda: os.path.exists("ready"))
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=PATIENCE)
+def test_a_person_who_interrupts_leaves_work_that_rests_and_may_go_on(gaia: Gaia, root: str) -> None:
+    with Fork("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60", TAG="tag-of-an-interrupted-one") as fork:
+        until(lambda: os.path.exists("ready"))
+        fork.send_signal(signal.SIGINT)
+        assert fork.ended().code == 130
 
-    assert process.returncode == 130
     assert living("tag-of-an-interrupted-one") == []
     record = only_record(root)
     [run] = record["runs"]
     assert (run["end"], run["interruption"], record["phase"]) == ("killed", "stopped_by_user", "planning")
-    assert program("should-resume", "work").code == 0
-    assert program("run", "work", "--", "true").code == 0
+    assert gaia("should-resume", "work").code == 0
+    assert forked("run", "work", "--", "true").code == 0
 
 
-def test_a_wrapper_that_was_killed_leaves_a_run_that_everybody_judges_lost(program: Program, root: str) -> None:
-    process = running("run", "--id", "work", "--", "sleep", "60")
-    until(lambda: "work" in records(root) and "runs" in records(root)["work"])
-    [state] = [line["state"] for line in program("list", "--json").json]
-    assert state == "working"
-    process.kill()
-    process.communicate()
+def test_a_wrapper_that_was_killed_leaves_a_run_that_everybody_judges_lost(gaia: Gaia, root: str) -> None:
+    with Fork("run", "--id", "work", "--", "sleep", "60") as fork:
+        until(lambda: "runs" in records(root).get("work", {}))
+        [state] = [line["state"] for line in gaia("list", "--json").json]
+        assert state == "working"
+        fork.kill()
 
-    [line] = program("list", "--json").json
+    [line] = gaia("list", "--json").json
     assert line["state"] == "crashed"
-    report = json.loads(program("report", "work", "--json").out)
+    report = json.loads(gaia("report", "work", "--json").out)
     assert (report["status"], report["error"]) == (
         "error",
         "gaia-sessions run crashed or was closed while the agent was at work",
     )
-    assert program("reconcile").code == 0
+    assert gaia("reconcile").code == 0
     record = only_record(root)
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "lost")
 
 
-def test_a_command_that_is_silent_becomes_quiet_and_its_output_is_a_sign_of_life(program: Program, root: str) -> None:
-    process = running("run", "--id", "work", "--", *SHELL, "while :; do echo alive; sleep 0.2; done")
-    path = Path(root, "work", "output-1.log")
-    until(path.exists)
-    limits = {"GAIA_SESSIONS_QUIET_MINUTES": "0.02"}
-    time.sleep(1.5)
-    [lively] = program("list", "--json", **limits).json
-    process.send_signal(signal.SIGSTOP)
-    os.kill(child_of(process.pid), signal.SIGSTOP)
-    time.sleep(2)
-    [silent] = program("list", "--json", **limits).json
-    os.kill(child_of(process.pid), signal.SIGCONT)
-    process.send_signal(signal.SIGCONT)
-    process.terminate()
-    process.communicate(timeout=PATIENCE)
+def test_a_command_that_is_silent_becomes_quiet_and_its_output_is_a_sign_of_life(gaia: Gaia, root: str) -> None:
+    record, log = (Path(root, "work", name) for name in ("state.json", "output-1.log"))
+    with Fork("run", "--id", "work", "--", *SHELL, "echo alive; touch ready; sleep 60") as fork:
+        until(lambda: os.path.exists("ready") and log.read_bytes())
+        begun = record.read_bytes()
+        aged = json.loads(begun)
+        [run] = aged["runs"]
+        long_ago = datetime.now(UTC) - timedelta(hours=1)
+        run["started_at"] = aged["created_at"] = aged["last_updated"] = format_time(long_ago)
+        record.write_text(json.dumps(aged))
+        [lively] = gaia("list", "--json").json
+        os.utime(log, (long_ago.timestamp(),) * 2)
+        [silent] = gaia("list", "--json").json
+        record.write_bytes(begun)
+        fork.send_signal(signal.SIGTERM)
+        assert fork.ended().code == 130
 
     assert (lively["state"], silent["state"]) == ("working", QUIET)
 
 
-def child_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
-
-
-def test_the_report_is_printed_also_if_the_end_cannot_be_written(program: Program, root: str) -> None:
-    ended = program("run", "--json", "--id", "work", "--", *SHELL, f"rm -rf {root}/work; echo done")
+def test_the_report_is_printed_also_if_the_end_cannot_be_written(root: str) -> None:
+    ended = forked("run", "--json", "--id", "work", "--", *SHELL, f"rm -rf {root}/work; echo done")
 
     report = json.loads(ended.out)
     assert (ended.code, report["status"], report["result"]) == (3, "success", "done\n")
@@ -486,29 +472,29 @@ def test_from_python_errors_are_raised_as_everywhere(root: str) -> None:
 
 
 @pytest.mark.skipif(which("unshare") is None, reason="needs unshare of util-linux")
-def test_a_contained_command_runs_as_any_other(program: Program, root: str) -> None:
-    ended = program("run", "--contain", "--", *SHELL, "echo inside; exit 3")
+def test_a_contained_command_runs_as_any_other(root: str) -> None:
+    ended = forked("run", "--contain", "--", *SHELL, "echo inside; exit 3")
     assert (ended.code, ended.out, only_record(root)["runs"][0]["exit_code"]) == (11, b"inside\n", 3)
 
 
 @pytest.mark.usefixtures("interruptible")
 def test_a_second_interrupt_right_behind_the_first_loses_no_end(root: str) -> None:
     for pause in (0.0, 0.01, 0.05):
-        process = running("run", "--", *SHELL, "echo ready; exec sleep 60")
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGINT)
-        time.sleep(pause)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=PATIENCE)
-        assert process.returncode == 130
+        with Fork("run", "--", *SHELL, "echo ready; exec sleep 60") as fork:
+            while fork.out != b"ready\n":
+                time.sleep(0.005)
+            fork.send_signal(signal.SIGINT)
+            time.sleep(pause)
+            fork.send_signal(signal.SIGINT)
+            assert fork.ended().code == 130
     assert [record["runs"][0].get("end") for record in records(root).values()] == ["killed"] * 3
 
 
 def test_nobody_who_reads_our_stderr_holds_up_no_limit(root: str) -> None:
-    script = "trap '' TERM; yes >&2"
+    words = ["--timeout", "0.5", "--grace", "0.5", "--", *SHELL, "trap '' TERM; yes >&2"]
     began = time.monotonic()
-    process = running("run", "--timeout", "1", "--grace", "1", "--", *SHELL, script, TAG="tag-of-an-unread-one")
+    environment = {**os.environ, "TAG": "tag-of-an-unread-one"}
+    process = subprocess.Popen([*COMMAND, "run", *words], stdin=subprocess.DEVNULL, stderr=-1, env=environment)
     until(lambda: "ended_at" in next(iter(records(root).values()), {"runs": [{}]})["runs"][0])
     took = time.monotonic() - began
     assert (living("tag-of-an-unread-one"), took < 8) == ([process.pid], True)
@@ -516,52 +502,69 @@ def test_nobody_who_reads_our_stderr_holds_up_no_limit(root: str) -> None:
     assert process.returncode == 124
 
 
-def test_a_task_with_a_nul_is_refused_before_anything_begins(program: Program, root: str) -> None:
-    ended = program("run", "--task", "-", "--", "echo", "{task}", stdin=b"a\0b")
+def test_a_task_with_a_nul_is_refused_before_anything_begins(gaia: Gaia, root: str) -> None:
+    ended = gaia("run", "--task", "-", "--", "echo", "{task}", stdin=b"a\0b")
     assert (ended.code, os.path.exists(root)) == (7, False)
 
 
-def test_the_end_is_tried_until_it_can_be_written(root: str) -> None:
-    process = running("--lock-timeout", "0.2", "run", "--json", "--id", "work", "--", *SHELL, "touch ready; sleep 1")
-    until(lambda: os.path.exists("ready"))
-    with FileStore(root).open("work"):
-        time.sleep(3)
-        assert process.poll() is None
-    out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, err, json.loads(out)["status"]) == (0, b"", "success")
+WRITES_LATE = "touch ready; until test -e go; do sleep 0.02; done; echo x"
+AT_ITS_END = ("--lock-timeout", "0.05", "run", "--json", "--id", "work", "--", *SHELL, WRITES_LATE)
+
+
+@pytest.fixture
+def is_refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Whether an end could not be written yet."""
+    end_run = gaia_sessions.Sessions.end_run
+
+    def noted(*arguments: Any) -> Any:
+        try:
+            return end_run(*arguments)
+        except gaia_sessions.errors.LockTimeout:
+            Path("refused").touch()
+            raise
+
+    monkeypatch.setattr(gaia_sessions.Sessions, "end_run", noted)
+    return lambda: os.path.exists("refused")
+
+
+def test_the_end_is_tried_until_it_can_be_written(root: str, is_refused: Callable[[], bool]) -> None:
+    with Fork(*AT_ITS_END) as fork:
+        until(lambda: os.path.exists("ready"))
+        with FileStore(root).open("work"):
+            Path("go").touch()
+            until(is_refused)
+            assert fork.poll() is None
+        code, out, err = fork.ended().all
+    assert (code, err, json.loads(out)["status"]) == (0, "", "success")
     assert only_record(root)["phase"] == "completed"
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_whoever_does_not_wait_for_an_end_that_cannot_be_written_gets_the_report(root: str) -> None:
-    process = running(
-        "--lock-timeout", "0.2", "run", "--json", "--id", "work", "--", *SHELL, "touch ready; sleep 1; echo x"
-    )
-    until(lambda: os.path.exists("ready"))
-    with FileStore(root).open("work"):
-        time.sleep(2)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE)
-        report = json.loads(out)
-        assert (process.returncode, report["status"], report["result"]) == (5, "success", "x\n")
-        assert json.loads(err)["error"]["code"] == "lock_timeout"
+def test_whoever_does_not_wait_for_an_end_that_cannot_be_written_gets_the_report(
+    root: str, is_refused: Callable[[], bool]
+) -> None:
+    with Fork(*AT_ITS_END) as fork:
+        until(lambda: os.path.exists("ready"))
+        with FileStore(root).open("work"):
+            Path("go").touch()
+            until(is_refused)
+            fork.send_signal(signal.SIGINT)
+            ended = fork.ended()
+    report = json.loads(ended.out)
+    assert (ended.code, report["status"], report["result"]) == (5, "success", "x\n")
+    assert json.loads(ended.err)["error"]["code"] == "lock_timeout"
     assert gaia_sessions.Sessions(root).report("work").get("state") == "crashed"
 
 
-NO_THREADS = """
-import sys, threading
-def refused(self):
-    raise RuntimeError("can't start new thread")
-threading.Thread.start = refused
-from gaia_sessions.cli.main import main
-sys.exit(main(sys.argv[1:]))
-"""
+def test_a_run_for_which_the_system_has_no_thread_left_ends_and_says_so(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: object) -> None:
+        raise RuntimeError("can't start new thread")
 
-
-def test_a_run_for_which_the_system_has_no_thread_left_ends_and_says_so(root: str) -> None:
-    words = ["run", "--json", "--id", "work", "--", "true"]
-    ended = subprocess.run([sys.executable, "-c", NO_THREADS, *words], capture_output=True, check=False)
-    assert (ended.returncode, json.loads(ended.stdout)["error"]) == (11, "nothing was started: can't start new thread")
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    ended = forked("run", "--json", "--id", "work", "--", "true")
+    assert (ended.code, json.loads(ended.out)["error"]) == (11, "nothing was started: can't start new thread")
     assert only_record(root)["phase"] == "failed"
 
 
@@ -572,45 +575,44 @@ def test_output_that_cannot_be_shown_is_an_error_though_the_work_is_done(root: s
     assert (only_record(root)["phase"], only_record(root)["runs"][0]["last_message"]) == ("completed", "lost\n")
 
 
-def test_a_failure_says_where_all_of_the_output_is(program: Program, root: str) -> None:
-    ended = program("run", "--", *SHELL, "for i in $(seq 30); do echo line $i; done; exit 3")
+def test_a_failure_says_where_all_of_the_output_is(gaia: Gaia, root: str) -> None:
+    ended = forked("run", "--", *SHELL, "for i in $(seq 30); do echo line $i; done; exit 3")
     path = only_record(root)["runs"][0]["output_path"]
     assert f"  all of its output: {path}\n" in ended.err.decode()
-    shown = program("show", "latest").out.decode()
+    shown = gaia("show", "latest").out.decode()
     assert ("line 21" in shown, "line 20" in shown, path in shown) == (True, False, True)
 
 
-def test_a_program_whose_name_is_no_text_is_run(program: Program, root: str) -> None:
+def test_a_program_whose_name_is_no_text_is_run(root: str) -> None:
     Path(os.fsdecode(b"n\xff")).symlink_to("/bin/true")
-    assert program("run", "--", b"./n\xff").code == 0
+    assert forked("run", "--", b"./n\xff").code == 0
     assert only_record(root)["agent_name"] == "n?"
 
 
-def test_work_whose_wrapper_was_killed_says_how_it_goes_on_and_that_line_does(program: Program, root: str) -> None:
-    process = running("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60")
-    until(lambda: os.path.exists("ready"))
-    process.kill()
-    process.communicate()
+def test_work_whose_wrapper_was_killed_says_how_it_goes_on_and_that_line_does(gaia: Gaia, root: str) -> None:
+    with Fork("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60") as fork:
+        until(lambda: os.path.exists("ready"))
+        fork.kill()
 
     line = "gaia-sessions run --continues work -- COMMAND"
-    assert [line in program(*words, "work").out.decode() for words in (["show"], ["should-resume"])] == [True, True]
-    assert line in program("report", "work").err.decode()
-    assert program("run", "--continues", "work", "--", "true").code == 0
+    assert [line in gaia(*words, "work").out.decode() for words in (["show"], ["should-resume"])] == [True, True]
+    assert line in gaia("report", "work").err.decode()
+    assert forked("run", "--continues", "work", "--", "true").code == 0
     assert records(root)["work"]["phase"] == "abandoned"
 
 
-def test_a_hint_of_a_refusal_is_one_command_that_is_typed_as_it_stands(program: Program, put: Gaia) -> None:
+def test_a_hint_of_a_refusal_is_one_command_that_is_typed_as_it_stands(gaia: Gaia, put: Gaia) -> None:
     put("late", phase="planning", resume_ready=True, idle=timedelta(hours=2))
-    hint = program("run", "late", "--", "true").err.decode().partition("Hint: ")[2].split("again:")[1]
-    assert program(*hint.split()[1:]).code == 0
-    assert program("run", "late", "--", "true").code == 0
+    hint = forked("run", "late", "--", "true").err.decode().partition("Hint: ")[2].split("again:")[1]
+    assert gaia(*hint.split()[1:]).code == 0
+    assert forked("run", "late", "--", "true").code == 0
 
 
-def test_the_script_of_the_page_asks_and_goes_on_with_the_note(program: Program, root: str) -> None:
+def test_the_script_of_the_page_asks_and_goes_on_with_the_note(gaia: Gaia, root: str) -> None:
     page = Path(gaia_sessions.__file__).parents[1] / "docs" / "run.md"
     script = page.read_text(encoding="utf-8").partition("A script:\n\n```sh\n")[2].partition("```")[0]
-    assert program("run", "--id", "drop", "--", *SHELL, script, stdin=b"").code == 0
+    assert forked("run", "--id", "drop", "--", *SHELL, script, stdin=b"").code == 0
     assert only_record(root)["phase"] == "approval"
-    assert program("approve", "drop", "--note", "only the copy").code == 0
-    assert program("run", "drop", "--", *SHELL, script).out == b"deleting: only the copy\n"
+    assert gaia("approve", "drop", "--note", "only the copy").code == 0
+    assert forked("run", "drop", "--", *SHELL, script).out == b"deleting: only the copy\n"
     assert only_record(root)["phase"] == "completed"

@@ -1,0 +1,110 @@
+"""Command lines in forks of this process: they have signals, children and an end of their own, and start in no time.
+
+What an interpreter does first (which modules it loads, how it decodes its arguments) only a new one can show.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+import warnings
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+from gaia_sessions.cli import start
+from tests.cli.conftest import PATIENCE, Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+_FORKS = get_context("fork")
+
+
+class Fork:
+    """A command line at work, which is killed at the end of the block if it has not ended.
+
+    stdin: what it reads, or the descriptor of that. stderr: a descriptor of its own for that.
+    """
+
+    def __init__(
+        self, *words: str | bytes, stdin: bytes | int = b"", stderr: int | None = None, **environment: str
+    ) -> None:
+        self._files = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  # closed at the end of the block
+        descriptors = [file.fileno() for file in self._files]
+        if isinstance(stdin, int):
+            descriptors[0] = stdin
+        else:
+            os.pwrite(descriptors[0], stdin, 0)
+        if stderr is not None:
+            descriptors[2] = stderr
+        argv = ["gaia-sessions", *map(os.fsdecode, words)]
+        self._process = _FORKS.Process(target=_be, args=(argv, descriptors, environment))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12 on: other threads are not in the fork
+            self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+        for file in self._files:
+            file.close()
+
+    def poll(self) -> int | None:
+        """Its exit code, or the number of the signal that killed it, negative; None while it is at work."""
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+    def ended(self) -> Ended:
+        """How it ended, once it has."""
+        self._process.join(PATIENCE)
+        code = self.poll()
+        assert code is not None, f"still at work: {self.out!r}"
+        return Ended(code, self.out, _content(self._files[2].fileno()))
+
+    @property
+    def out(self) -> bytes:
+        """What it has printed so far."""
+        return _content(self._files[1].fileno())
+
+
+def _be(argv: list[str], descriptors: list[int], environment: dict[str, str]) -> None:
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+    os.environ.update(environment)
+    sys.argv = argv
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  # until the end of the process
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    start.main()
+
+
+def _content(descriptor: int) -> bytes:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+
+def forked(*words: str | bytes, stdin: bytes | int = b"", **environment: str) -> Ended:
+    """Runs a command line in a fork to its end."""
+    with Fork(*words, stdin=stdin, stderr=None, **environment) as fork:
+        return fork.ended()
+
+
+def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
