@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import permutations
+from functools import partial
+from itertools import permutations, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.run_ends import (
@@ -27,9 +27,10 @@ from gaia_sessions.session.runs import has_ended, with_claimed_run, with_reporte
 from gaia_sessions.session.schema import ENDS
 from gaia_sessions.session.updates import with_next_revision, with_phase, with_stated_end
 from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record, Run
@@ -54,30 +55,36 @@ def in_its_phase(one: str, other: str, at: str = WHEN) -> dict[str, Any]:
     """What of a record changes when the work goes from one phase to the other."""
     if one == other:
         return {}
-    ending = {"finalized_at": at, "duration_seconds": 240.0} if other in OUTCOMES else {}
+    ending = (
+        {"finalized_at": at, "duration_seconds": (parse_time(at) - START).total_seconds()} if other in OUTCOMES else {}
+    )
     return {"phase": other, "resume_ready": other in RESUMABLE, "history": [moved(one, other, at)], **ending}
 
 
 class Row(NamedTuple):
-    """Where an end leaves the work that stands in a resumable phase, or in another open one (None: where it stands)."""
+    """How strong an end is, and where it leaves work that stands in a resumable phase, or in another open one.
 
+    None: where it stands.
+    """
+
+    strength: int
     resumable: str | None
     other: str | None
-    is_activity: bool
-    is_error: bool
+    is_activity: bool = True
+    is_error: bool = False
 
     def leaves(self, phase: str) -> str:
         return (self.resumable if phase in RESUMABLE else self.other) or phase
 
 
 TABLE = {
-    "killed": Row("abandoned", "abandoned", is_activity=True, is_error=False),
-    "failed": Row(None, "failed", is_activity=True, is_error=True),
-    "stopped": Row("completed", "completed", is_activity=True, is_error=False),
-    "returned": Row(None, None, is_activity=True, is_error=False),
-    "ended_with_host": Row(None, "abandoned", is_activity=False, is_error=False),
-    "lost": Row(None, "abandoned", is_activity=False, is_error=False),
-    "denied": Row(None, "abandoned", is_activity=False, is_error=False),
+    "killed": Row(7, "abandoned", "abandoned"),
+    "failed": Row(6, None, "failed", is_error=True),
+    "stopped": Row(5, "completed", "completed"),
+    "returned": Row(4, None, None),
+    "ended_with_host": Row(3, None, "abandoned", is_activity=False),
+    "lost": Row(2, None, "abandoned", is_activity=False),
+    "denied": Row(1, None, "abandoned", is_activity=False),
 }
 
 
@@ -85,23 +92,74 @@ def test_the_table_has_every_end_the_strongest_first() -> None:
     assert list(TABLE) == list(ENDS)
 
 
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize("end", ENDS)
-def test_an_end_closes_the_run_and_leaves_the_session_where_the_table_says(end: str, phase: str) -> None:
-    record = record_with(WORKING, phase=phase, resume_ready=phase in RESUMABLE)
-    row = TABLE[end]
-    told: Run = {"detail": "how it was", "last_message": "bye"}
-    assert unchanged(lambda record: with_end(record, record["runs"][0], end, told, LATER), record) == {
-        **record,
-        **({"last_updated": WHEN} if row.is_activity else {}),
-        **({"error_count": 1, "last_error": {"message": "how it was", "timestamp": WHEN}} if row.is_error else {}),
-        **in_its_phase(phase, row.leaves(phase)),
-        "runs": [{**WORKING, **told, "ended_at": WHEN, "end": end}],
-    }
+def after_end(record: Record, end: str, fields: Run, now: datetime) -> Any:
+    """What the table says of ``end`` as the news about the first run of ``record``, which began at work."""
+    run, *more = record["runs"]
+    if "end" in run and TABLE[end].strength <= TABLE[run["end"]].strength:
+        return record
+    kept = {key: value for key, value in run.items() if key not in {"end", "ended_at", "detail"}}
+    if "end" in run and record["phase"] in OUTCOMES:
+        corrected = {**kept, "ended_at": run["ended_at"], "end": end}
+        return {**record, "runs": [corrected | ({"detail": fields["detail"]} if fields else {}), *more]}
+    at = format_time(now)
+    after = {**record, "runs": [{**kept, **fields, "ended_at": at, "end": end}, *more]}
+    if more or record["phase"] in OUTCOMES:
+        return after
+    row, phase = TABLE[end], record["phase"]
+    if row.is_activity:
+        after["last_updated"] = at
+    if row.is_error:
+        after |= {"error_count": 1, "last_error": {"message": fields.get("detail", "it failed"), "timestamp": at}}
+    moves = in_its_phase(phase, row.leaves(phase), at)
+    return {**after, **moves, "history": [*record["history"], *moves.get("history", [])]}
 
 
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize("end", [end for end in ENDS if end != "denied"])
+def check_ends(told: Iterable[tuple[str, Run]], phase: str, more: list[dict[str, Any]]) -> None:
+    """Each of ``told``, ends with what is known of them, does what the table says, and the first of the strongest stays.
+
+    What the end of a conversation did to the work is taken back by a stronger one, of which other tests tell.
+    """
+    record = record_with(WORKING, *more, phase=phase, resume_ready=phase in RESUMABLE, **made_final(phase))
+    strongest: tuple[int, str | None, str | None] = (0, None, None)
+    for number, (end, fields) in enumerate(told):
+        before, run, now = record, record["runs"][0], LATER + timedelta(seconds=number)
+        record = unchanged(lambda record: with_end(record, record["runs"][0], end, fields, now), before)  # noqa: B023
+        expected = after_end(before, end, fields, now)
+        assert is_stronger_evidence(run, end) == (expected is not before)
+        assert (record is before) == (expected is before)
+        is_of_conversation = run.get("end") == "ended_with_host" and before["phase"] != phase
+        if not is_of_conversation:
+            assert record == expected
+        strongest = max(strongest, (TABLE[end].strength, end, fields.get("detail")), key=itemgetter(0))
+        [run, *_] = record["runs"]
+        if record["phase"] != "failed" or end != "returned":
+            assert (run.get("end"), run.get("detail")) == strongest[1:]
+
+
+PIECES: list[tuple[str, Run]] = [
+    (end, fields) for end in ENDS for fields in ({}, {"detail": f"how it {end}", "last_message": "bye"})
+]
+LATER_RUN = {"run": 2, "claimed_at": THEN}
+
+
+@table("phase", PHASES)
+@table("more", [[], [LATER_RUN]])
+def test_of_any_two_ends_the_stronger_counts_in_whatever_order_they_are_told(
+    phase: str, more: list[dict[str, Any]]
+) -> None:
+    for told in product(PIECES, repeat=2):
+        check_ends(told, phase, more)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=10), st.sampled_from(PHASES), st.sampled_from([[], [LATER_RUN]]))
+def test_the_strongest_end_counts_in_whatever_order_and_however_often_all_are_told(
+    told: list[tuple[str, Run]], phase: str, more: list[dict[str, Any]]
+) -> None:
+    check_ends(told, phase, more)
+
+
+@table("phase", OPEN)
+@table("end", [end for end in ENDS if end != "denied"])
 def test_a_resumed_run_ends_like_the_first(end: str, phase: str) -> None:
     earlier = {"run": 1, "ended_at": THEN, "end": "stopped"}
     first = record_with(WORKING, phase=phase)
@@ -111,7 +169,7 @@ def test_a_resumed_run_ends_like_the_first(end: str, phase: str) -> None:
     assert with_end(again, again["runs"][1], end, {}, LATER) == {**alone, "runs": runs}
 
 
-@pytest.mark.parametrize("phase", OPEN)
+@table("phase", OPEN)
 def test_a_denied_resume_leaves_the_session_as_it_was(phase: str) -> None:
     claim = {**KEYS, "run": 2, "claimed_at": THEN}
     record = record_with({**WORKING, "ended_at": THEN, "end": "stopped"}, claim, phase=phase)
@@ -122,116 +180,22 @@ def test_a_denied_resume_leaves_the_session_as_it_was(phase: str) -> None:
     }
 
 
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize("end", ENDS)
-def test_the_end_of_an_earlier_run_says_nothing_about_the_work(end: str, phase: str) -> None:
-    record = record_with(WORKING, {"run": 2, "claimed_at": THEN}, phase=phase)
-    told: Run = {"detail": "how it was", "last_message": "bye", "reported": "approval"}
-    assert unchanged(lambda record: with_end(record, record["runs"][0], end, told, LATER), record) == {
-        **record,
-        "runs": [{**WORKING, **told, "ended_at": WHEN, "end": end}, {"run": 2, "claimed_at": THEN}],
-    }
-
-
-@pytest.mark.parametrize("more", [[], [{"run": 2, "claimed_at": THEN}]], ids=["the latest", "an earlier one"])
-@pytest.mark.parametrize("phase", OUTCOMES)
-@pytest.mark.parametrize("end", ENDS)
-def test_in_a_final_session_an_end_closes_the_run_and_nothing_else(
-    end: str, phase: str, more: list[dict[str, Any]]
+@table(
+    "told", [{"last_message": "bye", "transcript_path": "t.jsonl"}, {"reported": "failed"}, {"reported": "approval"}]
+)
+@table(("phase", "more"), [("completed", []), *((phase, [LATER_RUN]) for phase in OPEN)])
+@table("end", ENDS)
+def test_a_run_whose_end_says_nothing_about_the_work_keeps_all_that_was_told(
+    told: Run, phase: str, more: list[dict[str, Any]], end: str
 ) -> None:
-    record = record_with(WORKING, *more, phase=phase, **FINAL)
-    told: Run = {"detail": "how it was"}
-    assert unchanged(lambda record: with_end(record, record["runs"][0], end, told, LATER), record) == {
+    record = record_with(WORKING, *more, phase=phase, **(FINAL if phase in OUTCOMES else {}))
+    assert with_end(record, record["runs"][0], end, told, LATER) == {
         **record,
         "runs": [{**WORKING, **told, "ended_at": WHEN, "end": end}, *more],
     }
 
 
-@pytest.mark.parametrize("told", [{"last_message": "bye", "transcript_path": "t.jsonl"}, {"reported": "failed"}])
-def test_the_first_end_of_a_run_keeps_what_was_told_though_the_session_was_finalized_before(told: Run) -> None:
-    record = record_with(WORKING, phase="completed", **FINAL)
-    assert with_end(record, record["runs"][0], "stopped", told, LATER) == {
-        **record,
-        "runs": [{**WORKING, **told, "ended_at": WHEN, "end": "stopped"}],
-    }
-
-
-PAIRS = [
-    pytest.param(one, other, id=f"{one}, then {other}") for number, one in enumerate(ENDS) for other in ENDS[number:]
-]
-
-
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize(("before", "end"), PAIRS)
-def test_evidence_that_is_not_stronger_changes_nothing(before: str, end: str, phase: str) -> None:
-    run = {**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}
-    record = record_with(run, phase=phase, **(FINAL if phase in OUTCOMES else {}))
-    assert not is_stronger_evidence(record["runs"][0], end)
-    assert with_end(record, record["runs"][0], end, {"detail": "otherwise", "last_message": "m"}, LATER) is record
-
-
-STRONGER = [
-    pytest.param(other, one, id=f"{other}, then {one}")
-    for number, one in enumerate(ENDS)
-    for other in ENDS[number + 1 :]
-]
-
-
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize(("before", "end"), STRONGER)
-def test_in_an_open_session_stronger_evidence_counts_as_if_it_were_the_first(before: str, end: str, phase: str) -> None:
-    weaker = record_with({**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}, phase=phase)
-    first = record_with(WORKING, phase=phase)
-    told: Run = {"detail": "how it was", "last_message": "bye"}
-    assert is_stronger_evidence(weaker["runs"][0], end)
-    assert with_end(weaker, weaker["runs"][0], end, told, LATER) == with_end(first, first["runs"][0], end, told, LATER)
-
-
-@pytest.mark.parametrize(("before", "end"), STRONGER)
-def test_the_detail_of_weaker_evidence_goes_with_it(before: str, end: str) -> None:
-    weaker = record_with({**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}, phase="planning")
-    assert with_end(weaker, weaker["runs"][0], end, {}, LATER)["runs"] == [{**WORKING, "ended_at": WHEN, "end": end}]
-
-
-@pytest.mark.parametrize("more", [[], [{"run": 2, "claimed_at": THEN}]], ids=["the latest", "an earlier one"])
-@pytest.mark.parametrize("phase", OUTCOMES)
-@pytest.mark.parametrize(("before", "end"), STRONGER)
-@pytest.mark.parametrize("told", [{}, {"detail": "how it was"}], ids=["without a detail", "with one"])
-def test_in_a_final_session_stronger_evidence_corrects_end_and_detail_never_the_outcome(
-    before: str, end: str, told: Run, phase: str, more: list[dict[str, Any]]
-) -> None:
-    run = {**WORKING, "ended_at": THEN, "end": before, "detail": "as it was"}
-    by_hand = {**FINAL, "finalized_at": WHEN}
-    record = record_with(run, *more, phase=phase, **by_hand)
-    assert unchanged(lambda record: with_end(record, record["runs"][0], end, told, LATER), record) == {
-        **record,
-        "runs": [{**WORKING, "ended_at": THEN, "end": end, **told}, *more],
-    }
-
-
-@pytest.mark.parametrize(
-    ("end", "phase"),
-    [("killed", "abandoned"), ("failed", "failed"), ("stopped", "completed"), ("returned", "failed")],
-)
-@pytest.mark.parametrize("before", ["executing", "validating"])
-def test_an_outcome_that_the_end_of_a_conversation_made_gives_way_to_the_true_end(
-    before: str, end: str, phase: str
-) -> None:
-    record = record_with(WORKING, phase=before)
-    over = with_end(record, record["runs"][0], "ended_with_host", {"detail": "over"}, LATER)
-
-    after = unchanged(lambda record: with_end(record, record["runs"][0], end, {"detail": "how"}, LATEST), over)
-
-    assert (over["phase"], after["phase"], after["finalized_at"]) == ("abandoned", phase, AT_LAST)
-    assert after["runs"] == [{**WORKING, "ended_at": AT_LAST, "end": end, "detail": "how"}]
-    assert after["history"] == [
-        moved(before, "abandoned", WHEN),
-        moved("abandoned", before, AT_LAST),
-        moved(before, phase, AT_LAST),
-    ]
-
-
-@pytest.mark.parametrize("end", [*ENDS, None])
+@table("end", [*ENDS, None])
 def test_news_in_another_conversation_takes_back_no_end_but_that_of_the_conversation(end: str | None) -> None:
     ending = {} if end is None else {"ended_at": THEN, "end": end}
     record = record_with({**WORKING, **ending}, phase="investigating")
@@ -252,37 +216,25 @@ def test_news_from_before_the_end_of_a_conversation_takes_nothing_back() -> None
     assert with_agent_in_conversation(record, record["runs"][0], "next", START) is record
 
 
-def test_a_failure_without_words_is_counted_all_the_same() -> None:
-    record = record_with(WORKING, phase="planning")
-    assert with_end(record, record["runs"][0], "failed", {}, LATER) == {
-        **record,
-        "last_updated": WHEN,
-        "error_count": 1,
-        "last_error": {"message": "it failed", "timestamp": WHEN},
-        "runs": [{**WORKING, "ended_at": WHEN, "end": "failed"}],
-    }
-
-
 # What a stop leaves behind: by the marker of the last line, and by the phase last reported in the run.
 STOPS = [
-    pytest.param(None, None, "completed", id="no word: done"),
-    pytest.param(None, "approval", "approval", id="no word, approval reported: paused"),
-    pytest.param(None, "planning", "completed", id="no word, another phase reported: done"),
-    pytest.param(None, "completed", "completed", id="no word, done reported: done"),
-    pytest.param("approval", None, "approval", id="says approval"),
-    pytest.param("planning", "approval", "planning", id="says planning, whatever was reported"),
-    pytest.param("investigating", None, "investigating", id="says investigating"),
-    pytest.param("failed", None, "failed", id="says failed"),
-    pytest.param("failed", "approval", "failed", id="says failed, whatever was reported"),
+    (None, None, "completed"),  # no word: done
+    (None, "approval", "approval"),  # no word, approval reported: paused
+    (None, "planning", "completed"),  # no word, another phase reported: done
+    (None, "completed", "completed"),  # no word, done reported: done
+    ("approval", None, "approval"),  # says approval
+    ("planning", "approval", "planning"),  # says planning, whatever was reported
+    ("investigating", None, "investigating"),  # says investigating
+    ("failed", None, "failed"),  # says failed
+    ("failed", "approval", "failed"),  # says failed, whatever was reported
 ]
 
 
-@pytest.mark.parametrize(("marked", "before", "phase"), STOPS)
-@pytest.mark.parametrize("one", OPEN)
-@pytest.mark.parametrize(
+@table(("marked", "before", "phase"), STOPS)
+@table("one", OPEN)
+@table(
     "told",
     [{}, {"last_message": ""}, {"last_message": "All done.", "transcript_path": "t.jsonl"}],
-    ids=["nothing told", "empty message", "message and transcript"],
 )
 def test_a_stop_ends_the_run_and_pauses_or_ends_the_session(
     marked: str | None, before: str | None, phase: str, one: str, told: Run
@@ -310,10 +262,9 @@ def test_a_pause_in_the_phase_the_session_stands_in_keeps_a_resume_switched_off_
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("marked", "told"),
     [(None, {}), ("approval", {"reported": "approval", "detail": SAID_SO})],
-    ids=["no marker", "a marker"],
 )
 def test_a_marker_is_a_report_and_says_so(marked: str | None, told: Run) -> None:
     assert marker_fields(marked) == told
@@ -324,7 +275,7 @@ FAILED = {**WORKING, "ended_at": THEN, "end": "failed", "detail": "theirs"}
 THEIRS = {"message": "theirs", "timestamp": THEN}
 
 
-@pytest.mark.parametrize("phase", ["planning", "executing"])
+@table("phase", ["planning", "executing"])
 def test_the_agents_own_words_for_its_failure_replace_those_of_others_and_count_once(phase: str) -> None:
     record = record_with(FAILED, phase=phase, error_count=1, last_error=THEIRS)
     assert unchanged(lambda record: with_failure_detail(record, record["runs"][0], "mine"), record) == {
@@ -334,12 +285,12 @@ def test_the_agents_own_words_for_its_failure_replace_those_of_others_and_count_
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("phase", "last"),
     [
-        pytest.param("planning", None, id="no error is known"),
-        pytest.param("planning", {"message": "another", "timestamp": WHEN}, id="another error came since"),
-        *(pytest.param(phase, THEIRS, id=f"the session is {phase}") for phase in OUTCOMES),
+        ("planning", None),  # no error is known
+        ("planning", {"message": "another", "timestamp": WHEN}),  # another error came since
+        *((phase, THEIRS) for phase in OUTCOMES),
     ],
 )
 def test_the_agents_own_words_stay_with_the_run_when_the_last_error_is_not_that_failure_or_the_session_final(
@@ -352,12 +303,12 @@ def test_the_agents_own_words_stay_with_the_run_when_the_last_error_is_not_that_
     }
 
 
-@pytest.mark.parametrize(
+@table(
     "run",
     [
-        pytest.param(FAILED | {"detail": "mine"}, id="the same words again"),
-        pytest.param(WORKING, id="it has not ended"),
-        *(pytest.param({**FAILED, "end": end}, id=end) for end in ENDS if end != "failed"),
+        FAILED | {"detail": "mine"},  # the same words again
+        WORKING,  # it has not ended
+        *({**FAILED, "end": end} for end in ENDS if end != "failed"),
     ],
 )
 def test_there_are_no_words_to_replace_for_a_run_that_did_not_fail(run: dict[str, Any]) -> None:
@@ -368,8 +319,8 @@ def test_there_are_no_words_to_replace_for_a_run_that_did_not_fail(run: dict[str
 SILENT = {**WORKING, "end": "stopped", "detail": "stopped without a word"}
 
 
-@pytest.mark.parametrize("more", [[], [{"run": 2, "claimed_at": THEN}]], ids=["the latest", "an earlier one"])
-@pytest.mark.parametrize("phase", PHASES)
+@table("more", [[], [LATER_RUN]])
+@table("phase", PHASES)
 def test_a_stop_without_a_word_leaves_the_run_open(phase: str, more: list[dict[str, Any]]) -> None:
     record = record_with(WORKING, *more, phase=phase)
     silent = unchanged(lambda record: with_silent_stop(record, record["runs"][0], LATER), record)
@@ -377,11 +328,11 @@ def test_a_stop_without_a_word_leaves_the_run_open(phase: str, more: list[dict[s
     assert (is_silent_stop(silent["runs"][0]), has_ended(silent["runs"][0])) == (True, False)
 
 
-@pytest.mark.parametrize(
+@table(
     "run",
     [
-        pytest.param(SILENT, id="it did before"),
-        *(pytest.param({**WORKING, "ended_at": THEN, "end": end}, id=end) for end in ENDS[:3]),
+        SILENT,  # it did before
+        *({**WORKING, "ended_at": THEN, "end": end} for end in ENDS[:3]),
     ],
 )
 def test_a_stop_without_a_word_tells_nothing_after_evidence_as_strong(run: dict[str, Any]) -> None:
@@ -389,8 +340,8 @@ def test_a_stop_without_a_word_tells_nothing_after_evidence_as_strong(run: dict[
     assert with_silent_stop(record, record["runs"][0], LATER) is record
 
 
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize("end", ENDS)
+@table("phase", OPEN)
+@table("end", ENDS)
 def test_whatever_becomes_of_the_delegation_decides_on_a_stop_without_a_word(end: str, phase: str) -> None:
     silent, at_work = record_with(SILENT, phase=phase), record_with(WORKING, phase=phase)
     assert is_stronger_evidence(silent["runs"][0], end)
@@ -400,13 +351,13 @@ def test_whatever_becomes_of_the_delegation_decides_on_a_stop_without_a_word(end
     )
 
 
-@pytest.mark.parametrize("run", [WORKING, *({**WORKING, "ended_at": THEN, "end": end} for end in ENDS)])
+@table("run", [WORKING, *({**WORKING, "ended_at": THEN, "end": end} for end in ENDS)])
 def test_only_an_open_run_that_stopped_is_silent(run: dict[str, Any]) -> None:
     assert not is_silent_stop(run)  # type: ignore[arg-type]  # a run as documents have it
 
 
-@pytest.mark.parametrize("phase", OPEN)
-@pytest.mark.parametrize("end", ["returned", "ended_with_host", "lost"])
+@table("phase", OPEN)
+@table("end", ["returned", "ended_with_host", "lost"])
 def test_a_stop_without_a_word_after_weaker_evidence_leaves_what_it_leaves_before_it(end: str, phase: str) -> None:
     """``returned`` is what becomes of the delegation: with a stop, in whatever order, that is ``stopped``."""
     record = record_with(WORKING, phase=phase)
@@ -421,7 +372,7 @@ def test_a_stop_without_a_word_after_weaker_evidence_leaves_what_it_leaves_befor
 RETURNED = {**WORKING, "ended_at": THEN, "end": "returned"}
 
 
-@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase not in RESUMABLE])
+@table("phase", [phase for phase in OPEN if phase not in RESUMABLE])
 def test_work_that_returned_without_a_stop_outside_a_resumable_phase_failed(phase: str) -> None:
     record = record_with(RETURNED, phase=phase)
     assert unchanged(lambda record: with_settled_return(record, record["runs"][0], LATER), record) == {
@@ -432,8 +383,8 @@ def test_work_that_returned_without_a_stop_outside_a_resumable_phase_failed(phas
     }
 
 
-@pytest.mark.parametrize(("end", "after"), [("killed", "abandoned"), ("failed", "failed"), ("stopped", "completed")])
-@pytest.mark.parametrize("phase", [phase for phase in OPEN if phase not in RESUMABLE])
+@table(("end", "after"), [("killed", "abandoned"), ("failed", "failed"), ("stopped", "completed")])
+@table("phase", [phase for phase in OPEN if phase not in RESUMABLE])
 def test_a_failure_concluded_from_the_missing_stop_gives_way_to_a_report(phase: str, end: str, after: str) -> None:
     record = record_with(RETURNED, phase=phase)
     settled = with_settled_return(record, record["runs"][0], LATER)
@@ -456,7 +407,7 @@ def test_a_failure_that_somebody_has_confirmed_gives_way_to_no_report() -> None:
     assert told == {**confirmed, "runs": [{**RETURNED, "end": "stopped"}]}
 
 
-@pytest.mark.parametrize("interruption", ["stopped_by_user", "usage_limit", "overloaded", "connection_lost"])
+@table("interruption", ["stopped_by_user", "usage_limit", "overloaded", "connection_lost"])
 def test_that_the_main_agent_gave_up_the_work_is_stronger_than_an_interruption_in_any_order(interruption: str) -> None:
     record = record_with(WORKING, phase="investigating")
     kinds: list[Run] = [{"interruption": interruption, "detail": "how"}, {"detail": "how"}]
@@ -470,19 +421,15 @@ def test_that_the_main_agent_gave_up_the_work_is_stronger_than_an_interruption_i
         )
 
 
-@pytest.mark.parametrize(
+@table(
     ("run", "more", "phase"),
     [
-        *(pytest.param(RETURNED, [], phase, id=f"it rests in {phase}") for phase in sorted(RESUMABLE)),
-        *(pytest.param(RETURNED, [], phase, id=f"it is {phase}") for phase in OUTCOMES),
-        pytest.param(RETURNED, [{"run": 2, "claimed_at": THEN}], "executing", id="a later run began"),
-        pytest.param(WORKING, [], "executing", id="it is at work"),
-        pytest.param(SILENT, [], "executing", id="it stopped without a word"),
-        *(
-            pytest.param({**RETURNED, "end": end}, [], "executing", id=f"it ended otherwise: {end}")
-            for end in ENDS
-            if end != "returned"
-        ),
+        *((RETURNED, [], phase) for phase in sorted(RESUMABLE)),
+        *((RETURNED, [], phase) for phase in OUTCOMES),
+        (RETURNED, [LATER_RUN], "executing"),  # a later run began
+        (WORKING, [], "executing"),  # it is at work
+        (SILENT, [], "executing"),  # it stopped without a word
+        *(({**RETURNED, "end": end}, [], "executing") for end in ENDS if end != "returned"),
     ],
 )
 def test_nothing_else_is_settled(run: dict[str, Any], more: list[dict[str, Any]], phase: str) -> None:
@@ -499,7 +446,7 @@ def after_stop(marked: str | None, before: str | None = None) -> Record:
     return stopped(record_with(run, phase="executing"), marked, {"last_message": "first"}, LATER)
 
 
-@pytest.mark.parametrize("marked", [None, "approval", "failed"], ids=["completed", "paused", "failed"])
+@table("marked", [None, "approval", "failed"])
 def test_an_end_made_by_a_stop_is_provisional(marked: str | None) -> None:
     record = after_stop(marked)
     assert may_be_rejudged(record, record["runs"][0])
@@ -514,24 +461,16 @@ def _paused_then_finalized_by_hand() -> Record:
     return with_phase(after_stop("approval"), "abandoned", LATEST)
 
 
-@pytest.mark.parametrize(
+@table(
     ("record", "number"),
     [
-        pytest.param(_finalized_by_hand(), 1, id="somebody finalized it before the stop"),
-        pytest.param(_paused_then_finalized_by_hand(), 1, id="somebody finalized it after the pause"),
-        pytest.param(with_claimed_run(after_stop("approval"), KEYS, LATEST), 1, id="a new run began"),
-        pytest.param(
-            with_claimed_run(after_stop("approval"), KEYS, LATEST), 2, id="the new run itself has not stopped"
-        ),
-        pytest.param(record_with(WORKING), 1, id="the run has not ended"),
-        pytest.param(record_with(SILENT), 1, id="the run stopped without a word"),
-        *(
-            pytest.param(
-                record_with({**WORKING, "ended_at": THEN, "end": end}), 1, id=f"the run ended otherwise: {end}"
-            )
-            for end in ENDS
-            if end != "stopped"
-        ),
+        (_finalized_by_hand(), 1),  # somebody finalized it before the stop
+        (_paused_then_finalized_by_hand(), 1),  # somebody finalized it after the pause
+        (with_claimed_run(after_stop("approval"), KEYS, LATEST), 1),  # a new run began
+        (with_claimed_run(after_stop("approval"), KEYS, LATEST), 2),  # the new run itself has not stopped
+        (record_with(WORKING), 1),  # the run has not ended
+        (record_with(SILENT), 1),  # the run stopped without a word
+        *((record_with({**WORKING, "ended_at": THEN, "end": end}), 1) for end in ENDS if end != "stopped"),
     ],
 )
 def test_an_end_made_otherwise_or_followed_by_more_is_not_provisional(record: Record, number: int) -> None:
@@ -547,21 +486,21 @@ def test_an_outcome_that_another_end_made_is_not_provisional_though_the_end_was_
 
 
 RESTOPS = [
-    pytest.param(None, None, None, "completed", None, id="done, still done"),
-    pytest.param(None, None, "approval", "approval", "approval", id="done, now paused"),
-    pytest.param(None, None, "failed", "failed", "failed", id="done, now failed"),
-    pytest.param("approval", None, None, "completed", None, id="paused by its word, now without it: done"),
-    pytest.param("approval", None, "planning", "planning", "planning", id="paused, now in another phase"),
-    pytest.param("approval", None, "approval", "approval", "approval", id="paused, still paused"),
-    pytest.param("failed", None, None, "completed", None, id="failed by its word, now without it: done"),
-    pytest.param("failed", None, "approval", "approval", "approval", id="failed, now paused"),
-    pytest.param(None, "approval", None, "approval", "approval", id="paused by command: that still counts"),
-    pytest.param(None, "approval", "failed", "failed", "failed", id="paused by command, now failed"),
-    pytest.param(None, "planning", None, "completed", "planning", id="another phase by command: done, still done"),
+    (None, None, None, "completed", None),  # done, still done
+    (None, None, "approval", "approval", "approval"),  # done, now paused
+    (None, None, "failed", "failed", "failed"),  # done, now failed
+    ("approval", None, None, "completed", None),  # paused by its word, now without it: done
+    ("approval", None, "planning", "planning", "planning"),  # paused, now in another phase
+    ("approval", None, "approval", "approval", "approval"),  # paused, still paused
+    ("failed", None, None, "completed", None),  # failed by its word, now without it: done
+    ("failed", None, "approval", "approval", "approval"),  # failed, now paused
+    (None, "approval", None, "approval", "approval"),  # paused by command: that still counts
+    (None, "approval", "failed", "failed", "failed"),  # paused by command, now failed
+    (None, "planning", None, "completed", "planning"),  # another phase by command: done, still done
 ]
 
 
-@pytest.mark.parametrize(("first", "before", "again", "phase", "kept"), RESTOPS)
+@table(("first", "before", "again", "phase", "kept"), RESTOPS)
 def test_a_second_stop_judges_the_same_run_afresh(
     first: str | None, before: str | None, again: str | None, phase: str, kept: str | None
 ) -> None:
@@ -648,23 +587,12 @@ def told_in(order: list[str], record: Record, *, times: int = 1) -> Record:
 
 
 _ORDERS = st.lists(st.sampled_from(sorted(EVIDENCE)), max_size=8)
-_MORE = st.sampled_from([[], [{"run": 2, "claimed_at": THEN}]])
 
 
 @given(_ORDERS, st.sampled_from(OPEN), _MORE)
 def test_evidence_told_twice_is_evidence_told_once(order: list[str], phase: str, more: list[dict[str, Any]]) -> None:
     record = record_with(WORKING, *more, phase=phase)
     assert timeless(told_in(order, record, times=2)) == timeless(told_in(order, record))
-
-
-@given(_ORDERS, st.sampled_from(PHASES), _MORE)
-def test_the_strongest_of_all_ends_is_the_end_of_the_run_in_whatever_order_they_come(
-    order: list[str], phase: str, more: list[dict[str, Any]]
-) -> None:
-    ends = [word for word in order if word in ENDS]
-    [run, *_] = told_in(ends, record_with(WORKING, *more, phase=phase))["runs"]
-    strongest = next((end for end in TABLE if end in ends), None)
-    assert (run.get("end"), run.get("detail"), has_ended(run)) == (strongest, strongest, strongest is not None)
 
 
 @given(_ORDERS, _ORDERS, st.sampled_from(OPEN))
@@ -726,7 +654,7 @@ def _after_news(record: Record, kind: str, marked: str | None, words: str | None
     return record
 
 
-@pytest.mark.parametrize("phase", ["approval", "planning", "failed", None])
+@table("phase", ["approval", "planning", "failed", None])
 def test_a_denial_is_over_when_the_agent_that_was_told_of_it_stops(phase: str | None) -> None:
     denial = {"message": "too dear", "timestamp": THEN}
     record = record_with(WORKING, phase="approval", resume_ready=True, denial=denial)
@@ -741,7 +669,7 @@ def _restopped(record: Record, run: Run, _end: str, told: Run, now: datetime) ->
     return with_later_stop(record, run, told, now)
 
 
-@pytest.mark.parametrize("end", ["failed", "returned", "ended_with_host", "lost", "denied"])
+@table("end", ["failed", "returned", "ended_with_host", "lost", "denied"])
 def test_a_denial_outlasts_every_other_end_of_a_run(end: str) -> None:
     denial = {"message": "too dear", "timestamp": THEN}
     first = {**WORKING, "ended_at": THEN, "end": "stopped"}
