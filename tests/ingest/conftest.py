@@ -1,5 +1,55 @@
-"""What events do to records is shown by the real hooks, which a host starts in a project on disk."""
+"""What events do to records is shown by the real hooks, called in this process, in a project on disk."""
 
 from __future__ import annotations
 
-from tests.hook.conftest import host  # noqa: F401  # a fixture, which pytest finds by its name here
+import subprocess
+from contextlib import contextmanager
+from functools import wraps
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.system import processes
+from tests.hook.client import Client
+from tests.hook.conftest import Host as AnyHost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+_numbers = count()
+
+
+class Host(AnyHost):
+    """One whose client is a process that can be killed, while the hooks that it would start are called here."""
+
+    client_pid = 0
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        with subprocess.Popen(["sleep", "600"], text=True) as process, pytest.MonkeyPatch.context() as patched:
+            patched.setattr(processes, "_ancestors", lambda: iter([process.pid]))
+            patched.setattr(self, "client_pid", process.pid)
+            try:
+                yield Client(process)
+            finally:
+                process.kill()
+
+    def environment(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
+        return super().environment({"CLAUDE_PID": str(self.client_pid), **(settings or {})})
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def own_host(test: Callable[..., None]) -> Callable[..., None]:
+    """Below ``table``: each row has a host, and so a project, of its own."""
+
+    @wraps(test)
+    def call(host: Host, **others: Any) -> None:
+        test(host=Host(host.folder / f"row-{next(_numbers)}"), **others)
+
+    return call

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import HandlerContext
@@ -17,11 +16,13 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
 
 NOW = utc_now()
+NUMBERS = count()
 KEYS: Any = {"host": "claude-code", "host_session_id": "h1", "host_agent_id": "a1", "tool_use_id": "t1"}
 OF_HOSTS = [kind for kind in KINDS if kind not in (DELEGATE, FINALIZE, SEVERAL, SESSION_START)]
 BESIDES: dict[str, Any] = {
@@ -50,13 +51,13 @@ OF_EACH: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("kind", OF_HOSTS)
-@pytest.mark.parametrize("besides", OF_EACH)
-@pytest.mark.parametrize("keys", [KEYS, {**KEYS, "host_agent_id": "a2", "tool_use_id": "t2"}], ids=["its", "others"])
+@table("kind", OF_HOSTS)
+@table("besides", OF_EACH)
+@table("keys", [KEYS, {**KEYS, "host_agent_id": "a2", "tool_use_id": "t2"}])
 def test_no_event_of_a_host_changes_the_run_of_a_command(
     root: str, kind: str, besides: dict[str, Any], keys: dict[str, Any]
 ) -> None:
-    store = FileStore(root, durable=False)
+    store = FileStore(f"{root}-{next(NUMBERS)}", durable=False)
     wrapper, at = describe(os.getpid()), format_time(NOW)
     run: Any = {"run": 1, **KEYS, "wrapper": wrapper, "started_at": at, "workflow": {"run_id": "wf_1", "key": "k1"}}
     store.create({**new_record("agent-1", "Explore", "-", {}, NOW), "phase": "executing", "runs": [run]})

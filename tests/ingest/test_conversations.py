@@ -5,13 +5,9 @@ What a host tells then is that of real captures, whose agents were made to pause
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 import gaia_sessions
 from gaia_sessions.config import Config
@@ -20,8 +16,9 @@ from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
-from tests.hook.conftest import SCRIPTS
-from tests.hook.test_lives import CAPTURES, IDS, lives
+from tests.hook.test_lives import CAPTURES, lives
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,8 +34,8 @@ NEXT = "9c1d7f20-77aa"
 OFFER = "[gaia-sessions: resume "
 
 MOVED = [
-    pytest.param(capture, id=name)
-    for capture, name in zip(CAPTURES, IDS, strict=True)
+    capture
+    for capture in CAPTURES
     if capture.stem in {"tui-clear-then-prompt", "tui-resume-switch", "tui-exit-to-background"}
 ]
 
@@ -75,7 +72,7 @@ def latest(record: Any) -> tuple[object, ...]:
     return record["phase"], *(run.get(key) for key in keys)
 
 
-@pytest.mark.parametrize("capture", MOVED)
+@table("capture", MOVED)
 def test_an_approval_asked_for_in_the_next_conversation_pauses_the_one_session_and_is_told_there(
     capture: Path, lives: Any
 ) -> None:
@@ -94,7 +91,7 @@ def test_an_approval_asked_for_in_the_next_conversation_pauses_the_one_session_a
     assert list((life.root / ".inbox").glob("*.json")) == []
 
 
-@pytest.mark.parametrize("capture", MOVED)
+@table("capture", MOVED)
 def test_while_the_agent_runs_nobody_is_offered_its_work(capture: Path, lives: Any) -> None:
     life = lives()
     lines = life.lines(capture)
@@ -122,7 +119,8 @@ def test_only_the_agents_in_the_background_outlive_a_conversation_that_is_left(h
     assert latest(records[foreground])[:3] == ("investigating", 1, "ended_with_host")
 
 
-@pytest.mark.parametrize("reason", ["clear", "resume"])
+@table("reason", ["clear", "resume"])
+@own_host
 def test_an_agent_that_waits_for_its_start_to_be_told_is_not_denied_when_the_conversation_is_left(
     host: Host, reason: str
 ) -> None:
@@ -136,7 +134,8 @@ def test_an_agent_that_waits_for_its_start_to_be_told_is_not_denied_when_the_con
     assert latest(host.record())[:3] == ("completed", 1, "stopped")
 
 
-@pytest.mark.parametrize("reason", ["clear", "resume"])
+@table("reason", ["clear", "resume"])
+@own_host
 def test_the_next_conversation_ends_the_agents_that_were_heard_of_in_it(host: Host, reason: str) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
@@ -166,7 +165,8 @@ def test_an_agent_whose_conversation_ended_goes_on_where_it_is_named_as_running(
     )
 
 
-@pytest.mark.parametrize("in_the_same", [True, False])
+@table("in_the_same", [True, False])
+@own_host
 def test_the_end_of_a_conversation_gives_way_to_the_true_end_of_its_agent(host: Host, *, in_the_same: bool) -> None:
     agent_id = host.work("toolu_1", "a1")
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
@@ -388,7 +388,8 @@ def test_the_agent_of_an_agent_goes_on_with_the_one_that_delegated_to_it(host: H
     }
 
 
-@pytest.mark.parametrize("news", ["a turn's end that names it", "a tool it used"])
+@table("news", ["a turn's end that names it", "a tool it used"])
+@own_host
 def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(host: Host, news: str) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
@@ -397,9 +398,8 @@ def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(ho
     used = host.event_payload("PostToolUse", tool_name="Read", tool_use_id="toolu_r", tool_input={}, agent_id="a1")
 
     if news == "a tool it used":
-        data = json.dumps({**used, "agent_type": "Explore"}).encode()
-        command = [sys.executable, str(SCRIPTS / "every_event.py"), "--track-tools"]
-        subprocess.run(command, input=data, check=True, cwd=host.project, env=host.environment())
+        host.words = ["--track-tools"]
+        host.hear({**used, "agent_type": "Explore"})
     else:
         host.hear(host.pausing("a1"))
 
@@ -412,7 +412,7 @@ def test_two_starts_of_one_finished_agent_in_two_conversations_are_one_session(h
     [first] = host.records()
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(host.hear, [host.starting("a1"), in_next(host.starting("a1"))]))
+        list(pool.map(partial(host.start, "every_event"), [host.starting("a1"), in_next(host.starting("a1"))]))
 
     assert len(host.records()) == 2
     assert [record.get("continues") for record in host.records().values() if "continues" in record] == [first]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.hook.conftest import SILENT
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from typing import Any
 
     from tests.hook.conftest import Host
-
-SCRIPT = Path(__file__).parents[2] / "hooks" / "pre_delegate.py"
 
 
 def begun(**run: object) -> dict[str, object]:
@@ -48,7 +49,8 @@ def begun(**run: object) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("tool", ["Agent", "Task"])
+@table("tool", ["Agent", "Task"])
+@own_host
 def test_a_delegation_creates_one_session_with_its_run(host: Host, tool: str) -> None:
     assert host.run("pre_delegate", host.delegation(tool_name=tool)) == (0, b"", b"")
 
@@ -92,27 +94,17 @@ def test_the_same_id_of_another_session_of_the_host_is_another_delegation(host: 
     assert sorted(keys) == [("0e23a513-af54", "toolu_1"), ("0e23a513-af54", "toolu_2"), ("another", "toolu_1")]
 
 
-def test_told_by_two_processes_at_once_it_is_one_session_ten_times_over(host: Host) -> None:
-    for number in range(10):
-        told = json.dumps(host.delegation(f"toolu_{number}")).encode()
-        processes = [
-            subprocess.Popen(
-                [sys.executable, SCRIPT], stdin=subprocess.PIPE, env=host.environment(), stdout=subprocess.PIPE
-            )
-            for _ in range(2)
-        ]
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(told)
-            process.stdin.flush()
-        for process in processes:
-            assert process.communicate(timeout=10)[0] == b""
-            assert process.returncode == 0
+@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_told_by_two_processes_at_once_it_is_one_session_each_time(host: Host, times: int) -> None:
+    for number in range(times):
+        with ThreadPoolExecutor(2) as pool:
+            ran = list(pool.map(partial(host.start, "pre_delegate"), [host.delegation(f"toolu_{number}")] * 2))
+        assert ran == [SILENT] * 2
 
     keys = sorted(record["runs"][0]["tool_use_id"] for record in host.records().values())
-    assert keys == [f"toolu_{number}" for number in range(10)]
+    assert keys == [f"toolu_{number}" for number in range(times)]
     decisions = [line["decision"] for line in host.log("pre_delegate")]
-    assert sorted(decisions) == ["created"] * 10 + ["known"] * 10
+    assert sorted(decisions) == ["created"] * times + ["known"] * times
 
 
 NOT_OURS: dict[str, dict[str, Any]] = {
@@ -132,7 +124,8 @@ NOT_OURS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("changes", NOT_OURS.values(), ids=NOT_OURS)
+@table("changes", NOT_OURS.values())
+@own_host
 def test_whatever_is_no_delegation_creates_nothing(host: Host, changes: dict[str, Any]) -> None:
     assert host.run("pre_delegate", host.delegation(**changes)) == (0, b"", b"")
 
@@ -140,7 +133,7 @@ def test_whatever_is_no_delegation_creates_nothing(host: Host, changes: dict[str
     assert [line["decision"] for line in host.log("pre_delegate")] == ["not_ours"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("description", "purpose"),
     [
         ("Count\n\t quokkas   twice", "Count quokkas twice"),
@@ -152,6 +145,7 @@ def test_whatever_is_no_delegation_creates_nothing(host: Host, changes: dict[str
         (None, "general"),
     ],
 )
+@own_host
 def test_the_description_becomes_the_purpose_shortened_and_harmless(
     host: Host, description: object, purpose: str
 ) -> None:
@@ -218,7 +212,8 @@ def test_every_call_leaves_one_line_in_the_log(host: Host) -> None:
     }
 
 
-@pytest.mark.parametrize("event", ["x" * 100_000, {"prompt": "Count the quokkas " * 5_000}], ids=["long", "an object"])
+@table("event", ["x" * 100_000, {"prompt": "Count the quokkas " * 5_000}])
+@own_host
 def test_no_value_of_a_payload_makes_a_line_in_the_log_long(host: Host, event: object) -> None:
     host.run("pre_delegate", host.delegation(hook_event_name=event))
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 from importlib import import_module
 
-import pytest
-
 from gaia_sessions.ingest.dispatch import HANDLERS
 from gaia_sessions.session.events import KINDS
+from tests.table import table
 
 
 def test_each_kind_of_event_has_one_handler() -> None:
@@ -16,7 +15,7 @@ def test_each_kind_of_event_has_one_handler() -> None:
 
 
 # The table has the names of handlers, which no type checker can follow.
-@pytest.mark.parametrize(("module", "name"), HANDLERS.values(), ids=HANDLERS)
+@table(("module", "name"), HANDLERS.values())
 def test_a_handler_of_the_table_exists_and_takes_what_every_handler_is_given(module: str, name: str) -> None:
     handler = getattr(import_module(f"gaia_sessions.ingest.{module}"), name)
 

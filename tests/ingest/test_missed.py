@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import gaia_sessions
-from tests.hook.conftest import SCRIPTS
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +26,9 @@ AGENT = {"agent_id": "a1", "agent_type": "Explore"}
 def hear(host: Host, payload: dict[str, Any]) -> None:
     """The one hook is told ``payload``; of most tools only where it was asked to follow them."""
     tracked = payload["hook_event_name"] == "PostToolUse" and payload["tool_name"] == "Read"
-    command = [sys.executable, str(SCRIPTS / "every_event.py"), *(["--track-tools"] if tracked else [])]
-    done = subprocess.run(
-        command, input=json.dumps(payload).encode(), capture_output=True, check=False, env=host.environment()
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    host.words = ["--track-tools"] * tracked
+    ran = host.run("every_event", payload)
+    assert (ran.code, ran.err) == (0, b"")
 
 
 def tool(host: Host, event: str, **keys: object) -> dict[str, Any]:
@@ -58,7 +54,8 @@ def of_agent(host: Host, agent: str) -> Any:
     return record
 
 
-@pytest.mark.parametrize("name", AT_WORK)
+@table("name", AT_WORK)
+@own_host
 def test_an_agent_is_recorded_at_the_first_news_of_it(host: Host, name: str) -> None:
     host.knows("a1", "toolu_1")
 
@@ -73,7 +70,8 @@ def test_an_agent_is_recorded_at_the_first_news_of_it(host: Host, name: str) -> 
     assert of_agent(host, "a1")["phase"] == "completed"
 
 
-@pytest.mark.parametrize("first", AT_WORK)
+@table("first", AT_WORK)
+@own_host
 def test_what_the_agent_begins_is_below_it(host: Host, first: str) -> None:
     host.knows("a1", "toolu_1")
     hear(host, NEWS[first](host))
@@ -119,8 +117,9 @@ SIDE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("changes", SIDE.values(), ids=SIDE)
-@pytest.mark.parametrize("name", AT_WORK)
+@table("changes", SIDE.values())
+@table("name", AT_WORK)
+@own_host
 def test_of_an_agent_that_nobody_delegated_nothing_is_recorded(host: Host, name: str, changes: dict[str, Any]) -> None:
     host.knows("a1", "toolu_1")
     ignored = {"GAIA_SESSIONS_IGNORE_AGENTS": "Statusline"}
@@ -138,8 +137,9 @@ def test_of_an_agent_that_nobody_delegated_nothing_is_recorded(host: Host, name:
     )
 
 
-@pytest.mark.parametrize("reported", [True, False], ids=["its delegation was reported", "it was not"])
-@pytest.mark.parametrize("name", AT_WORK)
+@table("reported", [True, False])
+@table("name", AT_WORK)
+@own_host
 def test_news_before_the_start_was_joined_makes_no_second_session(host: Host, name: str, *, reported: bool) -> None:
     steps = ("start", "news", "note")
     for number, order in enumerate(itertools.permutations(steps)):
@@ -164,10 +164,13 @@ def test_news_before_the_start_was_joined_makes_no_second_session(host: Host, na
 
 def test_much_news_of_one_agent_at_once_is_one_session(host: Host) -> None:
     host.knows("a1", "toolu_1")
-    payloads = [NEWS[name](host) for name in ("a request for permission", "a tool it used")] * 6
+    tracked = copy(host)
+    tracked.words = ["--track-tools"]
+    news = [(host, NEWS["a request for permission"](host)), (tracked, NEWS["a tool it used"](host))] * 3
 
-    with ThreadPoolExecutor(len(payloads)) as pool:
-        list(pool.map(lambda payload: hear(host, payload), payloads))
+    with ThreadPoolExecutor(len(news)) as pool:
+        ran = list(pool.map(lambda one: one[0].start("every_event", one[1]), news))
+    assert {(one.code, one.err) for one in ran} == {(0, b"")}
 
     assert of_agent(host, "a1")["phase"] == "investigating"
     assert len(host.records()) == 1
