@@ -6,8 +6,6 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import gaia_sessions
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import deferred
@@ -15,6 +13,8 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import resume
 from gaia_sessions.usecases.preview import Preview
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +122,8 @@ WRITERS = [
 ]
 
 
-@pytest.mark.parametrize("write", WRITERS)
+@table("write", WRITERS)
+@own_host
 def test_what_waits_is_applied_by_the_next_who_writes(host: Host, write: Writer) -> None:
     gaia_sessions.create_session(agent_id="other", root=str(host.root))
     agent_id = host.delegate()
@@ -176,7 +177,8 @@ def test_what_is_refused_for_more_than_a_day_is_not_dropped(host: Host) -> None:
         assert host.deferred() == before != []
 
 
-@pytest.mark.parametrize(("hours", "waits"), [(23.9, True), (24.1, False)])
+@table(("hours", "waits"), [(23.9, True), (24.1, False)])
+@own_host
 def test_what_finds_no_session_for_a_day_is_dropped_with_a_line_in_the_log(
     host: Host, hours: float, *, waits: bool
 ) -> None:
@@ -218,7 +220,8 @@ NEVER = {
 }
 
 
-@pytest.mark.parametrize(("content", "words"), NEVER.values(), ids=NEVER)
+@table(("content", "words"), NEVER.values())
+@own_host
 def test_what_can_never_be_applied_is_dropped_and_holds_nothing_up(host: Host, content: bytes, words: str) -> None:
     agent_id = host.delegate()
     with host.held(agent_id):
@@ -271,7 +274,8 @@ WAITING_STOPS: dict[str, tuple[dict[str, object], str | None, str, str, str]] = 
 }
 
 
-@pytest.mark.parametrize(("told", "outcome", "meanwhile", "phase", "word"), WAITING_STOPS.values(), ids=WAITING_STOPS)
+@table(("told", "outcome", "meanwhile", "phase", "word"), WAITING_STOPS.values())
+@own_host
 def test_a_direct_stop_that_waits_is_judged_by_the_phase_in_which_it_finds_the_session(
     host: Host, told: dict[str, object], outcome: str | None, meanwhile: str, phase: str, word: str
 ) -> None:
@@ -348,7 +352,8 @@ def test_among_a_hundred_that_cannot_be_applied_the_stop_of_a_session_is_applied
     assert len(host.waiting()) == 100
 
 
-@pytest.mark.parametrize("over", ["turn", "conversation"])
+@table("over", ["turn", "conversation"])
+@own_host
 def test_among_a_hundred_the_stop_of_an_agent_counts_before_its_turn_or_its_conversation_is_over(
     host: Host, over: str
 ) -> None:

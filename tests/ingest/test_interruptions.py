@@ -6,10 +6,10 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import pytest
-
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session.clock import format_time
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -25,7 +25,8 @@ def interrupted(host: Host, agent: str = "a1", *, by_user: bool = False) -> None
     meta.write_text(json.dumps(noted), encoding="utf-8")
 
 
-@pytest.mark.parametrize("by_user", [False, True])
+@table("by_user", [False, True])
+@own_host
 def test_the_interruption_of_an_agent_that_was_woken_since_is_none_of_its_new_run(host: Host, *, by_user: bool) -> None:
     host.work()
     host.hear(host.launching())

@@ -8,6 +8,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import SessionFinal
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from typing import Any
@@ -74,7 +76,8 @@ MARKED = {
 }
 
 
-@pytest.mark.parametrize(("word", "phase"), MARKED.items())
+@table(("word", "phase"), MARKED.items())
+@own_host
 def test_a_marker_says_in_which_phase_the_session_stands(host: Host, word: str, phase: str) -> None:
     host.delegate()
     message = f"So far.\n[gaia-sessions: {word}] why"
@@ -125,7 +128,8 @@ REPORTED: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("phases", "phase"), REPORTED.values(), ids=REPORTED)
+@table(("phases", "phase"), REPORTED.values())
+@own_host
 def test_a_session_pauses_when_approval_was_reported_last_during_its_run(
     host: Host, phases: list[str], phase: str
 ) -> None:
@@ -150,7 +154,8 @@ def test_a_marker_beats_what_was_reported(host: Host) -> None:
     assert (host.record()["phase"], host.record()["runs"][0]["reported"]) == ("failed", "failed")
 
 
-@pytest.mark.parametrize("message", [None, "", " \n"], ids=["none", "empty", "blank"])
+@table("message", [None, "", " \n"])
+@own_host
 def test_a_stop_without_a_last_message_leaves_the_session_open(host: Host, message: str | None) -> None:
     host.delegate()
 
@@ -332,7 +337,8 @@ NO_KEY: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("changes", NO_KEY.values(), ids=NO_KEY)
+@table("changes", NO_KEY.values())
+@own_host
 def test_a_stop_without_a_key_changes_nothing_and_waits_only_where_one_may_still_be_noted(
     host: Host, changes: dict[str, Any]
 ) -> None:
@@ -358,7 +364,8 @@ NOT_OURS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("changes", NOT_OURS.values(), ids=NOT_OURS)
+@table("changes", NOT_OURS.values())
+@own_host
 def test_whatever_is_no_stop_of_a_sub_agent_changes_nothing(host: Host, changes: dict[str, Any]) -> None:
     host.delegate()
     before = host.tree(host.root)

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, StoreFailure
 from gaia_sessions.ingest import HandlerContext
@@ -16,6 +14,8 @@ from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,12 +48,11 @@ class Failing(FileStore):
         raise self.error
 
 
+# What a write raises, and whether it was applied.
 FAILURES = [
-    pytest.param(
-        DurabilityUnknown("state.json", "Input/output error"), True, id="applied, and not known to be durable"
-    ),
-    pytest.param(StoreFailure("write", "state.json", "Input/output error"), False, id="refused by the system"),
-    pytest.param(LockTimeout("agent", 2.0, None), False, id="held by somebody else"),
+    (DurabilityUnknown("state.json", "Input/output error"), True),
+    (StoreFailure("write", "state.json", "Input/output error"), False),
+    (LockTimeout("agent", 2.0, None), False),
 ]
 
 
@@ -61,9 +60,10 @@ def ends(host: Host) -> list[tuple[str, str]]:
     return sorted((record["phase"], record["runs"][-1].get("end", "")) for record in host.records().values())
 
 
-@pytest.mark.parametrize("victim", [0, 1, 2])
-@pytest.mark.parametrize("kind", OVER)
-@pytest.mark.parametrize(("error", "written"), FAILURES)
+@table("victim", [0, 1, 2])
+@table("kind", OVER)
+@table(("error", "written"), FAILURES)
+@own_host
 def test_a_run_that_cannot_be_settled_keeps_no_other_from_it_and_is_settled_later(
     host: Host, error: SessionsError, kind: str, victim: int, *, written: bool
 ) -> None:
