@@ -23,6 +23,7 @@ from gaia_sessions.cli.typed_ids import closest_id, resolve_id
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.ids import bytes_made_of, new_agent_id
 from gaia_sessions.store.file_store import FileStore
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +50,8 @@ WRITING = {
 ALL = {**READING, **WRITING}
 A_TURN = b'[{"role": "user", "content": "Go on"}]'
 
-each_command = pytest.mark.parametrize("command", ALL)
-each_writing = pytest.mark.parametrize("command", WRITING)
+each_command = table("command", ALL)
+each_writing = table("command", WRITING)
 
 
 def run(gaia: Gaia, command: str, typed: str, *options: str) -> Any:
@@ -62,10 +63,15 @@ def note(typed: str, whole: str = WHOLE) -> str:
 
 
 @pytest.fixture
-def two(put: Gaia) -> None:
-    """Two sessions with made ids; ``WHOLE`` is the one with the latest activity."""
-    put(WHOLE)
-    put(OTHER, idle=timedelta(hours=1))
+def two(anew: Gaia, put: Gaia) -> Callable[[], None]:
+    """Puts two sessions with made ids in place, alone; ``WHOLE`` is the one with the latest activity."""
+
+    def make() -> None:
+        anew()
+        put(WHOLE)
+        put(OTHER, idle=timedelta(hours=1))
+
+    return make
 
 
 def test_every_command_that_takes_an_id_is_in_these_tests() -> None:
@@ -81,41 +87,34 @@ def test_every_command_that_takes_an_id_is_in_these_tests() -> None:
     assert sorted(taking) == sorted(ALL)
 
 
-@pytest.mark.usefixtures("two")
-@pytest.mark.parametrize("typed", ["2345", AS_LISTED, "530-abc12345", "agent-20260108", WHOLE[:-1], "latest"])
-@pytest.mark.parametrize("command", READING)
-def test_a_command_that_reads_takes_a_part_of_an_id_for_the_whole(gaia: Gaia, command: str, typed: str) -> None:
-    whole, part = run(gaia, command, WHOLE), run(gaia, command, typed)
+def test_a_command_that_reads_takes_a_part_of_an_id_for_the_whole(gaia: Gaia, two: Gaia) -> None:
+    two()
+    for command in READING:
+        whole = run(gaia, command, WHOLE).all
+        for typed in ("2345", AS_LISTED, "530-abc12345", "agent-20260108", WHOLE[:-1], "latest"):
+            # and which session it is, nobody is told who only looks
+            assert (command, typed, *run(gaia, command, typed).all) == (command, typed, *whole)
 
-    assert part.all == whole.all  # and which session it is, nobody is told who only looks
 
-
-@pytest.mark.usefixtures("two")
-@pytest.mark.parametrize("typed", ["2345", "530-abc12345", WHOLE[:-4], "latest"])
+@table("typed", ["2345", "530-abc12345", WHOLE[:-4], "latest", AS_LISTED])
 @each_writing
 def test_a_command_that_writes_does_so_too_and_says_on_stderr_which_session_it_took(
-    gaia: Gaia, state: Gaia, command: str, typed: str
+    gaia: Gaia, two: Gaia, state: Gaia, command: str, typed: str
 ) -> None:
+    two()
     before = state(OTHER)
 
     ended = run(gaia, command, typed)
 
     phase = {"update": "planning", "finalize": "failed"}.get(command, "approval")
-    assert (ended.code, ended.err.decode(), ended.out.decode().startswith(f"{WHOLE}: ")) == (0, note(typed), True)
+    said = "" if typed == AS_LISTED else note(typed)  # nobody is warned who types what the list shows
+    assert (ended.code, ended.err.decode(), ended.out.decode().startswith(f"{WHOLE}: ")) == (0, said, True)
     assert (state(WHOLE)["phase"], state(WHOLE)["revision"], state(OTHER)) == (phase, 2, before)
 
 
-@pytest.mark.usefixtures("two")
-@each_writing
-def test_nobody_is_warned_who_types_what_the_list_shows(gaia: Gaia, state: Gaia, command: str) -> None:
-    ended = run(gaia, command, AS_LISTED)
-
-    assert (ended.code, ended.err, state(WHOLE)["revision"]) == (0, b"", 2)
-
-
-@pytest.mark.usefixtures("two")
-@pytest.mark.parametrize(("command", "notices"), [("get", 0), ("events", 0), ("update", 1), ("approve", 1)])
-def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, command: str, notices: int) -> None:
+@table(("command", "notices"), [("get", 0), ("events", 0), ("update", 1), ("approve", 1)])
+def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, two: Gaia, command: str, notices: int) -> None:
+    two()
     ended = run(gaia, command, "2345", "--json")
 
     expected = {
@@ -129,14 +128,15 @@ def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, command: str, 
         assert json.loads(ended.out)["agent_id"] == WHOLE
 
 
-@pytest.mark.parametrize(
+@table(
     ("there", "typed"),
     [(["latest", WHOLE], "latest"), (["task-1", "task-12"], "task-1"), (["12345678", "x-12345678"], "12345678")],
 )
 @each_command
 def test_a_session_whose_whole_id_was_typed_is_the_one(
-    gaia: Gaia, put: Gaia, tree: Gaia, command: str, there: list[str], typed: str
+    gaia: Gaia, anew: Gaia, put: Gaia, tree: Gaia, command: str, there: list[str], typed: str
 ) -> None:
+    anew()
     for number, agent_id in enumerate(there):
         put(agent_id, idle=timedelta(hours=len(there) - number))
     others = [agent_id for agent_id in there if agent_id != typed]
@@ -148,52 +148,47 @@ def test_a_session_whose_whole_id_was_typed_is_the_one(
     assert before.items() <= tree().items()
 
 
-@pytest.mark.parametrize("typed", ["LATEST", "Task", "ABC12345"])
-def test_letters_count_as_they_do_in_the_store(gaia: Gaia, put: Gaia, typed: str) -> None:
+def test_letters_count_as_they_do_in_the_store(gaia: Gaia, put: Gaia) -> None:
     put("task-1")
     put(WHOLE)
-    assert (gaia("get", typed).code, gaia("get", "task").code, gaia("get", "abc12345").code) == (3, 0, 0)
+    assert [gaia("get", typed).code for typed in ("LATEST", "Task", "ABC12345", "task", "abc12345")] == [3, 3, 3, 0, 0]
+
+
+TOO_SHORT = ("a", "age", "345")
+NO_ID = ("*", "agent-*", "agent-20260108-180530-abc1234?", "[a]gent-2026", "2345\n")
 
 
 @each_command
-def test_a_part_of_less_than_four_characters_stands_for_none(gaia: Gaia, put: Gaia, tree: Gaia, command: str) -> None:
+def test_what_is_too_short_or_no_id_matches_nothing(gaia: Gaia, put: Gaia, tree: Gaia, command: str) -> None:
     put(WHOLE)
     before = tree()
-    assert [run(gaia, command, typed).code for typed in ("a", "age", "345")] == [3, 3, 3]
+    assert [run(gaia, command, typed).code for typed in TOO_SHORT] == [3] * len(TOO_SHORT)
+    assert [run(gaia, command, typed).code for typed in NO_ID] == [7] * len(NO_ID)
+    empty = run(gaia, command, "")
+    assert (empty.code, empty.err.splitlines()[0]) == (7, b"Error: '' is not a session ID: empty")
     assert tree() == before
 
 
-@each_command
-def test_an_empty_id_is_still_no_id(gaia: Gaia, put: Gaia, tree: Gaia, command: str) -> None:
-    put(WHOLE)
+GENERATED = (WHOLE, WHOLE.upper(), "Agent-20260108-180530-ABC12345")
+UNSET = ("null", "None", "undefined")
+"""What programs print for an id they do not have."""
+
+
+def test_an_id_in_the_whole_generated_form_is_never_a_part_of_another(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    """Nor does an agent whose session is gone, or that has no id, change another."""
+    for typed in GENERATED:
+        put(f"{typed}-again")
+        put(f"copy-of-{typed}")
+    for unset in UNSET:
+        put(f"{unset}-pointer-fix")
     before = tree()
-    ended = run(gaia, command, "")
-    assert (ended.code, ended.err.splitlines()[0]) == (7, b"Error: '' is not a session ID: empty")
+    asked = [(command, typed) for command in ALL for typed in GENERATED]
+    asked += [(command, unset) for command in WRITING for unset in UNSET]
+    assert [one for one in asked if run(gaia, *one).code != 3] == []
     assert tree() == before
 
 
-@pytest.mark.parametrize("typed", ["*", "agent-*", "agent-20260108-180530-abc1234?", "[a]gent-2026", "2345\n"])
-@each_command
-def test_characters_that_no_id_has_match_nothing(gaia: Gaia, put: Gaia, tree: Gaia, command: str, typed: str) -> None:
-    put(WHOLE)
-    before = tree()
-    assert run(gaia, command, typed).code == 7
-    assert tree() == before
-
-
-@pytest.mark.parametrize("typed", [WHOLE, WHOLE.upper(), "Agent-20260108-180530-ABC12345"])
-@each_command
-def test_an_id_in_the_whole_generated_form_is_never_a_part_of_another(
-    gaia: Gaia, put: Gaia, tree: Gaia, command: str, typed: str
-) -> None:
-    put(f"{typed}-again")
-    put(f"copy-of-{typed}")
-    before = tree()
-    assert run(gaia, command, typed).code == 3
-    assert tree() == before
-
-
-@pytest.mark.parametrize("words", [(), ("--json",)])
+@table("words", [(), ("--json",)])
 @each_command
 def test_a_part_of_several_ids_is_a_usage_error_that_lists_them(
     gaia: Gaia, put: Gaia, tree: Gaia, command: str, words: tuple[str, ...]
@@ -221,8 +216,7 @@ def test_of_many_ids_that_a_part_has_a_handful_is_listed(gaia: Gaia, put: Gaia) 
     )
 
 
-@pytest.mark.usefixtures("two")
-@pytest.mark.parametrize(
+@table(
     ("line", "dim"),
     [
         ("update latest", True),
@@ -244,17 +238,18 @@ def test_of_many_ids_that_a_part_has_a_handful_is_listed(gaia: Gaia, put: Gaia) 
     ],
 )
 def test_on_a_terminal_it_is_one_dim_line_where_something_is_written_and_no_line_elsewhere(
-    terminal: Gaia, line: str, *, dim: bool
+    terminal: Gaia, two: Gaia, line: str, *, dim: bool
 ) -> None:
+    two()
     shown = terminal(*line.split()).out.decode().splitlines()
 
     told = note("latest").rstrip()
     assert [text for text in shown if "using session" in text] == ([f"\x1b[2m{told}\x1b[22m"] if dim else [])
 
 
-@pytest.mark.usefixtures("two")
-@pytest.mark.parametrize("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}], ids=str)
-def test_where_nothing_can_be_dim_it_is_a_plain_line(terminal: Gaia, plain: dict[str, str]) -> None:
+@table("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
+def test_where_nothing_can_be_dim_it_is_a_plain_line(terminal: Gaia, two: Gaia, plain: dict[str, str]) -> None:
+    two()
     assert terminal("update", "latest", **plain).out.decode().splitlines()[0] == note("latest").rstrip()
 
 
@@ -294,7 +289,8 @@ def test_where_none_can_be_read_there_is_no_latest(gaia: Gaia, root: str, spoil:
 
 
 @each_command
-def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, spoil: Gaia, command: str) -> None:
+def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, anew: Gaia, spoil: Gaia, command: str) -> None:
+    anew()
     spoil(WHOLE)
     whole, part = run(gaia, command, WHOLE), run(gaia, command, "2345")
 
@@ -306,51 +302,23 @@ def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, spoil: Gaia,
 # What a command that writes takes, and whom it never takes
 
 
-PARTS = [
-    pytest.param("depl", "deploy-frontend", id="a beginning"),
-    pytest.param("tend", "deploy-frontend", id="an end"),
-    pytest.param("agent-20260108", WHOLE, id="a day"),
-]
-
-
-def test_the_beginning_of_the_random_digits_is_a_part_as_they_are_what_a_list_shows(gaia: Gaia, two: None) -> None:  # noqa: ARG001
+def test_the_beginning_of_the_random_digits_is_a_part_as_they_are_what_a_list_shows(gaia: Gaia, two: Gaia) -> None:
+    two()
     assert gaia("get", "abc1").json["agent_id"] == WHOLE
     assert gaia("get", "bc12").code == 3
 
 
-@pytest.mark.parametrize(("typed", "there"), PARTS)
+@table(("typed", "there"), [("depl", "deploy-frontend"), ("tend", "deploy-frontend"), ("agent-20260108", WHOLE)])
 def test_a_command_that_writes_takes_any_unique_part_and_says_which_session_it_took(
-    gaia: Gaia, put: Gaia, state: Gaia, typed: str, there: str
+    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, typed: str, there: str
 ) -> None:
+    anew()
     put(there)
 
     ended = gaia("update", typed, "--phase", "executing")
 
     assert (ended.code, ended.err.decode()) == (0, note(typed, there))
     assert state(there)["phase"] == "executing"
-
-
-@each_writing
-@pytest.mark.parametrize("unset", ["null", "None", "undefined"])
-def test_what_programs_print_for_an_id_they_do_not_have_is_no_part_of_another(
-    gaia: Gaia, put: Gaia, tree: Gaia, command: str, unset: str
-) -> None:
-    put(f"{unset}-pointer-fix")
-    before = tree()
-    assert run(gaia, command, unset).code == 3
-    assert tree() == before
-
-
-@each_writing
-@pytest.mark.parametrize("form", [str.lower, str.upper], ids=["as made", "in capitals"])
-def test_an_agent_with_the_generated_id_of_a_session_that_is_gone_changes_no_other(
-    gaia: Gaia, put: Gaia, tree: Gaia, command: str, form: Callable[[str], str]
-) -> None:
-    put(f"{form(WHOLE)}-retry")
-    before = tree()
-
-    assert run(gaia, command, form(WHOLE)).code == 3
-    assert tree() == before
 
 
 def test_a_session_that_is_removed_once_it_was_taken_is_missing_and_nobody_else_is_taken(
@@ -401,7 +369,7 @@ def test_the_python_api_takes_whole_ids_only(root: str, put: Gaia) -> None:
 # What is missing
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "near"),
     [
         ("agent-20260108-180530-abc12346", WHOLE),
@@ -468,7 +436,7 @@ def test_ids_that_were_generated_in_the_same_second_are_not_near_each_other(gaia
     assert gaia("get", ids[100]).all == (3, "", f"Error: no session '{ids[100]}' in {root}\nHint: {LISTS}\n")
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "hint"),
     [
         ("aa", "did you mean aa-of-one?"),
@@ -489,34 +457,48 @@ def test_who_types_less_than_four_characters_is_told_so_and_how_to_find_the_sess
 # What it costs
 
 
-def watched(log: Path, *words: str) -> tuple[str, str]:
-    """The names that a command looks at, and the modules that it imports."""
+OF_EACH = """
+import io, os, sys
+from gaia_sessions.cli.main import main
+root, typed, turn, *lines = sys.argv[1:]
+for line in lines:
+    command, *words = line.split()
+    sys.stdin = io.TextIOWrapper(io.BytesIO(turn.encode()))
+    sys.modules.pop("gaia_sessions.cli.typed_ids", None)
+    os.path.exists(f"/what it looks at: {command}")
+    code = main([command, typed, *words, "--root", f"{root}/{command}"])
+    resolved = "gaia_sessions.cli.typed_ids" in sys.modules
+    print(f"/what it loads: {command}", code in (0, 1, 2, 124), resolved, "difflib" in sys.modules, file=sys.stderr)
+"""
+"""Runs command lines in one new interpreter, each on a root of its own."""
+
+
+def watched(log: Path, root: Path, typed: str, other: str) -> list[tuple[str, bool, bool, bool, bool]]:
+    """Of each command whether it ran, what it loaded (the search for an id, difflib), and whether it saw ``other``."""
     through = ("strace", "-f", "-qq", "-e", "trace=openat,stat,lstat,newfstatat,statx", "-o", str(log))
-    ended = subprocess.run(
-        [*through, sys.executable, "-X", "importtime", "-m", "gaia_sessions", *words],
-        input=A_TURN.decode(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode in (0, 1, 2, 124)
-    return log.read_text(encoding="utf-8", errors="replace"), ended.stderr
+    lines = [" ".join((command, *words)) for command, words in ALL.items()]
+    words = [*through, sys.executable, "-c", OF_EACH, str(root), typed, A_TURN.decode(), *lines]
+    said = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True).stderr
+    loaded = [line.partition(": ")[2].split() for line in said.splitlines() if line.startswith("/what it loads: ")]
+    names = log.read_text(encoding="utf-8", errors="replace").split("/what it looks at: ")[1:]
+    return [
+        (command, *(word == "True" for word in found), other in section)
+        for (command, *found), section in zip(loaded, names, strict=True)
+        if section.startswith(f'{command}"')
+    ]
 
 
 @pytest.mark.skipif(which("strace") is None, reason="needs strace to see which files are looked at")
-@pytest.mark.parametrize("agent_id", [WHOLE, pytest.param("task-1", marks=pytest.mark.slow)])
-@each_command
-def test_a_whole_id_costs_no_look_at_the_others(
-    put: Gaia, root: str, tmp_path: Path, command: str, agent_id: str
-) -> None:
+@pytest.mark.parametrize("agent_id", [WHOLE, "task-1"])
+def test_a_whole_id_costs_no_look_at_the_others(put: Gaia, root: str, tmp_path: Path, agent_id: str) -> None:
     put(agent_id)
     put(f"{agent_id}-2")
     FileStore(root).ensure_index()
+    for command in ALL:
+        shutil.copytree(root, tmp_path / "roots" / command)
 
-    names, imported = watched(tmp_path / "calls", command, agent_id, *ALL[command])
-    names_of_part, imported_for_part = watched(tmp_path / "calls", command, agent_id[:-1], *ALL[command])
+    whole = watched(tmp_path / "calls", tmp_path / "roots", agent_id, f"{agent_id}-2")
+    part = watched(tmp_path / "calls", tmp_path / "roots", agent_id[:-1], f"{agent_id}-2")
 
-    looked_at = [f"{agent_id}-2" in found for found in (names, names_of_part)]
-    resolved = ["gaia_sessions.cli.typed_ids\n" in found for found in (imported, imported_for_part)]
-    assert (looked_at, resolved) == ([False, True], [False, True])
-    assert "difflib" not in imported
+    assert whole == [(command, True, False, False, False) for command in ALL]
+    assert [(*one[:3], one[4]) for one in part] == [(command, True, True, True) for command in ALL]
