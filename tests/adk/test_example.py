@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import logging
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
+from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions import Sessions
+from scripts.adk_example import __main__ as program
 from scripts.adk_example import agent, chat
 from scripts.adk_example.knowledge import Knowledge
 from tests.adk.parts import PORT, post, run, served
+from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 CHECKOUT = Path(__file__).parents[2]
 OF_A_TASK = {"intent", "domain_id", "url", "url_type"}
@@ -29,19 +36,25 @@ CAN = "Say create a domain, update domain N, or send a link."
 LINK = "https://example.com/notes-on-terraform-state"
 
 
+def move_to(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """From now on the example keeps all it has in ``folder``."""
+    patch.setattr(chat, "FOLDER", folder)
+    patch.setattr(agent, "knowledge", Knowledge(folder / "knowledge.json"))
+    patch.setattr(program, "SESSION_FILE", folder / program.SESSION_FILE.name)
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the example keeps all it has."""
-    monkeypatch.setattr(chat, "FOLDER", tmp_path)
-    monkeypatch.setattr(agent, "knowledge", Knowledge(tmp_path / "knowledge.json"))
+    move_to(tmp_path, monkeypatch)
     return tmp_path
 
 
 class Talk:
-    """A client of the chat: each message is answered by a process that knows nothing of those before."""
+    """A client of the chat: each message is answered by one that knows nothing of those before."""
 
-    def __init__(self) -> None:
-        self.session_id: str | None = None
+    def __init__(self, session_id: str | None = None) -> None:
+        self.session_id = session_id
         self.texts: list[str] = []
 
     def say(self, *texts: str) -> str:
@@ -70,6 +83,32 @@ def talk() -> Talk:
     return Talk()
 
 
+@cache
+def conversation(folder: Path) -> str:
+    """Creates a domain in ``folder``, once; returns the id of the session."""
+    with pytest.MonkeyPatch.context() as patch:
+        move_to(folder, patch)
+        talk = Talk()
+        talk.say(*CREATE)
+        return str(talk.session_id)
+
+
+@pytest.fixture
+def created(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], Talk]:
+    """Moves to a copy, another each time, of a conversation that has created a domain."""
+    original, numbers = tmp_path_factory.getbasetemp() / "created", count()
+
+    def copy() -> Talk:
+        session_id, folder = conversation(original), tmp_path / str(next(numbers))
+        shutil.copytree(original, folder)
+        move_to(folder, monkeypatch)
+        return Talk(session_id)
+
+    return copy
+
+
 def test_the_root_agent_hands_over_by_state_and_all_of_it_is_cleared_when_it_is_done(talk: Talk) -> None:
     assert talk.say(*CREATE[:3]) == "Describe the domain as `name: what it is about`, or cancel."
     assert talk.state() == {**KNOWN, "intent": "create_domain"}
@@ -87,8 +126,9 @@ def test_the_root_agent_hands_over_by_state_and_all_of_it_is_cleared_when_it_is_
     assert [domain["description"] for domain in agent.knowledge.domains("user-1")] == ["Terraform modules"]
 
 
-def test_no_payload_between_agents_has_what_the_session_holds(talk: Talk) -> None:
-    talk.say(*CREATE, LINK, "1", "update domain 1", "cancel")
+def test_no_payload_between_agents_has_what_the_session_holds(created: Callable[[], Talk]) -> None:
+    talk = created()
+    talk.say(LINK, "1", "update domain 1", "cancel")
     delegations = [one for one in talk.payloads(agent.ROOT) if "agent_name" in one]
     assert delegations == [{"agent_name": name} for name in (agent.DOMAINS, agent.DOCUMENTS, agent.DOMAINS)]
     of_subagents = [*talk.payloads(agent.DOMAINS), *talk.payloads(agent.DOCUMENTS)]
@@ -96,7 +136,7 @@ def test_no_payload_between_agents_has_what_the_session_holds(talk: Talk) -> Non
     assert [one for one in of_subagents if {*one} & {"user_id", "intent", "domain_id", "url", "pending_draft"}] == []
 
 
-@pytest.mark.parametrize(
+@table(
     "before",
     [
         ("create a domain",),
@@ -107,8 +147,10 @@ def test_no_payload_between_agents_has_what_the_session_holds(talk: Talk) -> Non
         (LINK,),
     ],
 )
-def test_a_cancel_at_any_point_clears_the_keys_of_the_task_and_no_others(talk: Talk, before: Sequence[str]) -> None:
-    talk.say(*CREATE)
+def test_a_cancel_at_any_point_clears_the_keys_of_the_task_and_no_others(
+    created: Callable[[], Talk], before: Sequence[str]
+) -> None:
+    talk = created()
     kept = talk.state()
     talk.say(*before)
     assert OF_A_TASK & {*talk.state()}
@@ -124,7 +166,7 @@ def test_what_cannot_be_saved_is_marked_and_cleared(talk: Talk) -> None:
     assert talk.state() == {**KNOWN, "intent_result": result}
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "url_type", "answer", "status", "saved"),
     [
         (f"{LINK}.pdf", "pdf", "1, 2", "saved", 2),
@@ -135,9 +177,10 @@ def test_what_cannot_be_saved_is_marked_and_cleared(talk: Talk) -> None:
     ],
 )
 def test_a_link_is_read_of_the_session_and_gone_when_it_is_processed(
-    talk: Talk, url: str, url_type: str, answer: str | None, status: str, saved: int
+    created: Callable[[], Talk], url: str, url_type: str, answer: str | None, status: str, saved: int
 ) -> None:
-    talk.say(*CREATE, url)
+    talk = created()
+    talk.say(url)
     if answer is not None:
         assert {key: talk.state()[key] for key in ("url", "url_type")} == {"url": url, "url_type": url_type}
         talk.say(answer)
@@ -148,12 +191,13 @@ def test_a_link_is_read_of_the_session_and_gone_when_it_is_processed(
 
 
 def test_a_tool_that_fails_is_told_closes_its_event_and_leaves_nothing_of_its_task(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch
+    created: Callable[[], Talk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("no such table")
 
-    talk.say(*CREATE, LINK)
+    talk = created()
+    talk.say(LINK)
     monkeypatch.setattr(agent.knowledge, "save_facts", fail)
     assert "save_facts failed: no such table" in talk.say("1")
     assert not OF_A_TASK & {*talk.state()}
@@ -164,9 +208,9 @@ def test_a_tool_that_fails_is_told_closes_its_event_and_leaves_nothing_of_its_ta
     assert talk.say("what do I have") == f"Your domains: 1 Infra. {CAN}"
 
 
-@pytest.mark.parametrize(("said", "answered"), [("what do I have", 0), ("create a domain", 0), ("create a domain", 1)])
+@table(("said", "answered"), [("what do I have", 0), ("create a domain", 0), ("create a domain", 1)])
 def test_a_storage_that_does_not_answer_is_told_and_the_session_goes_on(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch, said: str, answered: int
+    folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, answered: int
 ) -> None:
     """It fails in a tool of the root agent, or after so many answers in one of a sub-agent."""
     calls: list[str] = []
@@ -177,6 +221,8 @@ def test_a_storage_that_does_not_answer_is_told_and_the_session_goes_on(
             raise RuntimeError("no answer")
         return []
 
+    move_to(folder / f"{said} {answered}", monkeypatch)
+    talk = Talk()
     talk.say(*BEGIN)
     with monkeypatch.context() as failing:
         failing.setattr(agent.knowledge, "domains", domains)
@@ -185,8 +231,9 @@ def test_a_storage_that_does_not_answer_is_told_and_the_session_goes_on(
     assert talk.say("what do I have").startswith("Your domains: none yet.")
 
 
-def test_an_answer_that_is_none_is_asked_again(talk: Talk) -> None:
-    talk.say(*CREATE, LINK)
+def test_an_answer_that_is_none_is_asked_again(created: Callable[[], Talk]) -> None:
+    talk = created()
+    talk.say(LINK)
     for answer in ("7", "hello", "0"):
         assert talk.say(answer).startswith("I did not understand.")
     assert talk.state()["url"] == LINK
@@ -202,12 +249,13 @@ def test_a_session_that_somebody_cancelled_is_followed_by_another(talk: Talk, fo
     assert answer["session_id"] != first
 
 
-@pytest.mark.parametrize("end", ["cancel", "leave", "remove"])
+@table("end", ["cancel", "leave", "remove"])
 def test_a_session_that_is_ended_while_it_is_answered_is_told(
-    talk: Talk, folder: Path, monkeypatch: pytest.MonkeyPatch, end: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
+    talk = Talk()
     talk.say("ada")
-    session_id, check = str(talk.session_id), agent.knowledge.domains
+    session_id, check = str(talk.session_id), Knowledge(folder / "knowledge.json").domains
 
     def domains(user_id: str) -> list[dict[str, Any]]:
         sessions = Sessions(str(folder / "gaia-sessions"))
@@ -238,12 +286,14 @@ def test_one_message_of_a_session_is_answered_at_a_time(talk: Talk) -> None:
     assert talk.say("what do I have").startswith("Your domains: none yet.")
 
 
-@pytest.mark.parametrize("said", [(*CREATE[2:],), (LINK, "1")])
-def test_a_crash_behind_any_event_leaves_a_conversation_that_goes_on(said: Sequence[str]) -> None:
+@pytest.mark.parametrize("fatals", [[4], pytest.param(range(1, 12), marks=pytest.mark.slow)], ids=["one", "all"])
+@table("said", [CREATE[2:], (LINK, "1")])
+def test_a_crash_behind_any_event_leaves_a_conversation_that_goes_on(
+    created: Callable[[], Talk], fatals: Iterable[int], said: Sequence[str]
+) -> None:
     """The same is said again until it is done; what was saved is not asked for again."""
-    for fatal in range(1, 12):
-        crashed = Talk()
-        crashed.say(*CREATE)
+    for fatal in fatals:
+        crashed = created()
         for text in said:
             run(crashing(str(crashed.session_id), text, fatal))
             crashed.say(text)
@@ -326,19 +376,39 @@ def test_the_web_gives_the_id_takes_it_back_and_never_adopts_one(tmp_path: Path)
     assert listed[session_id].get("trace_id") == first["trace_id"] != third["trace_id"]
 
 
-def test_the_command_line_keeps_its_id_in_a_file_from_one_process_to_the_next(tmp_path: Path) -> None:
-    def call(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "scripts.adk_example", "chat", *words]
-        environment = {**os.environ, "ADK_EXAMPLE": str(tmp_path / "example")}
-        return subprocess.run(
-            command, input=said, capture_output=True, text=True, check=True, cwd=CHECKOUT, env=environment
-        )
+def call_here(words: list[str], said: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["chat", *words])
+        patch.setattr(sys, "stdin", io.StringIO(said))
+        patch.setattr(logging.getLogger("google_adk"), "level", logging.NOTSET)
+        return program.main()
 
-    first = call(said="ada\ncreate a domain\n\ninfra: terraform\n")
-    assert first.stdout.splitlines()[-1] == "Infra: Terraform (terraform). Approve, correct it, or cancel."
-    assert call("approve").stdout == f"Saved as domain 1. Your domains: 1 Infra. {CAN}\n"
-    assert call("--leave").stdout == "You left.\n"
-    again = call("hello")
-    assert again.stdout == "I do not know this name. Please tell me another.\n"
-    assert first.stderr != again.stderr
-    assert first.stderr.startswith("[session agent-")
+
+def call_process(words: list[str], said: str) -> int:
+    """What it says is said by this process."""
+    command = [sys.executable, "-m", "scripts.adk_example", *words]
+    environment = {**os.environ, "ADK_EXAMPLE": str(program.SESSION_FILE.parent)}
+    ended = subprocess.run(
+        command, input=said, capture_output=True, text=True, check=True, cwd=CHECKOUT, env=environment
+    )
+    sys.stdout.write(ended.stdout)
+    sys.stderr.write(ended.stderr)
+    return ended.returncode
+
+
+@pytest.mark.parametrize("start", [call_here, pytest.param(call_process, marks=pytest.mark.slow)])
+def test_the_command_line_keeps_its_id_in_a_file_from_one_call_to_the_next(
+    capsys: pytest.CaptureFixture[str], start: Callable[[list[str], str], int]
+) -> None:
+    def call(*words: str, said: str = "") -> tuple[str, str]:
+        assert start(["chat", *words], said) == 0
+        return capsys.readouterr()
+
+    first, session = call(said="ada\ncreate a domain\n\ninfra: terraform\n")
+    assert first.splitlines()[-1] == "Infra: Terraform (terraform). Approve, correct it, or cancel."
+    assert call("approve")[0] == f"Saved as domain 1. Your domains: 1 Infra. {CAN}\n"
+    assert call("--leave")[0] == "You left.\n"
+    again, another_session = call("hello")
+    assert again == "I do not know this name. Please tell me another.\n"
+    assert session != another_session
+    assert session.startswith("[session agent-")
