@@ -12,6 +12,8 @@ import pytest
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.schema import MARKER_DETAIL, RUN_FAILED
 from gaia_sessions.system.processes import describe
+from tests.cli.forks import forked
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +83,7 @@ def test_pending_says_to_run_it_and_never_to_tell_an_agent(gaia: Gaia, ran: Gaia
     ]
 
 
-@pytest.mark.parametrize(("word", "does"), [("approve", "it goes on"), ("deny", "it looks for another way")])
+@table(("word", "does"), [("approve", "it goes on"), ("deny", "it looks for another way")])
 def test_an_answer_says_to_run_it(gaia: Gaia, ran: Gaia, word: str, does: str) -> None:
     ran("job-1", "approval", 300, last_message=ASKS, detail=MARKER_DETAIL)
     done = {"approve": "approved", "deny": "denied"}[word]
@@ -208,32 +210,32 @@ def test_a_report_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
     ]
 
 
-def typed(program: Gaia, line: str, **environment: str) -> Any:
+def typed(line: str, **environment: str) -> Any:
     """What becomes of a line that was shown, with ``cat`` as the command."""
     name, *words = shlex.split(line)
     assert (name, words.pop()) == ("gaia-sessions", "COMMAND")
-    return program(*words, "cat", **environment)
+    return forked(*words, "cat", **environment)
 
 
-def test_each_line_that_is_shown_is_one_to_type(program: Gaia, root: str) -> None:
+def test_each_line_that_is_shown_is_one_to_type(gaia: Gaia, root: str) -> None:
     def shown(*words: str) -> str:
-        answered = program(*words)
+        answered = gaia(*words)
         lines = [line.strip() for line in (answered.out + answered.err).decode().splitlines()]
         [line] = (line for line in lines if line.endswith(" -- COMMAND"))
         return str(line)
 
     elsewhere = {"GAIA_SESSIONS_ROOT": os.devnull}
-    assert program("run", "--id", "job-1", "--", "echo", ASKS).code == 0
-    assert program("approve", "job-1", "--note", NOTE).code == 0
+    assert forked("run", "--id", "job-1", "--", "echo", ASKS).code == 0
+    assert gaia("approve", "job-1", "--note", NOTE).code == 0
     from_answer = shown("deny", "job-1", "--reason", NOTE, "--root", root)
-    told = typed(program, from_answer, **elsewhere)
+    told = typed(from_answer, **elsewhere)
     assert (told.code, f"| denied: {NOTE}" in told.out.decode().splitlines()) == (0, True)
 
-    program("run", "--id", "job-2", "--", "echo", ASKS)
-    told = typed(program, shown("pending", "--root", root), **elsewhere)
+    forked("run", "--id", "job-2", "--", "echo", ASKS)
+    told = typed(shown("pending", "--root", root), **elsewhere)
     assert (told.code, "|   assistant: Two ports are open." in told.out.decode().splitlines()) == (0, True)
 
-    told = typed(program, shown("should-resume", "job-2"))
+    told = typed(shown("should-resume", "job-2"))
     assert told.code == 0
     assert "This is new work that continues an earlier session, which has ended." in told.out.decode()
 
@@ -268,12 +270,13 @@ def is_whole(line: str) -> bool:
     return len(line) <= 80 or (alone and LONG in line)
 
 
-@pytest.mark.parametrize("word", SHOWN)
-@pytest.mark.parametrize("minutes", [12, 45])
-@pytest.mark.parametrize(("phase", "run"), STATES, ids=[f"{phase} {run['detail']}" for phase, run in STATES])
+@table("word", SHOWN)
+@table("minutes", [12, 45])
+@table(("phase", "run"), STATES)
 def test_a_terminal_of_80_columns_has_every_line_whole_and_no_word_of_agents(
-    terminal: Gaia, ran: Gaia, word: str, minutes: int, phase: str, run: dict[str, Any]
+    terminal: Gaia, anew: Gaia, ran: Gaia, word: str, minutes: int, phase: str, run: dict[str, Any]
 ) -> None:
+    anew()
     ran(LONG, phase, minutes, **run)
     asked = [] if word in ("pending", "revive", "list", "tree") else [LONG]
 
