@@ -92,54 +92,72 @@ def test_the_table_has_every_end_the_strongest_first() -> None:
     assert list(TABLE) == list(ENDS)
 
 
-def after_end(record: Record, end: str, fields: Run, now: datetime) -> Any:
-    """What the table says of ``end`` as the news about the first run of ``record``, which began at work."""
+def after_end(record: Any, end: str, fields: Run, now: datetime) -> Any:
+    """What the table says of ``end`` as news of the first run of ``record``, which began at work."""
     run, *more = record["runs"]
     if "end" in run and TABLE[end].strength <= TABLE[run["end"]].strength:
         return record
-    kept = {key: value for key, value in run.items() if key not in {"end", "ended_at", "detail"}}
-    if "end" in run and record["phase"] in OUTCOMES:
-        corrected = {**kept, "ended_at": run["ended_at"], "end": end}
+    row, at, is_final = TABLE[end], format_time(now), record["phase"] in OUTCOMES
+    if "end" in run and is_final and (more or not is_concluded(record, run)):
+        corrected = {**known_of(run), "ended_at": run["ended_at"], "end": end}
         return {**record, "runs": [corrected | ({"detail": fields["detail"]} if fields else {}), *more]}
-    at = format_time(now)
-    after = {**record, "runs": [{**kept, **fields, "ended_at": at, "end": end}, *more]}
-    if more or record["phase"] in OUTCOMES:
-        return after
-    row, phase = TABLE[end], record["phase"]
+    if "end" in run and is_final:
+        record = taken_back(record, at)
+        if end == "returned":  # no stop will come
+            row, fields = row._replace(other="failed"), {"detail": "returned, and no stop came", **fields}
+    record = {**record, "runs": [{**known_of(run), **fields, "ended_at": at, "end": end}, *more]}
+    phase = record["phase"]
+    if more or phase in OUTCOMES:
+        return record
     if row.is_activity:
-        after["last_updated"] = at
+        record["last_updated"] = at
     if row.is_error:
-        after |= {"error_count": 1, "last_error": {"message": fields.get("detail", "it failed"), "timestamp": at}}
+        record |= {"error_count": 1, "last_error": {"message": fields.get("detail", "it failed"), "timestamp": at}}
     moves = in_its_phase(phase, row.leaves(phase), at)
-    return {**after, **moves, "history": [*record["history"], *moves.get("history", [])]}
+    return {**record, **moves, "history": [*record["history"], *moves.get("history", [])]}
 
 
-def check_ends(told: Iterable[tuple[str, Run]], phase: str, more: list[dict[str, Any]]) -> None:
-    """Each of ``told``, ends with what is known of them, does what the table says, and the first of the strongest stays.
+def is_concluded(record: Any, run: dict[str, Any]) -> bool:
+    """Whether the outcome was made from the end of the conversation, or from a stop that did not come."""
+    is_of_run = [move["timestamp"] for move in record["history"][-1:]] == [run["ended_at"]]
+    return is_of_run and run["end"] in {"ended_with_host", "returned"}
 
-    What the end of a conversation did to the work is taken back by a stronger one, of which other tests tell.
-    """
-    record = record_with(WORKING, *more, phase=phase, resume_ready=phase in RESUMABLE, **made_final(phase))
-    strongest: tuple[int, str | None, str | None] = (0, None, None)
+
+def taken_back(record: Any, at: str) -> Any:
+    """``record`` without its outcome, in the phase before."""
+    [*_, last] = record["history"]
+    moves = in_its_phase(record["phase"], last["from_phase"], at)
+    rest = {key: value for key, value in record.items() if key not in {"finalized_at", "duration_seconds"}}
+    return {**rest, **moves, "history": [*record["history"], *moves["history"]]}
+
+
+def known_of(run: Run) -> dict[str, Any]:
+    """All but how it ended."""
+    return {key: value for key, value in run.items() if key not in {"end", "ended_at", "detail"}}
+
+
+def check_ends(told: Sequence[tuple[str, Run]], phase: str, more: list[dict[str, Any]]) -> None:
+    """Each of ``told``, an end with what is known of it, does what the table says, and the strongest stays."""
+    record = record_with(WORKING, *more, phase=phase, **(FINAL if phase in OUTCOMES else {}))
     for number, (end, fields) in enumerate(told):
-        before, run, now = record, record["runs"][0], LATER + timedelta(seconds=number)
-        record = unchanged(lambda record: with_end(record, record["runs"][0], end, fields, now), before)  # noqa: B023
-        expected = after_end(before, end, fields, now)
-        assert is_stronger_evidence(run, end) == (expected is not before)
-        assert (record is before) == (expected is before)
-        is_of_conversation = run.get("end") == "ended_with_host" and before["phase"] != phase
-        if not is_of_conversation:
-            assert record == expected
-        strongest = max(strongest, (TABLE[end].strength, end, fields.get("detail")), key=itemgetter(0))
-        [run, *_] = record["runs"]
-        if record["phase"] != "failed" or end != "returned":
-            assert (run.get("end"), run.get("detail")) == strongest[1:]
+        now = LATER + timedelta(seconds=number)
+        after = unchanged(partial(with_first_end, end, fields, now), record)
+        expected = after_end(record, end, fields, now)
+        assert is_stronger_evidence(record["runs"][0], end) == (after is not record) == (expected is not record)
+        assert after == expected
+        record = after
+    strongest = max((end for end, _ in told), key=lambda end: TABLE[end].strength, default=None)
+    assert (record["runs"][0].get("end"), has_ended(record["runs"][0])) == (strongest, strongest is not None)
 
 
-PIECES: list[tuple[str, Run]] = [
-    (end, fields) for end in ENDS for fields in ({}, {"detail": f"how it {end}", "last_message": "bye"})
-]
+def with_first_end(end: str, fields: Run, now: datetime, record: Record) -> Record:
+    return with_end(record, record["runs"][0], end, fields, now)
+
+
+WORDS: tuple[Run, Run] = ({}, {"detail": "how it was", "last_message": "bye"})
+PIECES = [*product(ENDS, WORDS)]
 LATER_RUN = {"run": 2, "claimed_at": THEN}
+_MORE = st.sampled_from([[], [LATER_RUN]])
 
 
 @table("phase", PHASES)
@@ -151,7 +169,7 @@ def test_of_any_two_ends_the_stronger_counts_in_whatever_order_they_are_told(
         check_ends(told, phase, more)
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=10), st.sampled_from(PHASES), st.sampled_from([[], [LATER_RUN]]))
+@given(st.lists(st.sampled_from(PIECES), max_size=10), st.sampled_from(PHASES), _MORE)
 def test_the_strongest_end_counts_in_whatever_order_and_however_often_all_are_told(
     told: list[tuple[str, Run]], phase: str, more: list[dict[str, Any]]
 ) -> None:
@@ -232,10 +250,7 @@ STOPS = [
 
 @table(("marked", "before", "phase"), STOPS)
 @table("one", OPEN)
-@table(
-    "told",
-    [{}, {"last_message": ""}, {"last_message": "All done.", "transcript_path": "t.jsonl"}],
-)
+@table("told", [{}, {"last_message": ""}, {"last_message": "All done.", "transcript_path": "t.jsonl"}])
 def test_a_stop_ends_the_run_and_pauses_or_ends_the_session(
     marked: str | None, before: str | None, phase: str, one: str, told: Run
 ) -> None:
@@ -262,10 +277,7 @@ def test_a_pause_in_the_phase_the_session_stands_in_keeps_a_resume_switched_off_
     }
 
 
-@table(
-    ("marked", "told"),
-    [(None, {}), ("approval", {"reported": "approval", "detail": SAID_SO})],
-)
+@table(("marked", "told"), [(None, {}), ("approval", {"reported": "approval", "detail": SAID_SO})])
 def test_a_marker_is_a_report_and_says_so(marked: str | None, told: Run) -> None:
     assert marker_fields(marked) == told
 
