@@ -96,28 +96,28 @@ def unanswered_in(messages: list[NewMessage]) -> set[str]:
     return results_in(messages) - calls_in(messages)
 
 
-@table("tokens", LIMITS)
-def test_of_generated_conversations_no_pair_is_parted_and_the_bound_holds(tokens: int) -> None:
-    for seed in range(60):
-        check(conversation(seed), tokens)
+SEEDS = [
+    range(6),
+    pytest.param(range(6, 60), marks=pytest.mark.slow),
+    *(pytest.param(range(first, first + 250), marks=pytest.mark.thorough) for first in range(0, 2000, 250)),
+]
 
 
-@pytest.mark.slow
-@pytest.mark.no_cover  # which would take five times as long
-@pytest.mark.parametrize("first", range(0, 2000, 250))
-def test_of_2000_generated_conversations_no_pair_is_parted_and_the_bound_holds(first: int) -> None:
-    for seed in range(first, first + 250):
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_of_generated_conversations_no_pair_is_parted_and_the_bound_holds(seeds: range) -> None:
+    for seed in seeds:
         source = conversation(seed)
         for tokens in LIMITS:
             check(source, tokens)
 
 
-@table("seed", range(10))
-def test_no_room_is_too_small(seed: int) -> None:
-    source = conversation(seed)
-    for room in range(0, 800, 7):
-        lines = context_lines(told(source, room))
-        assert sum(map(size_of, lines)) <= room
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 10), marks=pytest.mark.slow)])
+def test_no_room_is_too_small(seeds: range) -> None:
+    for seed in seeds:
+        source = conversation(seed)
+        for room in range(0, 800, 7):
+            lines = context_lines(told(source, room))
+            assert sum(map(size_of, lines)) <= room
 
 
 def test_turns_that_fit_are_told_whole() -> None:

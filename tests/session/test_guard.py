@@ -89,8 +89,8 @@ LONG = {
 """Tasks as large as a record: in time that grows with the square of their size they would take hours."""
 
 
-@table("task", LONG)
-def test_a_task_of_any_length_is_looked_through(task: str) -> None:
-    code = f"from gaia_sessions.session.guard import guard; print(guard({task})['allowed'])"
+def test_a_task_of_any_length_is_looked_through() -> None:
+    tasks = ", ".join(LONG)
+    code = f"from gaia_sessions.session.guard import guard; print(*(guard(task)['allowed'] for task in ({tasks})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout == f"{LONG[task]}\n"
+    assert done.stdout.split() == [str(is_allowed) for is_allowed in LONG.values()]

@@ -132,8 +132,7 @@ def test_a_transcript_written_to_since_the_request_shows_that_it_was_answered(
 
 
 @table(
-    ("last", "written"),
-    [(timedelta(0), None), (-timedelta(hours=1), timedelta(0)), (timedelta(hours=1), timedelta(0))],
+    ("last", "written"), [(timedelta(0), None), (-timedelta(hours=1), timedelta(0)), (timedelta(hours=1), timedelta(0))]
 )
 def test_the_latest_sign_of_life_decides_whether_an_agent_is_quiet(last: timedelta, written: timedelta | None) -> None:
     written_at = None if written is None else ASKED + written

@@ -197,10 +197,7 @@ def test_of_many_reasons_the_first_in_the_order_is_given_and_all_are_shown(first
     )
 
 
-@table(
-    ("earlier", "reason"),
-    [({"resume_ready": False}, "not_ready"), ({"error_count": 3}, "clock_skew")],
-)
+@table(("earlier", "reason"), [({"resume_ready": False}, "not_ready"), ({"error_count": 3}, "clock_skew")])
 def test_a_clock_ahead_has_its_place_in_the_order(earlier: dict[str, Any], reason: str) -> None:
     record = resumable(last_updated="2026-01-08T18:36:00Z", **earlier)
     assert decide("agent-1", record, NOW, LIMITS)["reason"] == reason

@@ -221,10 +221,7 @@ def test_resuming_is_switched_on_by_hand_only_in_a_resumable_phase(phase: str, w
 
 @table("outcome", OUTCOMES)
 @table("phase", OPEN)
-@table(
-    ("summary", "told"),
-    [("applied", {"summary": "applied"}), (None, {}), ("", {})],
-)
+@table(("summary", "told"), [("applied", {"summary": "applied"}), (None, {}), ("", {})])
 def test_an_end_is_a_move_with_its_time_its_duration_and_its_summary(
     phase: str, outcome: str, summary: str | None, told: dict[str, str]
 ) -> None:
