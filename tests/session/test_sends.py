@@ -197,7 +197,7 @@ def test_those_of_children_take_no_place(runs: list[dict[str, Any]], age: int, *
 
 @table("text", ["x", "é\x01\n", "\U0001f600"])
 def test_of_an_answer_that_is_too_long_the_beginning_and_the_end_are_stored(text: str) -> None:
-    long = answer("BEGIN" + text * (2 << 20) + "END", tool_name="n" * 1000, tool_call_id="c" * 1000)
+    long = answer("BEGIN" + text * (LINE_LIMIT // len(text)) + "END", tool_name="n" * 1000, tool_call_id="c" * 1000)
     fitted = sends.fitted(long)
     number_messages([fitted], 1, 1)
     content = fitted["content"]

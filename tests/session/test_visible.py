@@ -6,12 +6,17 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.session.visible import visible, visible_line
 from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SEEN_AROUND_DIGITS = frozenset(map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD)))
 """Of the format characters those that have a form of their own (Prepended_Concatenation_Mark of Unicode)."""
@@ -40,8 +45,16 @@ def expected(char: str) -> str:
     return "" if is_unseen(char) else char
 
 
-def test_of_all_code_points_exactly_those_that_nobody_sees_are_taken_out() -> None:
-    chars = [chr(code) for code in range(sys.maxunicode + 1) if chr(code) != "|"]
+PLANES = range((sys.maxunicode >> 16) + 1)
+IN_USE = (0, 1, 14)
+
+
+@pytest.mark.parametrize(
+    "planes", [IN_USE, pytest.param([plane for plane in PLANES if plane not in IN_USE], marks=pytest.mark.slow)]
+)
+def test_of_all_code_points_exactly_those_that_nobody_sees_are_taken_out(planes: Sequence[int]) -> None:
+    codes = (code for plane in planes for code in range(plane << 16, (plane + 1) << 16))
+    chars = [chr(code) for code in codes if chr(code) != "|"]
 
     shown = visible("|".join(chars)).split("|")
 
