@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import gaia_sessions
-from tests.hook.test_lives import LIVES, Life
-from tests.hook.test_lives import lives as plain_lives
+from tests.hook.test_lives import CAPTURES, Life, lives, of_captures, told_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    import pytest
+
+__all__ = ["lives"]  # a fixture
 
 RESUMED = ("resume", "message", "restart", "fork", "compact")
 """In the names of captures in which work goes on that had rested: cancelled work does not."""
@@ -20,7 +20,7 @@ RESUMED = ("resume", "message", "restart", "fork", "compact")
 UNREPORTED = ("late-hooks", "pre-missing-command")
 """Captures in which a session begins with the report of its end, and so is final before anybody can cancel it."""
 
-CHOSEN = [life for life in LIVES if not any(word in str(life.id) for word in (*RESUMED, *UNREPORTED))]
+CHOSEN = [capture for capture in CAPTURES if not any(word in capture.stem for word in (*RESUMED, *UNREPORTED))]
 
 
 class CancelledLife(Life):
@@ -33,30 +33,21 @@ class CancelledLife(Life):
                 gaia_sessions.Sessions(str(self.root)).cancel(line["agent_id"], "enough")
 
 
-lives = plain_lives
-
-
-@pytest.fixture
-def cancelled_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CancelledLife]:
-    return CancelledLife(tmp_path / "cancelled", monkeypatch)  # type: ignore[return-value]
-
-
 def runs_of(life: Life) -> list[list[str]]:
     """What the records say of the ends of runs, and of no more."""
     return sorted([[run.get("end", "") for run in record["runs"]] for record in life.records()])
 
 
-@pytest.mark.parametrize("capture", CHOSEN)
+@of_captures(*CHOSEN)
 def test_l17_every_session_of_a_cancelled_tree_is_abandoned_and_its_run_keeps_its_end(
-    capture: Path, lives: Any, cancelled_life: CancelledLife
+    capture: Path, lives: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    life = lives()
+    life = CancelledLife(tmp_path / f"cancelled-{capture.parent.name}-{capture.stem}", monkeypatch)
+
     life.live(life.lines(capture))
 
-    cancelled_life.live(cancelled_life.lines(capture))
-
-    assert cancelled_life.errors == []
-    assert runs_of(cancelled_life) == runs_of(life)
-    for record in cancelled_life.records():
+    assert life.errors == []
+    assert runs_of(life) == runs_of(told_once(capture, lives))
+    for record in life.records():
         is_over = all("ended_at" in run for run in record["runs"])
         assert (record["phase"] == "abandoned") is is_over, record

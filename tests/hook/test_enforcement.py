@@ -16,7 +16,7 @@ from gaia_sessions.hosts.claude_code.settings import SETTINGS
 from gaia_sessions.hosts.settings import WantedEntry
 from gaia_sessions.install.hook_command import new_handler
 from gaia_sessions.session import agent_limits
-from tests.hook.test_lives import LIVES, Life
+from tests.hook.test_lives import CAPTURES, Life, of_captures
 
 if TYPE_CHECKING:
     from gaia_sessions.session.agent_limits import AgentLimits, WorkSoFar
@@ -324,7 +324,7 @@ def _as_written(line: str) -> str:
 
 
 @pytest.mark.parametrize("settings", [{}, DOCUMENT], ids=["default", "document"])
-@pytest.mark.parametrize("capture", LIVES)
+@of_captures(*CAPTURES)
 def test_of_an_agent_that_was_captured_no_tool_is_denied(
     capture: Path, settings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,7 +337,7 @@ def test_of_an_agent_that_was_captured_no_tool_is_denied(
     monkeypatch.setattr(agent_limits, "refusal", refusal)
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    life = EnforcedLife(tmp_path, monkeypatch)
+    life = EnforcedLife(tmp_path / capture.parent.name / capture.stem, monkeypatch)
     life.live(life.lines(capture))
     assert life.errors == []
     assert [answer for answer in life.answers if "permissionDecision" in str(answer)] == []

@@ -29,6 +29,7 @@ from gaia_sessions.usecases.reconcile import reconcile
 from gaia_sessions.usecases.resume import read_and_decide
 from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, STATES, WITH_HOST, Life
 from tests.records import LIMITS, WHEN, record_with
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,12 +131,21 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fresh:
     return lambda: OtherLife(tmp_path / f"l{next(numbers)}", monkeypatch)
 
 
-@pytest.mark.parametrize(("host", "capture"), CAPTURES, ids=IDS)
-def test_every_delegation_is_one_session_of_its_host_with_its_true_end(host: str, capture: Path, fresh: Fresh) -> None:
-    life = fresh()
-    name = name_of(host, capture)
+_once: dict[Path, OtherLife] = {}
 
-    life.play(life.told(capture))
+
+def told_once(capture: Path, fresh: Fresh) -> OtherLife:
+    """The life of the capture in order, told once in this process for all that only look at what it left."""
+    if capture not in _once:
+        life = fresh()
+        _once[capture] = life.play(life.told(capture))
+    return _once[capture]
+
+
+@table(("host", "capture"), CAPTURES)
+def test_every_delegation_is_one_session_of_its_host_with_its_true_end(host: str, capture: Path, fresh: Fresh) -> None:
+    life = told_once(capture, fresh)
+    name = name_of(host, capture)
 
     assert life.errors == []
     assert life.ends() == sorted(ENDS.get(name, [DONE]))
@@ -144,25 +154,23 @@ def test_every_delegation_is_one_session_of_its_host_with_its_true_end(host: str
     assert life.waiting() == DEFERRED.get(name, [])
 
 
-@pytest.mark.parametrize(("host", "capture"), CAPTURES, ids=IDS)
+@table(("host", "capture"), CAPTURES)
 def test_news_told_twice_changes_nothing(host: str, capture: Path, fresh: Fresh) -> None:
-    once, twice = fresh(), fresh()
+    twice = fresh()
 
-    once.play(once.told(capture))
     twice.play([line for line in twice.told(capture) for _ in range(2)])
 
-    assert (host, twice.errors, twice.timeless()) == (host, [], once.timeless())
+    assert (host, twice.errors, twice.timeless()) == (host, [], told_once(capture, fresh).timeless())
 
 
 BESIDE = ({"PostToolUse", "SubagentStart"}, {"PostToolUse", "UserPromptSubmit"}, {"PostToolUse", "SubagentStop"})
 """Hooks that Codex runs at the same time, of an agent and of the tool that spawned it."""
 
 
-@pytest.mark.parametrize("capture", [file for host, file in CAPTURES if host == "codex"], ids=lambda file: file.stem)
+@table("capture", [file for host, file in CAPTURES if host == "codex"])
 def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, fresh: Fresh) -> None:
-    once = fresh()
+    once = told_once(capture, fresh)
     lines = once.told(capture)
-    once.play(lines)
     spawned = [number for number, line in enumerate(lines) if is_spawn(line)]
     for place in spawned:
         for later in range(place + 1, len(lines)):
@@ -205,7 +213,7 @@ def reports(life: OtherLife) -> list[tuple[str, str, str]]:
     )
 
 
-@pytest.mark.parametrize("capture", QWEN_CAPTURES, ids=lambda file: file.stem)
+@table("capture", QWEN_CAPTURES)
 def test_news_of_qwen_code_may_overtake_each_other(capture: Path, fresh: Fresh) -> None:
     once = fresh()
     lines = heard_of_agents(once.told(capture))
@@ -221,15 +229,14 @@ def test_news_of_qwen_code_may_overtake_each_other(capture: Path, fresh: Fresh) 
         assert (place, reports(life)) == (place, reports(once))
 
 
-@pytest.mark.parametrize("capture", QWEN_CAPTURES, ids=lambda file: file.stem)
+@table("capture", QWEN_CAPTURES)
 def test_the_end_of_an_agent_of_qwen_code_is_known_without_its_own_events(capture: Path, fresh: Fresh) -> None:
     """As with the settings that an earlier version of ours wrote; a message that wakes an agent is not heard then."""
-    once, life = fresh().play([]), fresh()
-    once.play(once.told(capture))
+    life = fresh()
 
     life.play([line for line in life.told(capture) if not line["event"].startswith("Subagent")])
 
-    heard = once.ends() if capture.stem != "send-message" else [DONE]
+    heard = told_once(capture, fresh).ends() if capture.stem != "send-message" else [DONE]
     assert (life.errors, life.ends(), life.waiting()) == ([], heard, [])
 
 

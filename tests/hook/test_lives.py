@@ -6,10 +6,12 @@ one process, since what is asked is what becomes of the records; ``test_replay``
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import os
 import re
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +25,12 @@ from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import streams, utc_now
+from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
+
+    from tests.table import Test
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl"))
 IDS = [f"{capture.parent.name[-3:]}-{capture.stem}" for capture in CAPTURES]
@@ -34,7 +39,27 @@ LIVES = [
     pytest.param(capture, id=name, marks=[] if capture.parent == NEWEST else pytest.mark.slow)
     for capture, name in zip(CAPTURES, IDS, strict=True)
 ]
-"""Each capture; those of the older versions are told only with all tests."""
+OF_NEWEST = [capture for capture in CAPTURES if capture.parent == NEWEST]
+SAMPLE = [capture for place, capture in enumerate(OF_NEWEST) if place % 4 == 0 or capture.stem in {"parallel", "usage"}]
+
+
+def of_captures(*chosen: Path, at_once: Collection[Path] = SAMPLE) -> Callable[[Test], Any]:
+    """The test of one ``capture`` walks all that are chosen, those ``at_once`` in the quick run, the others as slow."""
+    parts = [[capture for capture in chosen if (capture in at_once) is is_quick] for is_quick in (True, False)]
+
+    def decorate(test: Test) -> Any:
+        @wraps(test)
+        def walk(captures: list[Path], **fixtures: Any) -> None:
+            table("capture", captures)(test)(**fixtures)
+
+        signature = inspect.signature(test)
+        told = [one.replace(name="captures") if one.name == "capture" else one for one in signature.parameters.values()]
+        walk.__signature__ = signature.replace(parameters=told)  # type: ignore[attr-defined]  # pytest asks for it
+        named = [pytest.param(parts[0], id="some"), pytest.param(parts[1], id="others", marks=pytest.mark.slow)]
+        return pytest.mark.parametrize("captures", named)(walk)
+
+    return decorate
+
 
 End = tuple[str, str, int]
 """How a session ended: its phase, the end of its latest run, its errors."""
@@ -326,35 +351,41 @@ def state_due(record: Any) -> str:
     return "limited" if is_ahead else STATES[record["phase"], record["runs"][-1].get("end", ""), record["error_count"]]
 
 
-@pytest.mark.parametrize("capture", LIVES)
-def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path, lives: Any) -> None:
-    life = lives()
-    lines = life.lines(capture)
+_once: dict[Path, Life] = {}
 
-    life.live(lines)
+
+def told_once(capture: Path, lives: Any) -> Life:
+    """The life of the capture in order, told once in this process for all that only look at what it left."""
+    if capture not in _once:
+        life = lives()
+        _once[capture] = life.live(life.lines(capture))
+    return _once[capture]
+
+
+@of_captures(*CAPTURES, at_once=OF_NEWEST)
+def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path, lives: Any) -> None:
+    life = told_once(capture, lives)
 
     assert life.errors == []
-    assert life.ends() == expected(capture, sessions_due(lines))
+    assert life.ends() == expected(capture, sessions_due(life.lines(capture)))
     assert life.states() == sorted(map(state_due, life.records()))
     assert not any("waiting" in run for record in life.records() for run in record["runs"])
     assert {event for event, _ in life.answers} <= {"SubagentStart", "PostToolUse", "UserPromptSubmit", "SessionStart"}
 
 
-@pytest.mark.parametrize("capture", LIVES)
+@of_captures(*CAPTURES)
 def test_news_told_twice_changes_nothing(capture: Path, lives: Any) -> None:
-    once, twice = lives(), lives()
+    twice = lives()
 
-    once.live(once.lines(capture))
     twice.live([line for line in twice.lines(capture) for _ in range(2)])
 
-    assert (twice.errors, twice.timeless()) == ([], once.timeless())
+    assert (twice.errors, twice.timeless()) == ([], told_once(capture, lives).timeless())
 
 
-@pytest.mark.parametrize("capture", LIVES)
+@of_captures(*CAPTURES)
 def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, lives: Any) -> None:
-    once = lives()
+    once = told_once(capture, lives)
     lines = once.lines(capture)
-    once.live(lines)
     for place in [place for place, (one, other) in enumerate(itertools.pairwise(lines)) if one.is_beside(other)]:
         life = lives()
         moved = life.lines(capture)

@@ -23,7 +23,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.preview import Preview
-from tests.hook.test_lives import LIVES, Life
+from tests.hook.test_lives import CAPTURES, Life, of_captures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,11 +202,11 @@ class Watched(Life):
         self.looks += 1
 
 
-@pytest.mark.parametrize("capture", LIVES)
+@of_captures(*CAPTURES)
 def test_at_every_moment_of_a_real_life_a_preview_is_what_the_next_writer_leaves(
     capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    life = Watched(tmp_path, monkeypatch)
+    life = Watched(tmp_path / capture.parent.name / capture.stem, monkeypatch)
     life.live(life.lines(capture))
     assert life.errors == []
     assert life.looks > 0 or capture.stem != "parallel"

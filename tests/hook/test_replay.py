@@ -1,23 +1,24 @@
-"""What real hosts sent, line by line through both hooks: every capture there is, and the whole effect of each line."""
+"""What real hosts sent, line by line through both hooks: every capture there is, and the whole effect of each line.
+
+A few are told to the scripts as processes, the others to what the scripts call.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.hook.conftest import SCRIPTS
+from tests.hook.conftest import Host
+from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from tests.calls import Ran
 
 HOOKS = ("pre_delegate", "subagent_stop")
 HOSTS = Path(__file__).parents[1] / "data" / "hosts"
@@ -65,10 +66,12 @@ class Replay:
     although the capture does not tell of their beginning.
     """
 
-    def __init__(self, folder: Path, plan: set[Call] | None) -> None:
+    def __init__(self, folder: Path, plan: set[Call] | None, *, starts: bool) -> None:
         self.plan = plan
         self.folder = folder
-        self.root = folder / "project" / ".claude" / "session"
+        self.host = Host(folder)
+        self.hear = self.host.start if starts else self.host.run
+        self.root = self.host.root
         self.sessions: dict[tuple[str, str], str] = {}
         self.stopped: dict[tuple[str, str], object] = {}
         self.silent: set[tuple[str, str]] = set()
@@ -76,7 +79,6 @@ class Replay:
         self.at_work: set[str] = set()
         self.faults: list[object] = []
         self.calls = 0
-        (folder / "project" / ".claude").mkdir(parents=True)
 
     def play(self, capture: Path) -> Replay:
         for number, line in enumerate(capture.read_text(encoding="utf-8").splitlines(), 1):
@@ -151,18 +153,9 @@ class Replay:
             self.silent.add(key)
         return {self.sessions[key]}
 
-    def _run(self, hook: str, payload: object) -> tuple[int, bytes, bytes]:
+    def _run(self, hook: str, payload: object) -> Ran:
         self.calls += 1
-        done = subprocess.run(
-            [sys.executable, SCRIPTS / f"{hook}.py"],
-            input=json.dumps(payload, ensure_ascii=False).encode(),
-            capture_output=True,
-            check=False,
-            timeout=60,
-            cwd=self.folder / "project",
-            env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "CLAUDE_PROJECT_DIR": f"{self.folder}/project"},
-        )
-        return done.returncode, done.stdout, done.stderr
+        return self.hear(hook, json.dumps(payload, ensure_ascii=False).encode(), {"HOME": str(self.folder)})
 
     def _records(self) -> dict[str, bytes]:
         return {file.parent.name: file.read_bytes() for file in self.root.glob("[!.]*/state.json")}
@@ -188,69 +181,46 @@ class Run(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What is replayed at once, and how many calls there are at least."""
+    """What is replayed at once, whether each call is a process, and how many calls there are at least."""
 
     captures: list[Path]
     whole: bool
+    starts: bool
     calls: int
 
 
 SAMPLE = [capture for number, capture in enumerate(CAPTURES) if number % 4 == 0 or capture.stem == "empty-report"]
+FEW = [capture for capture in CAPTURES if capture.stem in {"empty-report", "parallel"}]
 SPANS = {
-    "each shape of some": Span(SAMPLE, whole=False, calls=100),
-    "each call": Span(CAPTURES, whole=True, calls=2_000),
+    "each shape of a few, as processes": Span(FEW, whole=False, starts=True, calls=20),
+    "each shape of some": Span(SAMPLE, whole=False, starts=False, calls=100),
+    "each shape of some, as processes": Span(SAMPLE, whole=False, starts=True, calls=100),
+    "each call": Span(CAPTURES, whole=True, starts=False, calls=2_000),
 }
-
-
-def marks(name: str) -> list[pytest.MarkDecorator]:
-    return [] if name == "each shape of some" else [pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def replays_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[Path, Replay]]:
-    """Every capture of a span, replayed once; four at a time, for there are hundreds of processes to start."""
-
-    def replay(name: str) -> dict[Path, Replay]:
-        span = SPANS[name]
-        plan = None if span.whole else calls_worth_a_process()
-        replays = [Replay(tmp_path_factory.mktemp("replay"), plan) for _ in span.captures]
-        with ThreadPoolExecutor(4) as pool:
-            return dict(zip(span.captures, pool.map(Replay.play, replays, span.captures), strict=True))
-
-    return cache(replay)
-
-
-@pytest.fixture
-def replayed(request: pytest.FixtureRequest, replays_of: Callable[[str], dict[Path, Replay]]) -> dict[Path, Replay]:
-    return replays_of(request.param)
+QUICK = list(SPANS)[:2]
 
 
 @pytest.mark.parametrize(
-    ("replayed", "span"),
-    [pytest.param(name, span, marks=marks(name), id=name) for name, span in SPANS.items()],
-    indirect=["replayed"],
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SPANS]
 )
-def test_there_is_something_to_replay(replayed: dict[Path, Replay], span: Span) -> None:
+def test_a_host_that_was_seen_at_work_is_taken_in_without_a_word(name: str, tmp_path: Path) -> None:
+    span = SPANS[name]
+    plan = None if span.whole else calls_worth_a_process()
+    replayed = {
+        capture: Replay(tmp_path / str(number), plan, starts=span.starts).play(capture)
+        for number, capture in enumerate(span.captures)
+    }
+
     assert sum(replay.calls for replay in replayed.values()) >= span.calls
     assert sum(len(replay.sessions) for replay in replayed.values()) >= 0.6 * len(span.captures)
     assert sum(len(replay.stopped) for replay in replayed.values()) >= 0.5 * len(span.captures)
     assert {capture.stem for capture, replay in replayed.items() if replay.silent} == {"empty-report"}
     assert len(CAPTURES) >= 100
+    table(("capture", "replay"), replayed.items())(check)()
 
 
-@pytest.mark.parametrize(
-    ("replayed", "capture"),
-    [
-        pytest.param(name, capture, marks=marks(name), id=f"{name}-{capture.parent.name}/{capture.stem}")
-        for name, span in SPANS.items()
-        for capture in span.captures
-    ],
-    indirect=["replayed"],
-)
-def test_a_host_that_was_seen_at_work_is_taken_in_without_a_word(replayed: dict[Path, Replay], capture: Path) -> None:
-    replay = replayed[capture]
-
-    assert replay.faults == []
+def check(capture: Path, replay: Replay) -> None:
+    assert (capture, replay.faults) == (capture, [])
     assert sorted((run.key, run.agent_id) for run in replay.runs()) == sorted(replay.sessions.items())
     assert {run.key for run in replay.runs() if run.end == "stopped"} == set(replay.stopped)
     assert {run.key for run in replay.runs() if run.end == "stopped" and not run.is_over} == replay.silent
