@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import contextmanager
+from copy import copy
 from functools import wraps
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -45,11 +46,23 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
+def another(host: AnyHost) -> Host:
+    """A host, and so a project, of which nobody knows yet."""
+    return Host(host.folder / f"another-{next(_numbers)}")
+
+
+def wired(host: AnyHost, *words: str) -> AnyHost:
+    """The same project, where ``words`` follow the hook in its command."""
+    same = copy(host)
+    same.words = [*words]
+    return same
+
+
 def own_host(test: Callable[..., None]) -> Callable[..., None]:
-    """Below ``table``: each row has a host, and so a project, of its own."""
+    """Below ``table``: each row has a host of its own."""
 
     @wraps(test)
     def call(host: Host, **others: Any) -> None:
-        test(host=Host(host.folder / f"row-{next(_numbers)}"), **others)
+        test(host=another(host), **others)
 
     return call

@@ -17,7 +17,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from tests.hook.test_lives import CAPTURES, lives
-from tests.ingest.conftest import own_host
+from tests.ingest.conftest import own_host, wired
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -398,8 +398,7 @@ def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(ho
     used = host.event_payload("PostToolUse", tool_name="Read", tool_use_id="toolu_r", tool_input={}, agent_id="a1")
 
     if news == "a tool it used":
-        host.words = ["--track-tools"]
-        host.hear({**used, "agent_type": "Explore"})
+        wired(host, "--track-tools").hear({**used, "agent_type": "Explore"})
     else:
         host.hear(host.pausing("a1"))
 

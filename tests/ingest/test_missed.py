@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from tests.ingest.conftest import own_host
+from tests.ingest.conftest import own_host, wired
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ AGENT = {"agent_id": "a1", "agent_type": "Explore"}
 def hear(host: Host, payload: dict[str, Any]) -> None:
     """The one hook is told ``payload``; of most tools only where it was asked to follow them."""
     tracked = payload["hook_event_name"] == "PostToolUse" and payload["tool_name"] == "Read"
-    host.words = ["--track-tools"] * tracked
-    ran = host.run("every_event", payload)
+    ran = wired(host, *["--track-tools"] * tracked).run("every_event", payload)
     assert (ran.code, ran.err) == (0, b"")
 
 
@@ -164,8 +162,7 @@ def test_news_before_the_start_was_joined_makes_no_second_session(host: Host, na
 
 def test_much_news_of_one_agent_at_once_is_one_session(host: Host) -> None:
     host.knows("a1", "toolu_1")
-    tracked = copy(host)
-    tracked.words = ["--track-tools"]
+    tracked = wired(host, "--track-tools")
     news = [(host, NEWS["a request for permission"](host)), (tracked, NEWS["a tool it used"](host))] * 3
 
     with ThreadPoolExecutor(len(news)) as pool:

@@ -1,13 +1,12 @@
-"""What a sub-agent does with its tools, told by a host that was asked to: real payloads through the real script."""
+"""What a sub-agent does with its tools, told by a host that was asked to: real payloads through the hook."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,10 @@ from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.store.memory import MemoryStore
-from tests.hook.conftest import SCRIPTS
+from tests.hook.conftest import SILENT
+from tests.ingest.conftest import own_host, wired
 from tests.records import START, WHEN, record_with
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +38,7 @@ _calls = count(1)
 
 def hear(host: Host, payload: object, *arguments: str) -> None:
     """The one hook is told ``payload``, wired to follow tools unless ``arguments`` say otherwise; it is silent."""
-    command = [sys.executable, str(SCRIPTS / "every_event.py"), *(arguments or ("--track-tools",))]
-    done = subprocess.run(
-        command, input=json.dumps(payload).encode(), capture_output=True, check=False, env=host.environment()
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert wired(host, *(arguments or ("--track-tools",))).run("every_event", payload) == SILENT
 
 
 def tool(host: Host, name: str = "Read", event: str = "PostToolUse", **changes: object) -> dict[str, Any]:
@@ -96,17 +93,10 @@ def payloads_of(host: Host, capture: Path) -> Iterator[dict[str, Any]]:
 def replay(host: Host, capture: Path) -> None:
     """Tells the hook, which tracks tools, every payload of ``capture``."""
     for payload in payloads_of(host, capture):
-        command = [sys.executable, str(SCRIPTS / "every_event.py"), "--host", "claude-code", "--track-tools"]
-        subprocess.run(
-            command,
-            input=json.dumps(payload).encode(),
-            stdout=subprocess.DEVNULL,
-            check=True,
-            env=host.environment(),
-        )
+        assert wired(host, "--host", "claude-code", "--track-tools").run("every_event", payload).code == 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "capture", "counts", "between"),
     [
         (OLD, "single-with-tools", {"Bash": 2}, []),
@@ -121,6 +111,7 @@ def replay(host: Host, capture: Path) -> None:
         (NEW, "single", {}, []),
     ],
 )
+@own_host
 def test_what_real_hosts_sent_is_counted_and_its_phases_are_seen(
     host: Host, version: str, capture: str, counts: dict[str, int], between: list[str]
 ) -> None:
@@ -174,7 +165,7 @@ def test_an_edit_begins_the_execution_and_the_journal_says_on_what_evidence(host
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "event", "asked", "phase"),
     [
         ("Edit", "PostToolUse", {}, "executing"),
@@ -192,6 +183,7 @@ def test_an_edit_begins_the_execution_and_the_journal_says_on_what_evidence(host
         ("mcp__db__query", "PostToolUse", {}, "investigating"),
     ],
 )
+@own_host
 def test_the_phase_is_inferred_from_edits_and_from_nothing_else(
     host: Host, name: str, event: str, asked: object, phase: str
 ) -> None:
@@ -255,7 +247,8 @@ def test_work_that_only_ran_commands_stays_resumable_after_a_crash(host: Host) -
     assert [answer["reason"] for answer in may_resume] == ["session_resumable", "phase_not_resumable"]
 
 
-@pytest.mark.parametrize("phase", ["planning", "approval", "validating"])
+@table("phase", ["planning", "approval", "validating"])
+@own_host
 def test_what_the_agent_reports_stands_whatever_its_tools_do(host: Host, phase: str) -> None:
     agent_id = host.work()
     gaia_sessions.update_state(agent_id, phase, root=str(host.root))
@@ -271,27 +264,32 @@ def test_what_the_agent_reports_stands_whatever_its_tools_do(host: Host, phase: 
 # Twice, at once, too early, too late
 
 
+def hear_at_once(host: Host, payloads: list[dict[str, Any]]) -> None:
+    """Each payload is told to a process of its own, four at a time."""
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(partial(wired(host, "--track-tools").start, "every_event"), payloads)) == {SILENT}
+
+
 def test_the_same_call_told_twice_at_once_counts_once(host: Host) -> None:
     host.work()
     payload = tool(host, "Edit")
 
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda _: hear(host, payload), range(4)))
+    hear_at_once(host, [payload] * 4)
 
     record = host.record()
     assert record["tools"] == {"counts": {"Edit": 1}, "recent": [quick_digest(payload["tool_use_id"])]}
     assert phases(record) == ["initializing", "investigating", "executing"]
 
 
-def test_of_many_calls_at_once_none_is_lost(host: Host) -> None:
+@pytest.mark.parametrize("times", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_of_many_calls_at_once_none_is_lost(host: Host, times: int) -> None:
     host.work()
-    payloads = [tool(host, name) for name in ("Read", "Grep", "Glob") for _ in range(4)]
+    payloads = [tool(host, name) for name in ("Read", "Grep", "Glob") for _ in range(times)]
 
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda payload: hear(host, payload), payloads))
+    hear_at_once(host, payloads)
 
     tools = host.record()["tools"]
-    assert tools["counts"] == {"Read": 4, "Grep": 4, "Glob": 4}
+    assert tools["counts"] == {"Read": times, "Grep": times, "Glob": times}
     assert sorted(tools["recent"]) == sorted(quick_digest(payload["tool_use_id"]) for payload in payloads)
 
 
@@ -433,7 +431,7 @@ def test_an_inferred_phase_and_its_line_are_one_write() -> None:
     assert (line["kind"], line["phase"], line["revision"]) == ("tool", "executing", 2)
 
 
-@pytest.mark.parametrize(
+@table(
     "changes",
     [
         {"tool_name": None},
@@ -448,6 +446,7 @@ def test_an_inferred_phase_and_its_line_are_one_write() -> None:
         {"hook_event_name": "PostToolUseLater"},
     ],
 )
+@own_host
 def test_news_that_lacks_what_it_takes_changes_nothing(host: Host, changes: dict[str, Any]) -> None:
     host.work()
     before = host.tree(host.root)

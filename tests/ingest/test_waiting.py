@@ -1,4 +1,4 @@
-"""Who waits for a person: real payloads through the real script, wired as ``hooks install`` does by default."""
+"""Who waits for a person: real payloads through the hook, wired as ``hooks install`` does by default."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import gaia_sessions
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.system import utc_now
+from tests.ingest.conftest import own_host
 from tests.ingest.test_tools import asking, hear, payloads_of, phases, tool
+from tests.table import table
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -68,7 +68,8 @@ def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(hos
     assert liveness(host) == {"state": "working"}
 
 
-@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
+@table("event", ["PostToolUse", "PostToolUseFailure"])
+@own_host
 def test_where_tools_are_tracked_a_use_answers_and_the_phase_is_inferred_as_before(host: Host, event: str) -> None:
     host.work()
     hear(host, asking(host))
@@ -123,7 +124,8 @@ def test_nobody_waits_for_a_person_whose_host_is_gone(host: Host) -> None:
     )
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=[f"{path.parent.name[-3:]}-{path.stem}" for path in CAPTURES])
+@table("capture", CAPTURES)
+@own_host
 def test_in_every_capture_it_is_noted_from_the_request_to_the_end_that_the_agent_asked(
     host: Host, capture: Path
 ) -> None:
