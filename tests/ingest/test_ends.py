@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +16,9 @@ import gaia_sessions
 from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts import HOOK, claude_code
 from gaia_sessions.system import streams
-from tests.examples import examples
 from tests.hook.conftest import SILENT
+from tests.ingest.conftest import another, own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +82,8 @@ def tell(host: Host, *names: str) -> None:
         assert told is None or any(words in told["additionalContext"] for words in ("This is possible until", LIMITED))
 
 
-@pytest.mark.parametrize("name", AT_WORK)
+@table("name", AT_WORK)
+@own_host
 def test_each_evidence_ends_the_run_of_an_agent_at_work_and_says_what_becomes_of_its_session(
     host: Host, name: str
 ) -> None:
@@ -94,7 +97,8 @@ def test_each_evidence_ends_the_run_of_an_agent_at_work_and_says_what_becomes_of
     assert host.records() == before
 
 
-@pytest.mark.parametrize("name", AT_WORK)
+@table("name", AT_WORK)
+@own_host
 def test_what_becomes_of_an_agent_that_executes(host: Host, name: str) -> None:
     gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
 
@@ -109,7 +113,8 @@ def test_what_becomes_of_an_agent_that_executes(host: Host, name: str) -> None:
 DENIALS = ["a failed delegation", "the main stop", "the session's end"]
 
 
-@pytest.mark.parametrize("name", DENIALS)
+@table("name", DENIALS)
+@own_host
 def test_a_delegation_that_never_started_was_denied(host: Host, name: str) -> None:
     assert host.hear(host.delegation()) is None
 
@@ -127,7 +132,7 @@ def test_an_interrupt_of_a_delegation_that_never_started_is_told_as_such(host: H
     assert end(host.record()) == ("abandoned", "killed", 0)
 
 
-# Each tuple is told in every order, in the quick run in two: whatever comes first, the same is true in the end.
+# Whatever comes first, the same is true in the end.
 TOGETHER: list[tuple[tuple[str, ...], End]] = [
     (("a stop", "a return", "the main stop"), ("completed", "stopped", 0)),
     (("a stop that asks", "a return", "the main stop"), ("approval", "stopped", 0)),
@@ -149,20 +154,15 @@ TOGETHER: list[tuple[tuple[str, ...], End]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        pytest.param(order, final, id=" > ".join(order), marks=[pytest.mark.slow] * (order not in (names, names[::-1])))
-        for names, final in TOGETHER
-        for order in itertools.permutations(names)
-    ],
-)
+@table(("names", "expected"), TOGETHER)
 def test_evidence_comes_in_any_order(host: Host, names: tuple[str, ...], expected: End) -> None:
-    host.work()
+    for order in itertools.permutations(names):
+        one = another(host)
+        one.work()
 
-    tell(host, *names)
+        tell(one, *order)
 
-    assert end(host.record()) == expected
+        assert (order, end(one.record())) == (order, expected)
 
 
 BEFORE_ITS_NOTE = ("a start", "a failed agent", "a failed delegation", "the main stop", "its note")
@@ -176,27 +176,21 @@ ORDERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "order",
-    [
-        pytest.param(order, id=" > ".join(order), marks=[pytest.mark.slow] * bool(number % 5))
-        for number, order in enumerate(ORDERS)
-    ],
-)
-def test_the_failure_of_an_agent_counts_whenever_its_host_notes_the_delegation(
-    host: Host, order: tuple[str, ...]
-) -> None:
-    host.hear(host.delegation())
+def test_the_failure_of_an_agent_counts_whenever_its_host_notes_the_delegation(host: Host) -> None:
+    for order in ORDERS:
+        one = another(host)
+        one.hear(one.delegation())
 
-    for name in order:
-        if name == "its note":
-            host.knows("a1", "toolu_1")
-        else:
-            host.hear(host.starting() if name == "a start" else EVIDENCE[name](host))
-    host.hear(host.event_payload("SessionStart", source="resume"))
+        for name in order:
+            if name == "its note":
+                one.knows("a1", "toolu_1")
+            else:
+                one.hear(one.starting() if name == "a start" else EVIDENCE[name](one))
+        one.hear(one.event_payload("SessionStart", source="resume"))
 
-    [run] = host.record()["runs"]
-    assert (end(host.record()), run["host_agent_id"], host.deferred()) == (("investigating", "failed", 1), "a1", [])
+        [run] = one.record()["runs"]
+        told = (end(one.record()), run["host_agent_id"], one.deferred())
+        assert (order, told) == (order, (("investigating", "failed", 1), "a1", []))
 
 
 def test_a_silent_stop_leaves_the_run_open_until_its_delegation_returns(host: Host) -> None:
@@ -212,7 +206,8 @@ def test_a_silent_stop_leaves_the_run_open_until_its_delegation_returns(host: Ho
     assert end(host.record()) == ("completed", "stopped", 0)
 
 
-@pytest.mark.parametrize("phase", ["investigating", "executing"])
+@table("phase", ["investigating", "executing"])
+@own_host
 def test_a_silent_stop_that_is_told_after_the_return_says_the_same(host: Host, phase: str) -> None:
     gaia_sessions.update_state(host.work(), phase, root=str(host.root))
 
@@ -221,7 +216,8 @@ def test_a_silent_stop_that_is_told_after_the_return_says_the_same(host: Host, p
     assert end(host.record()) == ("completed", "stopped", 0)
 
 
-@pytest.mark.parametrize(("name", "expected"), [(name, AT_WORK[name][0]) for name in ("a stop", "the session's end")])
+@table(("name", "expected"), [(name, AT_WORK[name][0]) for name in ("a stop", "the session's end")])
+@own_host
 def test_a_silent_stop_is_weaker_than_whatever_is_heard_afterwards(host: Host, name: str, expected: End) -> None:
     host.work()
 
@@ -268,7 +264,8 @@ def test_weaker_evidence_changes_nothing(host: Host) -> None:
     assert host.records() == before
 
 
-@pytest.mark.parametrize("order", [["start", "launch"], ["launch", "start"]], ids=" > ".join)
+@table("order", [["start", "launch"], ["launch", "start"]])
+@own_host
 def test_a_launch_into_the_background_and_its_start_come_in_either_order(host: Host, order: list[str]) -> None:
     host.hear(host.delegation())
     news = {"start": host.starting(), "launch": host.launching()}
@@ -317,14 +314,14 @@ def test_a_main_stop_denies_what_neither_launched_nor_is_named_in_the_background
     assert end(host.record()) == ("investigating", None, 0)
 
 
-@pytest.mark.parametrize(
+@table(
     ("task", "expected"),
     [
         ({"id": "a9", "type": "subagent", "status": "running", "agent_type": "Explore"}, ("initializing", None, 0)),
         ({"id": "b1", "type": "shell", "status": "running", "command": "sleep 60"}, ("abandoned", "denied", 0)),
     ],
-    ids=["an agent of which nothing else is known", "a shell"],
 )
+@own_host
 def test_only_an_agent_that_is_named_may_be_that_of_a_delegation_without_a_start(
     host: Host, task: dict[str, str], expected: End
 ) -> None:
@@ -345,7 +342,8 @@ def test_an_agent_whose_notification_says_completed_without_a_stop_reached_its_t
     assert end(host.record()) == ("failed", "returned", 0)
 
 
-@pytest.mark.parametrize("keys", [{"agent": ""}, {"tool_use_id": ""}], ids=["by delegation", "by agent"])
+@table("keys", [{"agent": ""}, {"tool_use_id": ""}])
+@own_host
 def test_a_notification_is_joined_by_either_key(host: Host, keys: dict[str, str]) -> None:
     host.work()
 
@@ -361,7 +359,8 @@ LOST_WITH_CLIENT = (
 )
 
 
-@pytest.mark.parametrize("is_reported", [False, True])
+@table("is_reported", [False, True])
+@own_host
 def test_an_agent_that_ended_with_its_client_has_made_no_error(host: Host, *, is_reported: bool) -> None:
     host.work()
     if is_reported:
@@ -384,7 +383,8 @@ def test_an_agent_that_its_ending_client_stopped_may_go_on_as_if_the_client_had_
     assert (end(before), host.record()) == (("investigating", "ended_with_host", 0), before)
 
 
-@pytest.mark.parametrize("prompt", ["Please go on", "see <task-notification><task-id>a1</task-id>", "", 7, None])
+@table("prompt", ["Please go on", "see <task-notification><task-id>a1</task-id>", "", 7, None])
+@own_host
 def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object) -> None:
     host.work()
     before = host.records()
@@ -395,9 +395,8 @@ def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object
     assert host.log("hook")[-1]["decision"] == "not_ours"
 
 
-@pytest.mark.parametrize(
-    ("phase", "expected"), [("investigating", "session_resumable"), ("executing", "phase_not_resumable")]
-)
+@table(("phase", "expected"), [("investigating", "session_resumable"), ("executing", "phase_not_resumable")])
+@own_host
 def test_when_its_host_was_killed_a_session_that_rests_may_be_resumed_at_once(
     host: Host, phase: str, expected: str
 ) -> None:
@@ -571,7 +570,8 @@ def test_a_stop_after_a_blocked_one_that_is_told_twice_is_judged_once(host: Host
     assert host.record()["phase"] == "approval"
 
 
-@pytest.mark.parametrize("to", ["scout", "", None, 7, "a" * 600, "../a1"])
+@table("to", ["scout", "", None, 7, "a" * 600, "../a1"])
+@own_host
 def test_a_message_to_whom_no_session_knows_is_none_of_ours(host: Host, to: Any) -> None:
     host.work()
     before = host.tree(host.root)
@@ -618,7 +618,7 @@ def all_at_once(host: Host, payloads: list[dict[str, Any]]) -> list[dict[str, An
     """Each payload is told to a hook of its own, all at the same time; the lines of the log about them."""
     before = len(host.log("hook"))
     with ThreadPoolExecutor(len(payloads)) as pool:
-        ran = list(pool.map(lambda payload: host.run("every_event", payload), payloads))
+        ran = list(pool.map(partial(host.start, "every_event"), payloads))
     assert {(one.code, one.err) for one in ran} == {(0, b"")}
     lines = host.log("hook")[before:]
     assert len(lines) == len(payloads)
@@ -626,27 +626,29 @@ def all_at_once(host: Host, payloads: list[dict[str, Any]]) -> list[dict[str, An
     return lines
 
 
-def test_twenty_hooks_at_once_on_one_store_lose_nothing(host: Host) -> None:
-    begun = [host.delegate(f"toolu_{number}", f"a{number}") for number in range(10)]
-    stops = [host.ending(f"a{number}", f"Found {number}.") for number in range(10)]
-    fresh = [host.delegation(f"toolu_{number}") for number in range(10, 20)]
+@pytest.mark.parametrize("each", [3, pytest.param(10, marks=pytest.mark.slow)])
+def test_many_hooks_at_once_on_one_store_lose_nothing(host: Host, each: int) -> None:
+    begun = [host.delegate(f"toolu_{number}", f"a{number}") for number in range(each)]
+    stops = [host.ending(f"a{number}", f"Found {number}.") for number in range(each)]
+    fresh = [host.delegation(f"toolu_new_{number}") for number in range(each)]
 
     lines = all_at_once(host, [payload for pair in zip(stops, fresh, strict=True) for payload in pair])
 
     records = host.records()
     said = {agent_id: records[agent_id]["runs"][0].get("last_message") for agent_id in begun}
-    assert list(said.values()) == [f"Found {number}." for number in range(10)]
+    assert list(said.values()) == [f"Found {number}." for number in range(each)]
     assert {records.pop(agent_id)["phase"] for agent_id in begun} == {"completed"}
     assert sorted(record["runs"][0]["tool_use_id"] for record in records.values()) == [
-        f"toolu_{number}" for number in range(10, 20)
+        f"toolu_new_{number}" for number in range(each)
     ]
-    assert sorted(line["decision"] for line in lines) == ["created"] * 10 + ["finalized"] * 10
+    assert sorted(line["decision"] for line in lines) == ["created"] * each + ["finalized"] * each
     assert host.deferred() == []
 
 
-def test_twenty_hooks_at_once_about_one_agent_are_one_end(host: Host) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_many_hooks_at_once_about_one_agent_are_one_end(host: Host, times: int) -> None:
     agent_id = host.work()
-    payloads = [host.ending(), host.returning(), host.pausing(), host.ending("a1", None)] * 5
+    payloads = [host.ending(), host.returning(), host.pausing(), host.ending("a1", None)] * times
 
     all_at_once(host, payloads)
     host.hear(host.delegation("toolu_2"))  # applies what had to wait
@@ -695,13 +697,14 @@ def is_harmless(payload: dict[str, Any], answer: Any) -> bool:
     return event != "SubagentStop" and set(answer) == {"hookSpecificOutput"} and set(told) == {"hookEventName", allowed}
 
 
-def test_wrong_types_one_at_a_time_are_met_with_silence(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_wrong_types_one_at_a_time_are_met_with_silence(host: Host, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     host.work()
+    changed = [(payload, key, value) for payload in whole(host) for key in payload for value in WRONG]
 
-    for payload in whole(host):
-        for key, value in itertools.product(payload, WRONG):
-            answers = outputs(host, monkeypatch, {**payload, key: value})
-            assert [(key, value, answer) for answer in answers if not is_harmless(payload, answer)] == []
+    for payload, key, value in changed[::step]:
+        answers = outputs(host, monkeypatch, {**payload, key: value})
+        assert [(key, value, answer) for answer in answers if not is_harmless(payload, answer)] == []
 
     assert {record["schema"] for record in host.records().values()} == {1}
 
@@ -720,7 +723,7 @@ _names = sorted(
 _part = st.dictionaries(st.sampled_from(_names), _json | st.dictionaries(st.sampled_from(_names), _json), max_size=6)
 
 
-@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_payload_of_any_event_makes_a_hook_raise_or_decide(
     host: Host, monkeypatch: pytest.MonkeyPatch, data: st.DataObject
@@ -736,7 +739,8 @@ def test_no_payload_of_any_event_makes_a_hook_raise_or_decide(
     assert [answer for answer in answers if not is_harmless(payload, answer)] == []
 
 
-@pytest.mark.parametrize("value", [None, 7, "", [[]], {"a": {}}], ids=repr)
+@table("value", [None, 7, "", [[]], {"a": {}}])
+@own_host
 def test_wrong_types_everywhere_are_met_with_silence_and_nothing_is_written(host: Host, value: object) -> None:
     for event in claude_code.HOST.events_by_hook[HOOK]:
         payload = next(payload for payload in whole(host) if payload["hook_event_name"] == event)
@@ -762,7 +766,8 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+@table("data", HOSTILE.values())
+@own_host
 def test_what_no_host_sends_is_met_with_silence_by_the_one_hook(host: Host, data: bytes) -> None:
     assert host.run("every_event", data) == SILENT
 
