@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import NothingToAnswer
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from tests.hook.conftest import Host
 
-SCRIPT = Path(__file__).parents[2] / "hooks" / "every_event.py"
 ASKS = "Ready to apply.\n[gaia-sessions: approval] shall I?"
 GOES_ON = "You go on with work that an earlier run began and did not finish."
 IS_APPROVED = f"{GOES_ON} It asked for an approval, see below; that it goes on means that it is approved: carry it out."
@@ -158,7 +158,8 @@ def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host:
     assert host.record()["phase"] == "executing"
 
 
-@pytest.mark.parametrize(("note", "fact"), [("in staging\nonly", "| approved: in staging only"), (None, "| approved")])
+@table(("note", "fact"), [("in staging\nonly", "| approved: in staging only"), (None, "| approved")])
+@own_host
 def test_an_approval_given_after_lunch_goes_into_the_briefing_and_the_work_is_carried_out(
     host: Host, note: str | None, fact: str
 ) -> None:
@@ -182,7 +183,7 @@ def test_an_approval_given_after_lunch_goes_into_the_briefing_and_the_work_is_ca
     assert "approval" not in host.record()
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "message", "told"),
     [
         ("approve", "in staging", "approved: in staging, phase approval, until"),
@@ -191,6 +192,7 @@ def test_an_approval_given_after_lunch_goes_into_the_briefing_and_the_work_is_ca
         ("deny", None, "denied, phase approval, until"),
     ],
 )
+@own_host
 def test_a_conversation_that_begins_is_told_of_the_answer_beside_the_paused_work(
     host: Host, command: str, message: str | None, told: str
 ) -> None:
@@ -203,7 +205,8 @@ def test_a_conversation_that_begins_is_told_of_the_answer_beside_the_paused_work
     assert f"({told} " in line
 
 
-@pytest.mark.parametrize("first", ["approve", "deny"])
+@table("first", ["approve", "deny"])
+@own_host
 def test_a_resumed_agent_was_told_one_answer_and_no_other_is_taken_after_that(host: Host, first: str) -> None:
     agent_id, sessions = paused(host), gaia_sessions.Sessions(str(host.root))
     getattr(sessions, first)(agent_id, "first")
@@ -224,8 +227,9 @@ def test_a_resumed_agent_was_told_one_answer_and_no_other_is_taken_after_that(ho
     assert [entry["kind"] for entry in journal if entry["kind"] in ("approval", "denial")] == [kind]
 
 
-@pytest.mark.parametrize(("answer", "phase"), [("approve", "executing"), ("deny", "approval")])
-@pytest.mark.parametrize("begun_by", ["host", "program"])
+@table(("answer", "phase"), [("approve", "executing"), ("deny", "approval")])
+@table("begun_by", ["host", "program"])
+@own_host
 def test_no_answer_is_taken_for_that_to_a_later_question(host: Host, answer: str, phase: str, begun_by: str) -> None:
     sessions = gaia_sessions.Sessions(str(host.root))
     agent_id = paused(host) if begun_by == "host" else sessions.create("Explore")
@@ -293,7 +297,8 @@ ANEW: dict[str, tuple[Callable[[Host, str], None], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "reason", "why"), ANEW.values(), ids=ANEW)
+@table(("change", "reason", "why"), ANEW.values())
+@own_host
 def test_what_may_not_be_resumed_is_continued_in_a_new_session(
     host: Host, change: Callable[[Host, str], None], reason: str, why: str
 ) -> None:
@@ -315,16 +320,8 @@ def nothing(_host: Host, _agent_id: str) -> None:
     """Leaves it as it is."""
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(nothing, id="resumed"),
-        pytest.param(
-            expired,
-            id="continued",
-        ),
-    ],
-)
+@table("change", [nothing, expired])
+@own_host
 def test_the_same_delegation_again_is_given_the_same_answer(host: Host, change: Callable[[Host, str], None]) -> None:
     agent_id = paused(host)
     change(host, agent_id)
@@ -337,21 +334,12 @@ def test_the_same_delegation_again_is_given_the_same_answer(host: Host, change: 
 
 def test_told_twice_at_once_a_resume_is_one_claim_with_one_answer(host: Host) -> None:
     agent_id = paused(host)
-    payload = json.dumps(host.delegation("toolu_2", tool_input=asking(agent_id))).encode()
-    processes = [
-        subprocess.Popen(
-            [sys.executable, SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=host.environment()
-        )
-        for _ in range(4)
-    ]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write(payload)
-        process.stdin.flush()
-    answers = [process.communicate(timeout=10)[0] for process in processes]
 
-    assert len(set(answers)) == 1
-    assert IS_APPROVED in json.loads(answers[0])["hookSpecificOutput"]["updatedInput"]["prompt"]
+    with ThreadPoolExecutor(4) as pool:
+        payloads = [host.delegation("toolu_2", tool_input=asking(agent_id))] * 4
+        [ran] = set(pool.map(partial(host.start, "every_event"), payloads))
+
+    assert IS_APPROVED in ran.answer["hookSpecificOutput"]["updatedInput"]["prompt"]
     assert [run["tool_use_id"] for run in host.record()["runs"]] == ["toolu_1", "toolu_2"]
 
 
@@ -380,7 +368,8 @@ def a_session_end(host: Host) -> Any:
     return host.event_payload("SessionEnd", reason="other")
 
 
-@pytest.mark.parametrize("evidence", [a_failure, a_main_stop, a_session_end])
+@table("evidence", [a_failure, a_main_stop, a_session_end])
+@own_host
 def test_a_claim_that_came_to_nothing_leaves_the_decision_exactly_as_it_was(
     host: Host, evidence: Callable[[Host], Any]
 ) -> None:
@@ -402,7 +391,8 @@ def an_escape(host: Host) -> Any:
     return {**host.failing("toolu_2"), "is_interrupt": True}
 
 
-@pytest.mark.parametrize("evidence", [a_failure, an_escape, a_main_stop, a_session_end])
+@table("evidence", [a_failure, an_escape, a_main_stop, a_session_end])
+@own_host
 def test_a_first_claim_that_came_to_nothing_leaves_the_work_of_a_program(
     host: Host, evidence: Callable[[Host], Any]
 ) -> None:
@@ -462,7 +452,8 @@ YOUNGER_OR_FOREIGN: dict[str, tuple[float, dict[str, object]]] = {
 }
 
 
-@pytest.mark.parametrize(("seconds", "changes"), YOUNGER_OR_FOREIGN.values(), ids=YOUNGER_OR_FOREIGN)
+@table(("seconds", "changes"), YOUNGER_OR_FOREIGN.values())
+@own_host
 def test_a_claim_that_is_young_or_another_main_sessions_holds(
     host: Host, seconds: float, changes: dict[str, object]
 ) -> None:
@@ -499,7 +490,8 @@ UNREADABLE: dict[str, tuple[bytes | None, str]] = {
 }
 
 
-@pytest.mark.parametrize(("content", "refused"), UNREADABLE.values(), ids=UNREADABLE)
+@table(("content", "refused"), UNREADABLE.values())
+@own_host
 def test_what_cannot_be_read_cannot_be_asked_for(host: Host, content: bytes | None, refused: str) -> None:
     agent_id = paused(host)
     file = host.root / agent_id / "state.json"
@@ -559,7 +551,8 @@ ASK = [
 ]
 
 
-@pytest.mark.parametrize("ask", ASK)
+@table("ask", ASK)
+@own_host
 def test_one_session_that_is_asked_for_exactly_once_is_resumed(
     host: Host, ask: Callable[[str], dict[str, object]]
 ) -> None:
@@ -623,7 +616,8 @@ def test_the_briefing_of_another_session_in_what_an_agent_is_told_leads_no_stop_
     assert records[other] == before
 
 
-@pytest.mark.parametrize("line_end", ["\u2028", "\u2029"])
+@table("line_end", ["\u2028", "\u2029"])
+@own_host
 def test_no_line_end_of_any_kind_makes_a_line_of_ours(host: Host, line_end: str) -> None:
     agent_id = host.work()
 
@@ -677,7 +671,8 @@ NOTES: dict[str, tuple[str, bool, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("note", "first", "resumed"), NOTES.values(), ids=NOTES)
+@table(("note", "first", "resumed"), NOTES.values())
+@own_host
 def test_who_is_told_how_to_pause_is_a_setting(host: Host, note: str, *, first: bool, resumed: bool) -> None:
     settings = {"GAIA_SESSIONS_NOTE": note}
     agent_id = host.work()
@@ -734,7 +729,7 @@ def is_denied(host: Host, agent_id: str) -> list[Any]:
     return []
 
 
-@pytest.mark.parametrize(
+@table(
     ("stops", "state", "phase"),
     [
         (dies, "error", "investigating"),
@@ -744,6 +739,7 @@ def is_denied(host: Host, agent_id: str) -> list[Any]:
         (is_denied, "denied", "approval"),
     ],
 )
+@own_host
 def test_a_conversation_is_told_the_state_that_list_shows(
     host: Host, stops: Callable[[Host, str], list[Any]], state: str, phase: str
 ) -> None:
@@ -772,7 +768,8 @@ def some_paused(host: Host, count: int) -> list[str]:
     return ids
 
 
-@pytest.mark.parametrize(("count", "shown"), [(1, 1), (4, 4), (5, 3), (50, 3)])
+@table(("count", "shown"), [(1, 1), (4, 4), (5, 3), (50, 3)])
+@own_host
 def test_at_its_start_a_main_session_is_told_of_the_latest_paused_in_five_lines(
     host: Host, count: int, shown: int
 ) -> None:
@@ -831,7 +828,8 @@ UNTRACKED: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("settings", "asked"), UNTRACKED.values(), ids=UNTRACKED)
+@table(("settings", "asked"), UNTRACKED.values())
+@own_host
 def test_agents_that_the_settings_leave_out_are_not_touched_at_any_event(
     host: Host, settings: dict[str, str], asked: dict[str, str]
 ) -> None:
