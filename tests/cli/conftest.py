@@ -26,7 +26,6 @@ from tests.calls import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TextIO
 
 PATIENCE = 60
 _END = b"\0the end\0"
@@ -110,23 +109,33 @@ def program() -> Callable[..., Ended]:
     return run
 
 
-def run_on(words: tuple[str, ...], descriptors: tuple[int, int, int], **environment: str) -> int:
-    """Runs a command line in this process with ``descriptors`` as its standard streams; returns the exit code."""
+def run_on(words: tuple[str, ...], descriptors: tuple[int | None, ...], **environment: str) -> int:
+    """Runs a command line in this process with ``descriptors`` as its standard streams; returns the exit code.
+
+    A stream without a descriptor is closed.
+    """
     encoding = environment.get("PYTHONIOENCODING", "utf-8")
-    with pytest.MonkeyPatch.context() as patch, streams(*descriptors), ExitStack() as stack:
+    with pytest.MonkeyPatch.context() as patch, streams(*(one or 0 for one in descriptors)), ExitStack() as stack:
         for name, value in environment.items():
             patch.setenv(name, value)
         for number, name in enumerate(("stdin", "stdout", "stderr")):
-            stream = open(number, "w" if number else "r", encoding=encoding, closefd=False)  # noqa: SIM115  # closed below
-            stack.callback(_close, stream)
-            patch.setattr(sys, name, stream)
-            patch.setattr(sys, f"__{name}__", stream)
+            if descriptors[number] is None:
+                os.close(number)
+                stream = None
+            else:
+                stream = open(number, "w" if number else "r", encoding=encoding, closefd=False)  # noqa: SIM115
+            for attribute in (name, f"__{name}__"):
+                patch.setattr(sys, attribute, stream)
+            stack.callback(_close, name)
         return main(list(words))
 
 
-def _close(stream: TextIO) -> None:
+def _close(name: str) -> None:
+    """Closes one of Python's own streams, which the command may have replaced."""
+    stream = getattr(sys, name)
     with suppress(OSError):
-        stream.close()
+        if stream is not None:
+            stream.close()
 
 
 @pytest.fixture

@@ -210,7 +210,7 @@ def test_a_report_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
     ]
 
 
-def typed(line: str, **environment: str) -> Any:
+def typed(line: str, **environment: Any) -> Any:
     """What becomes of a line that was shown, with ``cat`` as the command."""
     name, *words = shlex.split(line)
     assert (name, words.pop()) == ("gaia-sessions", "COMMAND")

@@ -473,7 +473,7 @@ for line in lines:
 """Runs command lines in one new interpreter, each on a root of its own."""
 
 
-def watched(log: Path, root: Path, typed: str, other: str) -> list[tuple[str, bool, bool, bool, bool]]:
+def watched(log: Path, root: Path, typed: str, other: str) -> list[tuple[object, ...]]:
     """Of each command whether it ran, what it loaded (the search for an id, difflib), and whether it saw ``other``."""
     through = ("strace", "-f", "-qq", "-e", "trace=openat,stat,lstat,newfstatat,statx", "-o", str(log))
     lines = [" ".join((command, *words)) for command, words in ALL.items()]
