@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
@@ -18,6 +20,13 @@ from gaia_sessions.adk import importing
 from gaia_sessions.adk.importing import import_file
 from gaia_sessions.store.file_store import FileStore
 from tests.adk.parts import Adk, said
+from tests.commands import gaia
+from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.calls import Ran
 
 
 class Old(Adk):
@@ -27,9 +36,8 @@ class Old(Adk):
         self.service: Any = SqliteSessionService(str(file))
 
 
-def import_by_command(root: str, file: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "gaia_sessions", "--root", root, "adk", "import", str(file), *options]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+def import_by_command(root: str, file: Path, *options: str) -> Ran:
+    return gaia("--root", root, "adk", "import", str(file), *options)
 
 
 @pytest.fixture
@@ -52,6 +60,20 @@ def old(file: Path) -> Old:
         database.execute("UPDATE sessions SET create_time = 1690000000.5")
         database.commit()
     return service
+
+
+@pytest.fixture
+def another(tmp_path: Path, file: Path) -> Callable[[], tuple[str, Path]]:
+    """Gives a root in which nothing is, and a copy of the file as it is then: others each time."""
+    numbers = count()
+
+    def make() -> tuple[str, Path]:
+        number = next(numbers)
+        copied = tmp_path / f"{number}.db"
+        shutil.copy(file, copied)
+        return str(tmp_path / f"root {number}"), copied
+
+    return make
 
 
 def test_sessions_come_with_app_user_state_and_events_as_adk_has_them(root: str, file: Path, old: Old) -> None:
@@ -80,11 +102,12 @@ def test_an_import_that_is_repeated_brings_only_what_came_since(root: str, file:
     assert Adk(root).loaded("s/1").events == old.loaded("s/1").events
 
 
-@pytest.mark.parametrize("commits", range(4))
+@table("commits", range(4))
 def test_an_import_that_was_stopped_goes_on_where_it_stopped(
-    root: str, file: Path, old: Old, monkeypatch: pytest.MonkeyPatch, commits: int
+    old: Old, another: Callable[[], tuple[str, Path]], monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
     """After each commit, of two events each, state and events agree."""
+    root, file = another()
     add, left = FileStore.add_messages, [commits]
 
     def stop(*arguments: Any, **named: Any) -> Any:
@@ -137,7 +160,7 @@ def test_what_is_left_out_is_said_with_the_reason(root: str, file: Path) -> None
         database.commit()
     Adk(root).create("other", app__motd="ours")
     ended = import_by_command(root, file)
-    assert (ended.returncode, ended.stdout.splitlines()[1:]) == (
+    assert (ended.code, ended.out.decode().splitlines()[1:]) == (
         6,
         [
             f"  into {root}",
@@ -149,7 +172,7 @@ def test_what_is_left_out_is_said_with_the_reason(root: str, file: Path) -> None
         "s/1 of app u1: not imported: the event: no event of ADK",
         "quiet of app u2: not imported: the key",
     ):
-        assert words in ended.stderr
+        assert words in ended.err.decode()
     assert Adk(root).ids(None) == ["other"]
 
 
@@ -175,8 +198,9 @@ ODD_EVENTS = (
 
 
 @pytest.mark.usefixtures("old")
-@pytest.mark.parametrize("event", ODD_EVENTS)
-def test_an_odd_event_keeps_its_session_out_and_no_other(root: str, file: Path, event: str) -> None:
+@table("event", ODD_EVENTS)
+def test_an_odd_event_keeps_its_session_out_and_no_other(another: Callable[[], tuple[str, Path]], event: str) -> None:
+    root, file = another()
     with closing(sqlite3.connect(file)) as database:
         database.execute("UPDATE events SET event_data = ? WHERE rowid = 3", (event,))
         database.commit()
@@ -186,9 +210,11 @@ def test_an_odd_event_keeps_its_session_out_and_no_other(root: str, file: Path, 
 
 
 @pytest.mark.usefixtures("old")
-@pytest.mark.parametrize("values", ODD_VALUES)
-def test_an_odd_row_keeps_its_session_out_and_no_other(root: str, file: Path, values: tuple[str, object]) -> None:
-    column, value = values
+@table(("column", "value"), ODD_VALUES)
+def test_an_odd_row_keeps_its_session_out_and_no_other(
+    another: Callable[[], tuple[str, Path]], column: str, value: object
+) -> None:
+    root, file = another()
     with closing(sqlite3.connect(file)) as database:
         database.executescript(
             "PRAGMA foreign_keys = OFF; CREATE TABLE loose AS SELECT * FROM sessions; DROP TABLE sessions;"
@@ -204,10 +230,7 @@ def test_an_odd_row_keeps_its_session_out_and_no_other(root: str, file: Path, va
 def test_a_dry_run_says_what_would_come_and_brings_nothing(root: str, file: Path) -> None:
     Sessions(root).create()
     ended = import_by_command(root, file, "--dry-run")
-    assert (ended.returncode, ended.stdout.splitlines()[0]) == (
-        0,
-        "would import 2 sessions with 6 events",
-    )
+    assert (ended.code, ended.out.splitlines()[0]) == (0, b"would import 2 sessions with 6 events")
     assert not Path(root, ".shared").exists()
     assert Adk(root).ids(None) == []
 
@@ -232,14 +255,18 @@ def test_an_import_while_the_session_goes_on_changes_nothing_that_was_acknowledg
     assert (len(session.events), session.state["mine"]) == (7, 1)
 
 
-@pytest.mark.parametrize("end", ["completed", "cancelled"])
-def test_a_session_that_has_ended_here_gets_nothing(root: str, file: Path, old: Old, end: str) -> None:
+@pytest.mark.usefixtures("old")
+@table("is_cancelled", [True, False])
+def test_a_session_that_has_ended_here_gets_nothing(
+    another: Callable[[], tuple[str, Path]], *, is_cancelled: bool
+) -> None:
+    root, file = another()
     [agent_id, _] = import_file(Sessions(root), str(file))["imported"]
-    old.append(old.loaded("s/1"), said("later"))
-    if end == "cancelled":
+    Old(file).append(Old(file).loaded("s/1"), said("later"))
+    if is_cancelled:
         Sessions(root).cancel(agent_id)
     else:
-        Sessions(root).finalize(agent_id, end)
+        Sessions(root).finalize(agent_id, "completed")
     for dry_run in (True, False):
         report = import_file(Sessions(root), str(file), dry_run=dry_run)
         assert ([one["what"] for one in report["failed"]], report["events"]) == (["s/1 of app u1"], 0)
@@ -286,15 +313,15 @@ def test_a_file_of_the_database_service_is_called_that(root: str, file: Path) ->
     with closing(sqlite3.connect(file)) as database:
         database.execute("CREATE TABLE adk_internal_metadata (key, value)")
     ended = import_by_command(root, file)
-    assert (ended.returncode, "it is a file of DatabaseSessionService" in ended.stderr) == (8, True)
+    assert (ended.code, b"it is a file of DatabaseSessionService" in ended.err) == (8, True)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"not a database at all"])
+@table("content", [None, b"", b"not a database at all"])
 def test_a_file_that_adk_did_not_write_is_refused(root: str, file: Path, content: bytes | None) -> None:
     if content is not None:
         file.write_bytes(content)
     ended = import_by_command(root, file)
-    assert (ended.returncode, "SqliteSessionService" in ended.stderr) == (8, True)
+    assert (ended.code, b"SqliteSessionService" in ended.err) == (8, True)
 
 
 def test_the_command_loads_nothing_of_google() -> None:

@@ -13,6 +13,7 @@ from google.adk.cli import service_registry
 from gaia_sessions import Sessions
 from gaia_sessions.adk import GaiaSessionService, register
 from tests.adk.parts import PATIENCE, PORT, post, served
+from tests.table import table
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -69,7 +70,7 @@ def test_a_uri_names_the_root_and_maybe_that_none_clears(registry: service_regis
     assert (clearing.root, clearing.none_clears) == (f"{root} x", True)
 
 
-@pytest.mark.parametrize(
+@table(
     "uri",
     [
         "gaia://host/path",
