@@ -10,6 +10,7 @@ import pytest
 
 from gaia_sessions.config import TABLES, Config, load, load_with_faults, project_file, user_file
 from gaia_sessions.errors import BadSetting
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,15 +160,14 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("track", '[hooks]\ntrack = "all"', "TRACK", "all", "all"),
     ("track", '[hooks]\ntrack = "named"', "TRACK", "named", "named"),
 ]
-_VALUE_IDS = [f"{row[0]} {row[3]}" for row in VALUES]
 
 
-@pytest.mark.parametrize(("name", "line", "variable", "text", "value"), VALUES, ids=_VALUE_IDS)
+@table(("name", "line", "variable", "text", "value"), VALUES)
 def test_a_file_and_a_variable_say_the_same_thing_alike(
     root: str, name: str, line: str, variable: str, text: str, value: object
 ) -> None:
     expected = {**DEFAULTS, name: value}
-    assert settings(load(root, {f"GAIA_SESSIONS_{variable}": text})) == expected
+    assert settings(load(f"{root} without a file", {f"GAIA_SESSIONS_{variable}": text})) == expected
     write(project_file(root), line)
     assert settings(load(root, {})) == expected
 
@@ -245,7 +245,7 @@ BAD_LINES: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("line", "shown", "hint"), BAD_LINES, ids=[row[0] for row in BAD_LINES])
+@table(("line", "shown", "hint"), BAD_LINES)
 def test_a_value_that_means_nothing_is_refused_with_its_file_and_what_is_wanted(
     root: str, line: str, shown: str, hint: str
 ) -> None:
@@ -253,7 +253,7 @@ def test_a_value_that_means_nothing_is_refused_with_its_file_and_what_is_wanted(
     assert refusal(root, {}) == (f"{path}: {shown}", hint)
 
 
-@pytest.mark.parametrize(
+@table(
     ("variable", "text", "hint"),
     [
         ("IDLE_MINUTES", "soon", MINUTES),
@@ -272,7 +272,7 @@ def test_a_variable_that_means_nothing_is_refused_by_its_name(root: str, variabl
     assert refusal(root, {name: text}) == (f"{name} = {text!r}", hint)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "value", "flag", "hint"),
     [
         ("idle_minutes", 0, "--idle-minutes", MINUTES),
@@ -290,7 +290,7 @@ def test_a_flag_that_means_nothing_is_refused_by_its_name(
     assert refusal(root, {}, {name: value}) == (f"{flag} = {value!r}", hint)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "flag", "meant"),
     [("idle_minute", "--idle-minute", "--idle-minutes"), ("no_hooks", "--no-hooks", "--hooks")],
 )
@@ -310,17 +310,17 @@ def test_a_flag_is_read_like_everything_else(root: str) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "key", "hint"),
     [
-        pytest.param("idle_minute = 1", "idle_minute", "did you mean idle_minutes?", id="a letter short"),
-        pytest.param("[hooks]\nenable = true", "hooks.enable", "did you mean hooks.enabled?", id="in a table"),
-        pytest.param("[hook]\nenabled = true", "hook", ALL_KEYS, id="another table"),
-        pytest.param("[hoooks]\n", "hoooks", ALL_KEYS, id="another table without keys"),
-        pytest.param("[max_error]\na = 1", "max_error", "did you mean max_errors?", id="a table for a setting"),
-        pytest.param("hooks = true", "hooks", ALL_KEYS, id="a value for a table"),
-        pytest.param("[hooks.enable]", "hooks.enable", "did you mean hooks.enabled?", id="a table in a table"),
-        pytest.param("xyzzy = 1", "xyzzy", ALL_KEYS, id="nothing near"),
+        ("idle_minute = 1", "idle_minute", "did you mean idle_minutes?"),  # a letter short
+        ("[hooks]\nenable = true", "hooks.enable", "did you mean hooks.enabled?"),  # in a table
+        ("[hook]\nenabled = true", "hook", ALL_KEYS),  # another table
+        ("[hoooks]\n", "hoooks", ALL_KEYS),  # another table without keys
+        ("[max_error]\na = 1", "max_error", "did you mean max_errors?"),  # a table for a setting
+        ("hooks = true", "hooks", ALL_KEYS),  # a value for a table
+        ("[hooks.enable]", "hooks.enable", "did you mean hooks.enabled?"),  # a table in a table
+        ("xyzzy = 1", "xyzzy", ALL_KEYS),  # nothing near
     ],
 )
 def test_an_unknown_key_is_refused_with_the_nearest_known(root: str, line: str, key: str, hint: str) -> None:
@@ -328,14 +328,11 @@ def test_an_unknown_key_is_refused_with_the_nearest_known(root: str, line: str, 
     assert refusal(root, {}) == (f"{path}: unknown setting {key}", hint)
 
 
-@pytest.mark.parametrize(
+@table(
     ("variable", "hint"),
     [
         ("GAIA_SESSIONS_IDLE_MINUTE", "did you mean GAIA_SESSIONS_IDLE_MINUTES?"),
-        pytest.param(
-            "GAIA_SESSIONS_hooks",
-            "did you mean GAIA_SESSIONS_HOOKS?",
-        ),
+        ("GAIA_SESSIONS_hooks", "did you mean GAIA_SESSIONS_HOOKS?"),
         ("GAIA_SESSIONS_ROOTS", "did you mean GAIA_SESSIONS_ROOT?"),
         ("GAIA_SESSIONS_FOO", f"type unset GAIA_SESSIONS_FOO; {ALL_VARIABLES}"),
         ("GAIA_SESSIONS_JSON", f"type unset GAIA_SESSIONS_JSON; {ALL_VARIABLES}"),
@@ -355,12 +352,12 @@ def test_the_root_and_other_programs_variables_are_none_of_its_business(root: st
     assert settings(load(root, environ)) == DEFAULTS
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [
-        pytest.param(b"idle_minutes = ", id="no TOML"),
-        pytest.param(b"idle_minutes = 1\nidle_minutes = 2", id="a key twice"),
-        pytest.param(b"\xff", id="no UTF-8"),
+        b"idle_minutes = ",  # no TOML
+        b"idle_minutes = 1\nidle_minutes = 2",  # a key twice
+        b"\xff",  # no UTF-8
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(root: str, content: bytes) -> None:
@@ -376,15 +373,15 @@ def test_a_directory_in_the_place_of_a_file_is_named(root: str) -> None:
     assert refusal(root, {})[0].startswith(f"{path}: ")
 
 
-@pytest.mark.parametrize(
+@table(
     "line",
     [
-        pytest.param("idle_minutes = 1" + "0" * 400, id="a number without end"),
-        pytest.param("max_errors = 1" + "0" * 400, id="a count without end"),
-        pytest.param("lock_timeout = 1" + "0" * 400, id="a wait without end"),
-        pytest.param("max_errors = 1" + "0" * 5000, id="more digits than Python reads"),
-        pytest.param("max_errors = 0x1" + "0" * 5000, id="more digits than Python shows"),
-        pytest.param("a = " + "[" * 5000 + "]" * 5000, id="nesting without end"),
+        "idle_minutes = 1" + "0" * 400,  # a number without end
+        "max_errors = 1" + "0" * 400,  # a count without end
+        "lock_timeout = 1" + "0" * 400,  # a wait without end
+        "max_errors = 1" + "0" * 5000,  # more digits than Python reads
+        "max_errors = 0x1" + "0" * 5000,  # more digits than Python shows
+        "a = " + "[" * 5000 + "]" * 5000,  # nesting without end
     ],
 )
 def test_whatever_stands_in_a_file_it_is_a_bad_setting(root: str, line: str) -> None:
@@ -414,26 +411,26 @@ def test_a_file_that_cannot_be_read_is_handed_over_and_passed_over(root: str) ->
     assert (config.max_errors, [fault.origin for fault in faults]) == (7, [path])
 
 
-@pytest.mark.parametrize(
+@table(
     ("root", "path"),
     [
-        pytest.param("/p/.claude/session", "/p/.claude/gaia-sessions.toml", id="beside a project's own settings"),
-        pytest.param("/p/.claude/sessions", "/p/.claude/sessions/.config.toml", id="not quite its place"),
-        pytest.param("/p/claude/session", "/p/claude/session/.config.toml", id="nor this"),
-        pytest.param("/srv/agents", "/srv/agents/.config.toml", id="in a root elsewhere"),
+        ("/p/.claude/session", "/p/.claude/gaia-sessions.toml"),  # beside a project's own settings
+        ("/p/.claude/sessions", "/p/.claude/sessions/.config.toml"),  # not quite its place
+        ("/p/claude/session", "/p/claude/session/.config.toml"),  # nor this
+        ("/srv/agents", "/srv/agents/.config.toml"),  # in a root elsewhere
     ],
 )
 def test_the_project_file_stands_where_the_sessions_are(root: str, path: str) -> None:
     assert project_file(root) == path
 
 
-@pytest.mark.parametrize(
+@table(
     ("environ", "path"),
     [
-        pytest.param({"HOME": "/h"}, "/h/.config/gaia-sessions/config.toml", id="home"),
-        pytest.param({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/gaia-sessions/config.toml", id="XDG"),
-        pytest.param({"HOME": "/h", "XDG_CONFIG_HOME": ""}, "/h/.config/gaia-sessions/config.toml", id="XDG empty"),
-        pytest.param({"HOME": "/h", "XDG_CONFIG_HOME": "x"}, "/h/.config/gaia-sessions/config.toml", id="XDG relative"),
+        ({"HOME": "/h"}, "/h/.config/gaia-sessions/config.toml"),  # home
+        ({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/gaia-sessions/config.toml"),  # XDG
+        ({"HOME": "/h", "XDG_CONFIG_HOME": ""}, "/h/.config/gaia-sessions/config.toml"),  # XDG empty
+        ({"HOME": "/h", "XDG_CONFIG_HOME": "x"}, "/h/.config/gaia-sessions/config.toml"),  # XDG relative
     ],
 )
 def test_the_user_file_stands_by_the_xdg_rule(environ: dict[str, str], path: str) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio import fast, strict
+from tests.table import table
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(
@@ -50,10 +51,9 @@ class Text(str):
     __slots__ = ()
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
     [(1, 2), {1: "a"}, {None: 1}, {True: 1}, Text("a"), [Text("a")], {Text("a"): 1}, {"a": (1,)}, float("nan"), b"x"],
-    ids=repr,
 )
 def test_what_json_would_have_to_convert_or_refuse_is_left_to_it(value: object) -> None:
     assert fast.try_dumps(value, None, *LIMITS) is None
@@ -66,7 +66,7 @@ def test_what_is_nested_too_deep_to_be_written_is_left_to_json() -> None:
     assert fast.try_dumps(deep, 2, *LIMITS) is None
 
 
-@pytest.mark.parametrize("innermost", [[], {}, [1], {"a": 1}])
+@table("innermost", [[], {}, [1], {"a": 1}])
 def test_what_is_nested_as_deep_as_allowed_is_written_and_no_deeper(innermost: object) -> None:
     deep: Any = innermost
     for depth in range(1, LIMITS[0]):
@@ -107,7 +107,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("text", BROKEN)
+@table("text", BROKEN)
 def test_what_is_no_json_is_left_to_json(text: str) -> None:
     assert scanner().read(text) is fast.NOT_PARSED
 
@@ -188,7 +188,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize(("wants", "error", "change"), OTHERS.values(), ids=OTHERS)
+@table(("wants", "error", "change"), OTHERS.values())
 def test_whatever_another_interpreter_refuses_is_left_to_json(wants: str, error: str, change: str) -> None:
     assert ran(FAKE.format(wants=wants or "pass", error=error or "SystemExit", change=change)) == "True\n"
 

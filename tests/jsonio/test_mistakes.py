@@ -9,6 +9,7 @@ import pytest
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.install import json_text
 from gaia_sessions.jsonio import strict
+from tests.table import table
 
 MISTAKES = [
     ('{"a": 1,}', "a comma before the closing brace", 8),
@@ -40,7 +41,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "problem", "column"), MISTAKES, ids=[row[0] for row in MISTAKES])
+@table(("text", "problem", "column"), MISTAKES)
 def test_the_mistake_is_said_with_its_place_by_whoever_reads_the_text(text: str, problem: str, column: int) -> None:
     excerpts = [f"{text}\n{' ' * (column - 1)}^"] if "\t" not in text else None
     for before, line in (("", 1), ("\n\n", 3)):

@@ -18,6 +18,7 @@ from gaia_sessions.jsonio.strict import (
     loads,
     normalize_value,
 )
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,7 @@ def test_documents_are_indented_by_two_keep_their_order_and_end_in_one_newline()
     assert dump_line(value) == (b'{"z": 1, "a": [true, null], "o": {}, "text": "a\xc3\xb1os\\u007f\\u001b\\u009f"}\n')
 
 
-@pytest.mark.parametrize("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A)], ids=hex)
+@table("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 def test_what_would_turn_the_direction_of_a_line_round_is_escaped_wherever_it_stands(code: int) -> None:
     value = {f"k{chr(code)}": [chr(code)]}
     for data in (dumps(value), dump_line(value)):
@@ -95,80 +96,77 @@ def test_what_would_turn_the_direction_of_a_line_round_is_escaped_wherever_it_st
         assert loads(data) == value
 
 
-ABUSES: list[tuple[str, bytes, str, str]] = [
-    ("nothing", b"", "not JSON: the text is empty", ""),
-    ("blanks", b" \n ", "not JSON: the text is empty", ""),
-    ("cut short", b'{"a": [1,\n 2', "not JSON: this bracket is not closed", "line 1 column 7"),
-    ("two documents", b"{}\n{}", "not JSON: more than one value", "line 2 column 1"),
-    ("a byte order mark", b"\xef\xbb\xbf{}", "not JSON: a byte order mark", "line 1 column 1"),
-    ("a leading zero", b"01", "not JSON: a number that begins with 0", "line 1 column 2"),
-    ("a comment", b"{} // why", "not JSON: a comment", "line 1 column 4"),
-    ("single quotes", b"{'a': 1}", "not JSON: single quotes, where JSON has double quotes", "line 1 column 2"),
-    ("a broken byte", b'{"a": "\xff"}', "not UTF-8", "byte 7"),
-    ("an overlong encoding", b'"\xc0\x80"', "not UTF-8", "byte 1"),
-    ("a surrogate encoded as UTF-8", b'"\xed\xa0\x80"', "not UTF-8", "byte 1"),
-    ("UTF-16", '{"a": 1}'.encode("utf-16"), "not UTF-8", "byte 0"),
-    ("a key twice", b'{"a": 1, "b": 2, "a": 1}', "the same key twice in an object", "key 'a'"),
-    ("a key twice, once escaped", b'{"a": 1, "\\u0061": 2}', "the same key twice in an object", "key 'a'"),
+ABUSES: list[tuple[bytes, str, str]] = [
+    (b"", "not JSON: the text is empty", ""),  # nothing
+    (b" \n ", "not JSON: the text is empty", ""),  # blanks
+    (b'{"a": [1,\n 2', "not JSON: this bracket is not closed", "line 1 column 7"),  # cut short
+    (b"{}\n{}", "not JSON: more than one value", "line 2 column 1"),  # two documents
+    (b"\xef\xbb\xbf{}", "not JSON: a byte order mark", "line 1 column 1"),  # a byte order mark
+    (b"01", "not JSON: a number that begins with 0", "line 1 column 2"),  # a leading zero
+    (b"{} // why", "not JSON: a comment", "line 1 column 4"),  # a comment
+    (b"{'a': 1}", "not JSON: single quotes, where JSON has double quotes", "line 1 column 2"),  # single quotes
+    (b'{"a": "\xff"}', "not UTF-8", "byte 7"),  # a broken byte
+    (b'"\xc0\x80"', "not UTF-8", "byte 1"),  # an overlong encoding
+    (b'"\xed\xa0\x80"', "not UTF-8", "byte 1"),  # a surrogate encoded as UTF-8
+    ('{"a": 1}'.encode("utf-16"), "not UTF-8", "byte 0"),  # UTF-16
+    (b'{"a": 1, "b": 2, "a": 1}', "the same key twice in an object", "key 'a'"),  # a key twice
+    (b'{"a": 1, "\\u0061": 2}', "the same key twice in an object", "key 'a'"),  # a key twice, once escaped
     (
-        "a key twice, deep down",
         b'[{"x": {"\xc3\xa9": 1, "\xc3\xa9": 2}}]',
         "the same key twice in an object",
         r"key '\xe9'",
-    ),
-    ("an integer above 64 bits", b"[9223372036854775808]", "a number that overflows 64 bits", "9223372036854775808"),
-    ("an integer below 64 bits", b"-9223372036854775809", "a number that overflows 64 bits", "-9223372036854775809"),
-    ("an endless integer", b"9" * 5000, "a number that overflows 64 bits", "9" * 40),
-    ("a float that overflows", b"[1e999]", "a number that overflows", "1e999"),
-    ("a negative float that overflows", b"-1e309", "a number that overflows", "-1e309"),
-    ("a raw NUL", b'"a\0b"', "not JSON: a line break or another control character within quotes", "line 1 column 3"),
+    ),  # a key twice, deep down
+    (b"[9223372036854775808]", "a number that overflows 64 bits", "9223372036854775808"),  # an integer above 64 bits
+    (b"-9223372036854775809", "a number that overflows 64 bits", "-9223372036854775809"),  # an integer below 64 bits
+    (b"9" * 5000, "a number that overflows 64 bits", "9" * 40),  # an endless integer
+    (b"[1e999]", "a number that overflows", "1e999"),  # a float that overflows
+    (b"-1e309", "a number that overflows", "-1e309"),  # a negative float that overflows
+    (b'"a\0b"', "not JSON: a line break or another control character within quotes", "line 1 column 3"),  # a raw NUL
     (
-        "a raw newline in a string",
         b'"a\nb"',
         "not JSON: a line break or another control character within quotes",
         "line 1 column 3",
-    ),
-    ("an escaped NUL", rb'{"a": [1, "x\u0000"]}', "a NUL character in a string", "a[1]"),
-    ("a NUL in a key", rb'{"a": {"\u0000": 1}}', "a NUL character in a string", r"key 'a.\x00'"),
-    ("half a pair", rb'{"a": {"b": "\ud83d"}}', "half of a surrogate pair in a string", "a.b"),
-    ("the wrong half first", rb'["\ude00\ud83d"]', "half of a surrogate pair in a string", "[0]"),
-    ("half a pair in a key", rb'{"\ud83d": 1}', "half of a surrogate pair in a string", r"key '\ud83d'"),
-    ("65 levels", b"[" * 65 + b"]" * 65, "nested deeper than 64", "[0]" * 26 + "[0"),
-    ("65 levels of objects", b'{"k":' * 65 + b"1" + b"}" * 65, "nested deeper than 64", "k." * 40),
-    ("two hundred levels", b"[" * 200 + b"]" * 200, "nested deeper than 64", "[0]" * 26 + "[0"),
-    ("half a million levels", b"[" * 500_000, "nested deeper than 64", ""),
+    ),  # a raw newline in a string
+    (rb'{"a": [1, "x\u0000"]}', "a NUL character in a string", "a[1]"),  # an escaped NUL
+    (rb'{"a": {"\u0000": 1}}', "a NUL character in a string", r"key 'a.\x00'"),  # a NUL in a key
+    (rb'{"a": {"b": "\ud83d"}}', "half of a surrogate pair in a string", "a.b"),  # half a pair
+    (rb'["\ude00\ud83d"]', "half of a surrogate pair in a string", "[0]"),  # the wrong half first
+    (rb'{"\ud83d": 1}', "half of a surrogate pair in a string", r"key '\ud83d'"),  # half a pair in a key
+    (b"[" * 65 + b"]" * 65, "nested deeper than 64", "[0]" * 26 + "[0"),  # 65 levels
+    (b'{"k":' * 65 + b"1" + b"}" * 65, "nested deeper than 64", "k." * 40),  # 65 levels of objects
+    (b"[" * 200 + b"]" * 200, "nested deeper than 64", "[0]" * 26 + "[0"),  # two hundred levels
+    (b"[" * 500_000, "nested deeper than 64", ""),  # half a million levels
 ]
 
 
-@pytest.mark.parametrize(("data", "problem", "where"), [row[1:] for row in ABUSES], ids=[row[0] for row in ABUSES])
+@table(("data", "problem", "where"), ABUSES)
 def test_an_abuse_is_refused_with_what_and_where(data: bytes, problem: str, where: str) -> None:
     assert refusal(lambda: loads(data)) == (InvalidInput, problem, where)
 
 
-@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+@table("word", ["NaN", "Infinity", "-Infinity"])
 def test_what_python_takes_for_a_number_and_json_does_not_is_refused(word: str) -> None:
     refused = (InvalidInput, f"not JSON: {word}, a number that JSON does not have", "")
     assert refusal(lambda: loads(word.encode())) == refused
     assert refusal(lambda: loads(f'{{"a": [{word}]}}'.encode())) == refused
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "value"),
     [
-        pytest.param(b" [1, 2.0, true, null] \n", [1, 2.0, True, None], id="blanks around"),
-        pytest.param(b'"\xf0\x9f\x98\x80"', "\U0001f600", id="raw UTF-8"),
-        pytest.param(rb'"\ud83d\ude00"', "\U0001f600", id="a whole surrogate pair"),
-        pytest.param(b"-9223372036854775808", -(1 << 63), id="the smallest integer"),
-        pytest.param(b"9223372036854775807", (1 << 63) - 1, id="the largest integer"),
-        pytest.param(b"1e-999", 0.0, id="a float too small is zero"),
-        pytest.param(b"[" * 64 + b"]" * 64, json.loads("[" * 64 + "]" * 64), id="64 levels"),
-        pytest.param(
+        (b" [1, 2.0, true, null] \n", [1, 2.0, True, None]),  # blanks around
+        (b'"\xf0\x9f\x98\x80"', "\U0001f600"),  # raw UTF-8
+        (rb'"\ud83d\ude00"', "\U0001f600"),  # a whole surrogate pair
+        (b"-9223372036854775808", -(1 << 63)),  # the smallest integer
+        (b"9223372036854775807", (1 << 63) - 1),  # the largest integer
+        (b"1e-999", 0.0),  # a float too small is zero
+        (b"[" * 64 + b"]" * 64, json.loads("[" * 64 + "]" * 64)),  # 64 levels
+        (
             b"[" * 64 + b'"[[{{"' + b"]" * 64,
             json.loads("[" * 64 + '"[[{{"' + "]" * 64),
-            id="64 levels, brackets in a text",
-        ),
-        pytest.param(b"[" + b"[]," * 200 + b"[]]", [[]] * 201, id="many containers side by side"),
-        pytest.param(rb'"\\u0000 is no NUL"', r"\u0000 is no NUL", id="an escaped backslash"),
+        ),  # 64 levels, brackets in a text
+        (b"[" + b"[]," * 200 + b"[]]", [[]] * 201),  # many containers side by side
+        (rb'"\\u0000 is no NUL"', r"\u0000 is no NUL"),  # an escaped backslash
     ],
 )
 def test_what_is_not_an_abuse_is_read(data: bytes, value: object) -> None:
@@ -211,7 +209,7 @@ def test_an_object_is_read_where_one_is_wanted() -> None:
     assert refusal(lambda: load_object(b'{"a": 1}', limit=7))[0] is TooLarge
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "kind"),
     [
         (b"[]", "an array"),
@@ -226,7 +224,7 @@ def test_anything_but_an_object_is_refused_by_its_kind(data: bytes, kind: str) -
     assert refusal(lambda: load_object(data)) == (InvalidInput, f"expected a JSON object, not {kind}", "")
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "kind"),
     [
         (None, "null"),
@@ -239,7 +237,6 @@ def test_anything_but_an_object_is_refused_by_its_kind(data: bytes, kind: str) -
         (b"", "bytes"),
         ((), "tuple"),
     ],
-    ids=repr,
 )
 def test_a_value_is_called_what_json_calls_it(value: object, kind: str) -> None:
     assert json_type_of(value) == kind
@@ -251,24 +248,24 @@ def _circle() -> dict[str, Any]:
     return circle
 
 
-NOT_JSON: list[tuple[str, object, str, str]] = [
-    ("a set", {"a": {1}}, "not expressible as JSON: Object of type set is not JSON serializable", ""),
-    ("bytes", b"a", "not expressible as JSON: Object of type bytes is not JSON serializable", ""),
-    ("NaN", float("nan"), "not expressible as JSON: Out of range float values are not JSON compliant", ""),
-    ("infinity", [float("inf")], "not expressible as JSON: Out of range float values are not JSON compliant", ""),
-    ("a key that is no text", {(1, 2): 3}, "not expressible as JSON: keys must be str, int, float, bool or None", ""),
-    ("itself", _circle(), "not expressible as JSON: Circular reference detected", ""),
-    ("half a pair", {"a": "\ud83d"}, "not text in UTF-8: half of a surrogate pair", ""),
-    ("half a pair in a key", {"\ud83d": 1}, "not text in UTF-8: half of a surrogate pair", ""),
-    ("a NUL", {"a": ["x\0"]}, "a NUL character in a string", "a[0]"),
-    ("a NUL in a key", {"\0": 1}, "a NUL character in a string", r"key '\x00'"),
-    ("65 levels", nested(65), "nested deeper than 64", ("in[0]." * 14)[:80]),
-    ("endless levels", nested(200_000), "not expressible as JSON: ", ""),
+NOT_JSON: list[tuple[object, str, str]] = [
+    ({"a": {1}}, "not expressible as JSON: Object of type set is not JSON serializable", ""),  # a set
+    (b"a", "not expressible as JSON: Object of type bytes is not JSON serializable", ""),  # bytes
+    (float("nan"), "not expressible as JSON: Out of range float values are not JSON compliant", ""),  # NaN
+    ([float("inf")], "not expressible as JSON: Out of range float values are not JSON compliant", ""),  # infinity
+    ({(1, 2): 3}, "not expressible as JSON: keys must be str, int, float, bool or None", ""),  # a key that is no text
+    (_circle(), "not expressible as JSON: Circular reference detected", ""),  # itself
+    ({"a": "\ud83d"}, "not text in UTF-8: half of a surrogate pair", ""),  # half a pair
+    ({"\ud83d": 1}, "not text in UTF-8: half of a surrogate pair", ""),  # half a pair in a key
+    ({"a": ["x\0"]}, "a NUL character in a string", "a[0]"),  # a NUL
+    ({"\0": 1}, "a NUL character in a string", r"key '\x00'"),  # a NUL in a key
+    (nested(65), "nested deeper than 64", ("in[0]." * 14)[:80]),  # 65 levels
+    (nested(200_000), "not expressible as JSON: ", ""),  # endless levels
 ]
 
 
-@pytest.mark.parametrize(("value", "problem", "where"), [row[1:] for row in NOT_JSON], ids=[row[0] for row in NOT_JSON])
-@pytest.mark.parametrize("write", [dumps, dump_line])
+@table(("value", "problem", "where"), NOT_JSON)
+@table("write", [dumps, dump_line])
 def test_what_could_not_be_read_back_is_not_written(
     write: Callable[[object], bytes], value: object, problem: str, where: str
 ) -> None:
@@ -276,54 +273,49 @@ def test_what_could_not_be_read_back_is_not_written(
     assert (kind, said.startswith(problem), place) == (InvalidInput, True, where), said
 
 
-@pytest.mark.parametrize(("value", "problem", "where"), [row[1:] for row in NOT_JSON], ids=[row[0] for row in NOT_JSON])
+@table(("value", "problem", "where"), NOT_JSON)
 def test_a_callers_value_that_is_not_json_is_refused_under_its_name(value: object, problem: str, where: str) -> None:
     kind, said, place = refusal(lambda: normalize_value(value, "metadata"))
     assert (kind, said.startswith(problem), place) == (InvalidInput, True, f"metadata {where}".strip()), said
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "problem", "where"),
     [
-        pytest.param(1 << 63, "a number that overflows 64 bits", "9223372036854775808", id="an integer above 64 bits"),
-        pytest.param(("\0",), "a NUL character in a string", "[0]", id="a NUL inside a tuple"),
-        pytest.param(
-            {1: "a", "1": "b"}, "the same key twice in an object", "key '1'", id="two keys that JSON writes alike"
-        ),
-        pytest.param(
+        (1 << 63, "a number that overflows 64 bits", "9223372036854775808"),  # an integer above 64 bits
+        (("\0",), "a NUL character in a string", "[0]"),  # a NUL inside a tuple
+        ({1: "a", "1": "b"}, "the same key twice in an object", "key '1'"),  # two keys that JSON writes alike
+        (
             ({"in": (nested(MAX_DEPTH),)},),
             "nested deeper than 64",
             ("[0].in[0]" + "[0].in" * 14)[:80],
-            id="levels of tuples",
-        ),
+        ),  # levels of tuples
     ],
 )
-@pytest.mark.parametrize("write", [dumps, dump_line])
+@table("write", [dumps, dump_line])
 def test_nothing_is_written_that_loads_would_refuse(
     write: Callable[[object], bytes], value: object, problem: str, where: str
 ) -> None:
     assert refusal(lambda: write(value)) == (InvalidInput, problem, where)
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "as_json"),
     [
-        pytest.param((1, (2,)), [1, [2]], id="tuples become arrays"),
-        pytest.param({1: "a", None: "b", False: "c"}, {"1": "a", "null": "b", "false": "c"}, id="keys become text"),
+        ((1, (2,)), [1, [2]]),  # tuples become arrays
+        ({1: "a", None: "b", False: "c"}, {"1": "a", "null": "b", "false": "c"}),  # keys become text
     ],
 )
 def test_a_callers_value_is_taken_as_json_has_it(value: object, as_json: object) -> None:
     assert normalize_value(value, "metadata") == as_json
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "problem", "where"),
     [
-        pytest.param(1 << 63, "a number that overflows 64 bits", "metadata 9223372036854775808", id="a large integer"),
-        pytest.param(
-            {1: "a", "1": "b"}, "the same key twice in an object", "metadata key '1'", id="keys written alike"
-        ),
-        pytest.param(("\0",), "a NUL character in a string", "metadata [0]", id="a NUL inside a tuple"),
+        (1 << 63, "a number that overflows 64 bits", "metadata 9223372036854775808"),  # a large integer
+        ({1: "a", "1": "b"}, "the same key twice in an object", "metadata key '1'"),  # keys written alike
+        (("\0",), "a NUL character in a string", "metadata [0]"),  # a NUL inside a tuple
     ],
 )
 def test_a_callers_value_is_checked_as_it_would_be_read(value: object, problem: str, where: str) -> None:
