@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,8 @@ from gaia_sessions.adk import GaiaSessionService
 from gaia_sessions.errors import SessionExists, StoreFailure
 from gaia_sessions.store.file_store import FileStore
 from tests.adk.parts import Adk, run, said
+from tests.commands import gaia
+from tests.table import table
 
 NEEDLE = "what must be in no file"
 
@@ -160,11 +160,11 @@ def test_an_event_that_could_not_be_read_again_is_refused(adk: Adk) -> None:
     assert texts(adk.loaded()) == ["fine"]
 
 
-@pytest.mark.parametrize("value", [b"x", types.Part(text="x"), {None: 1}, datetime(2026, 1, 2, tzinfo=UTC)])
+@table("value", [b"x", types.Part(text="x"), {None: 1}, datetime(2026, 1, 2, tzinfo=UTC)])
 def test_the_state_and_the_event_say_the_same(adk: Adk, value: object) -> None:
-    session = adk.create("s1")
+    session = adk.create(None)
     adk.append(session, said(k=value))
-    again = adk.loaded()
+    again = adk.loaded(session.id)
     assert again.state == again.events[0].actions.state_delta
 
 
@@ -190,9 +190,9 @@ def test_nobody_comes_between_an_append_that_was_cancelled_and_its_end(adk: Adk)
     assert (len(adk.loaded().events), adk.loaded()) == (kept + 1, session)
 
 
-@pytest.mark.parametrize("marker", ["", "1" * 5000, "x", "1.a.1"])
+@table("marker", ["", "1" * 5000, "x", "1.a.1"])
 def test_a_marker_of_nobody_is_to_be_loaded_first(adk: Adk, marker: str) -> None:
-    session = adk.create("s1")
+    session = adk.create(None)
     session._storage_update_marker = marker
     with pytest.raises(StaleSessionError, match="load it with get_session"):
         adk.append(session, said("hello"))
@@ -234,18 +234,18 @@ def test_what_no_session_can_be_called_is_not_there(adk: Adk) -> None:
             adk.create(app_id)
 
 
-@pytest.mark.parametrize("left", [0, 10, -1])
+@table("left", [0, 10, -1])
 def test_nothing_is_added_behind_events_that_are_lost(root: str, adk: Adk, left: int) -> None:
-    session = adk.create("s1")
+    session = adk.create(None)
     adk.append(session, said("one"))
     adk.append(session, said("two"))
-    file = Path(root, only_line(root)["agent_id"], "transcript.jsonl")
+    file = Path(root, session.id, "transcript.jsonl")
     file.write_bytes(file.read_bytes()[:left])
     for _ in range(2):
         with pytest.raises(StoreFailure, match="messages are missing"):
             adk.append(session, said("three"))
         with pytest.raises(StoreFailure, match="messages are missing"):
-            adk.get()
+            adk.get(session.id)
 
 
 def test_a_session_that_cannot_be_read_can_be_deleted(root: str, adk: Adk) -> None:
@@ -298,7 +298,7 @@ def test_an_id_may_be_padded_long_and_of_any_characters(adk: Adk) -> None:
     assert adk.get(ids[-1], user="u2") is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("app", "user", "named"), [("", "u", "app"), ("a", "", "user"), ("a ", "u", "app_name"), ("a", "x" * 301, "user")]
 )
 def test_an_app_and_a_user_have_a_name_without_space_around_it(adk: Adk, app: str, user: str, named: str) -> None:
@@ -307,18 +307,20 @@ def test_an_app_and_a_user_have_a_name_without_space_around_it(adk: Adk, app: st
     assert (adk.get("s1", user, app), adk.ids(user, app)) == (None, [])
 
 
-@pytest.mark.parametrize(
+@table(
     ("key", "value"),
     [("zq", lambda: 1), ("zq", float("nan")), ("zq", 1 << 70), ("zq", "a\0b"), ("zq" * 200, 1), ("user:zq\n", 1)],
 )
 def test_what_a_state_cannot_hold_is_a_value_error_that_names_the_key(adk: Adk, key: str, value: object) -> None:
-    session = adk.create("s1", n=1)
+    session = adk.create(None, n=1)
     with pytest.raises(ValueError, match="zq"):
         adk.append(session, said("late", delta={"n": 2, key: value}))
     with pytest.raises(ValueError, match="zq"):
         run(adk.service.create_session(app_name="app", user_id="u1", state={key: value}))
     adk.append(session, said("fine", n=3))
-    assert (texts(adk.loaded()), adk.loaded().state, adk.ids()) == (["fine"], {"n": 3}, ["s1"])
+    assert (texts(adk.loaded(session.id)), adk.loaded(session.id).state) == (["fine"], {"n": 3})
+    assert adk.ids() == [session.id]
+    adk.delete(session.id)
 
 
 def test_events_are_told_by_number_and_by_time(adk: Adk) -> None:
@@ -389,19 +391,19 @@ def test_a_person_sees_what_was_said_and_how_often_the_user_spoke(root: str, adk
     ]
 
 
-@pytest.mark.parametrize("command", ["show", "report", "should-resume"])
+@table("command", ["show", "report", "should-resume"])
 def test_a_person_is_told_that_the_app_goes_on_with_it(root: str, adk: Adk, command: str) -> None:
-    adk.append(adk.create("order 7"), said("hello"))
-    agent_id = only_line(root)["agent_id"]
-    words = [sys.executable, "-m", "gaia_sessions", "--root", root, command, agent_id]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    told = ended.stdout + ended.stderr
+    adk.append(adk.create(f"order {command}"), said("hello"))
+    [agent_id] = [str(line["agent_id"]) for line in Sessions(root).list(app="app")]
+    ended = gaia("--root", root, command, agent_id)
+    told = (ended.out + ended.err).decode()
     assert [part in told for part in ("app goes on with it, with its next event", "send", "resume order", "wait")] == [
         True,
         *[False] * 3,
     ]
     if command == "show":
-        assert "app        app, user u1, where it is order 7\n" in told
+        assert f"app        app, user u1, where it is order {command}\n" in told
+    adk.delete(f"order {command}")
 
 
 def test_appends_that_are_gathered_on_one_session_object_are_all_kept(adk: Adk) -> None:
