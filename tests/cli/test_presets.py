@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,16 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import BadArgument, InvalidInput, UsageError
+from tests.cli.forks import forked
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Program = Callable[..., Any]
+    Gaia = Callable[..., Any]
 
-SCRIPT = """#!{python}
-import json, os, subprocess, sys
+SCRIPT = """#!{python} -IS
+import json, os, sys
 folder = os.path.dirname(os.path.abspath(__file__))
 plan = json.load(open(folder + "/plan"))
 told = json.loads(sys.stdin.readline())["message"]["content"]
@@ -34,6 +37,7 @@ def event(kind, **more):
     say(type="stream_event", parent_tool_use_id=None, event=dict(type=kind, **more))
 text = plan.get("text", "")
 if "runs" in plan:
+    import subprocess
     *words, told = plan["runs"]
     subprocess.run([sys.executable, "-m", "gaia_sessions", *words], input=told.encode(), check=True)
 event("message_start", message={{"id": "m", "model": "opus", "usage": {{"input_tokens": 100, "output_tokens": 1}}}})
@@ -85,18 +89,18 @@ def sessions(root: str) -> list[Any]:
     return [json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")]
 
 
-@pytest.mark.parametrize("words", [["-p"], ["say hello"], ["--resume", "x"], ["--model", "opus", "say"]], ids=str)
+@table("words", [["-p"], ["say hello"], ["--resume", "x"], ["--model", "opus", "say"]])
 def test_what_the_preset_gives_itself_is_refused_and_nothing_is_created(
-    program: Program, root: str, claude: Claude, words: list[str]
+    gaia: Gaia, root: str, claude: Claude, words: list[str]
 ) -> None:
-    ended = program("run", "--task", "Do it.", "--", claude.path, *words)
+    ended = gaia("run", "--task", "Do it.", "--", claude.path, *words)
     assert (ended.code, ended.out, sessions(root)) == (2, b"", [])
     assert b"--no-preset" in ended.err
-    assert program("send", "agent", "hello", "--", claude.path, *words).code == 2
+    assert gaia("send", "agent", "hello", "--", claude.path, *words).code == 2
 
 
-def test_the_options_of_the_preset_come_first_and_those_of_the_command_stay(program: Program, claude: Claude) -> None:
-    ended = program("run", "--task", "Do it.", "--", claude.path, "--allowedTools", "Bash", "Edit")
+def test_the_options_of_the_preset_come_first_and_those_of_the_command_stay(claude: Claude) -> None:
+    ended = forked("run", "--task", "Do it.", "--", claude.path, "--allowedTools", "Bash", "Edit")
 
     assert ended.all[:2] == (0, "Answer.\n")
     [call] = claude.calls()
@@ -108,30 +112,26 @@ def test_the_options_of_the_preset_come_first_and_those_of_the_command_stay(prog
     assert call["told"].startswith("Do it.\n\nIf you stop before the work is done")
 
 
-def test_without_a_task_it_is_what_stands_on_stdin_and_there_must_be_one(
-    program: Program, root: str, claude: Claude
-) -> None:
-    assert program("run", "--", claude.path, stdin=b"Do that.\n").code == 0
+def test_without_a_task_it_is_what_stands_on_stdin_and_there_must_be_one(root: str, claude: Claude) -> None:
+    assert forked("run", "--", claude.path, stdin=b"Do that.\n").code == 0
     assert claude.calls()[0]["told"].startswith("Do that.\n\nIf you")
 
-    ended = program("run", "--", claude.path, stdin=b"")
+    ended = forked("run", "--", claude.path, stdin=b"")
     assert (ended.code, len(sessions(root)), b"--task 'what is to be done'" in ended.err) == (7, 1, True)
 
 
-def test_any_other_program_may_be_the_client_and_the_client_may_be_any_command(
-    program: Program, root: str, claude: Claude
-) -> None:
+def test_any_other_program_may_be_the_client_and_the_client_may_be_any_command(root: str, claude: Claude) -> None:
     other = claude.folder / "other"
     other.write_bytes(Path(claude.path).read_bytes())
     other.chmod(0o755)
-    assert program("run", "--preset", "claude", "--task", "Do it.", "--", str(other)).out == b"Answer.\n"
+    assert forked("run", "--preset", "claude", "--task", "Do it.", "--", str(other)).out == b"Answer.\n"
 
-    assert program("run", "--no-preset", "--", claude.path, "-p", stdin=b'{"message": {"content": "x"}}\n').code == 0
+    assert forked("run", "--no-preset", "--", claude.path, "-p", stdin=b'{"message": {"content": "x"}}\n').code == 0
     assert claude.calls()[-1]["words"] == ["-p"]
     assert [one["runs"][0].get("consumed", {}).get("total_tokens") for one in sessions(root)].count(120) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("plan", "detail"),
     [
         ({"is_error": True, "result": "API Error: 529"}, "API Error: 529"),
@@ -139,35 +139,35 @@ def test_any_other_program_may_be_the_client_and_the_client_may_be_any_command(
         ({"no_result": True}, "it ended without a result: error: unknown option"),
         ({"no_result": True, "code": 3}, "it ended without a result: error: unknown option"),
     ],
-    ids=["error", "errors", "no result", "no result, and a code"],
 )
 def test_whatever_its_exit_code_without_a_result_it_has_failed(
-    program: Program, root: str, claude: Claude, plan: dict[str, Any], detail: str
+    root: str, claude: Claude, plan: dict[str, Any], detail: str
 ) -> None:
     claude.says("So far.", **plan)
-    ended = program("run", "--json", "--task", "Do it.", "--", claude.path)
+    ended = forked("run", "--json", "--task", "Do it.", "--", claude.path)
+    [record] = sessions(root)
+    shutil.rmtree(root)
 
     report = json.loads(ended.out)
     assert (ended.code, report["status"], report["partial"]) == (11, "error", "So far.")
     assert detail in report["error"]
-    [record] = sessions(root)
     assert (record["runs"][0]["end"], record["usage"]["total_tokens"]) == ("failed", 120)
     assert ("conversation" in record["runs"][0]) == ("no_result" not in plan)
 
 
 def test_it_goes_on_in_its_conversation_where_that_is_wherever_that_is_typed(
-    program: Program, root: str, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gaia: Gaia, root: str, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claude.says(f"A plan.\n{MARK}")
     (tmp_path / "one").mkdir()
-    program("run", "--id", "work", "--cwd", str(tmp_path / "one"), "--task", "Do it.", "--", claude.path)
-    program("deny", "work", "--reason", "too risky")
-    program("run", "work", "--context", "Be quick.", "--", claude.path)
+    forked("run", "--id", "work", "--cwd", str(tmp_path / "one"), "--task", "Do it.", "--", claude.path)
+    gaia("deny", "work", "--reason", "too risky")
+    forked("run", "work", "--context", "Be quick.", "--", claude.path)
 
     monkeypatch.chdir(claude.folder.parent)
-    program("run", "work", "--", "bin/claude")
-    program("run", "work", "--cwd", str(claude.folder), "--", claude.path)
-    program("run", "work", "--cwd", str(claude.folder), "--", "./claude")
+    forked("run", "work", "--", "bin/claude")
+    forked("run", "work", "--cwd", str(claude.folder), "--", claude.path)
+    forked("run", "work", "--cwd", str(claude.folder), "--", "./claude")
 
     (_, first), *others = claude.ids()
     assert others[3] == ("--resume", others[2][1])
@@ -184,16 +184,16 @@ def test_it_goes_on_in_its_conversation_where_that_is_wherever_that_is_typed(
 
 
 def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_told_what_was_said(
-    program: Program, claude: Claude
+    gaia: Gaia, claude: Claude
 ) -> None:
-    program("create", "--id", "talk", "--system-prompt", "You count.")
-    program("send", "talk", "One.", "--", claude.path)
+    gaia("create", "--id", "talk", "--system-prompt", "You count.")
+    forked("send", "talk", "One.", "--", claude.path)
     claude.says("Answer two.", unknown=True)
-    ended = program("send", "talk", "Two.", "--", claude.path)
-    program("turn", "talk", "-", stdin=b'[{"role": "user", "content": "Aside."}]')
+    ended = forked("send", "talk", "Two.", "--", claude.path)
+    gaia("turn", "talk", "-", stdin=b'[{"role": "user", "content": "Aside."}]')
     claude.says("Answer three.")
-    program("send", "talk", "Three.", "--", claude.path)
-    program("send", "talk", "Four.", "--", claude.path)
+    forked("send", "talk", "Three.", "--", claude.path)
+    forked("send", "talk", "Four.", "--", claude.path)
 
     assert ended.all[:2] == (0, "Answer two.\n")
     assert "that conversation is gone; another one begins, and is told what was said so far" in ended.all[2]
@@ -208,19 +208,19 @@ def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_tol
     assert told[4] == "Four."
 
 
-def test_what_was_added_by_hand_at_any_time_begins_another_conversation(program: Program, claude: Claude) -> None:
+def test_what_was_added_by_hand_at_any_time_begins_another_conversation(gaia: Gaia, claude: Claude) -> None:
     asks = f"A plan.\n{MARK}"
     claude.says(asks)
-    program("run", "--id", "work", "--task", "Do it.", "--", claude.path)
-    program("transcript", "work", "--append", "user", "By hand.")
-    program("run", "work", "--", claude.path)
+    forked("run", "--id", "work", "--task", "Do it.", "--", claude.path)
+    gaia("transcript", "work", "--append", "user", "By hand.")
+    forked("run", "work", "--", claude.path)
     by_hand = b'[{"role": "user", "content": "Meanwhile."}, {"role": "assistant", "content": "Yes."}]'
     claude.says(asks, runs=["turn", "work", "-", by_hand.decode()])
-    program("run", "work", "--", claude.path)
+    forked("run", "work", "--", claude.path)
     claude.says(asks)
-    program("run", "work", "--", claude.path)
-    program("reset", "work")
-    program("run", "work", "--", claude.path)
+    forked("run", "work", "--", claude.path)
+    gaia("reset", "work")
+    forked("run", "work", "--", claude.path)
 
     assert [option for option, _ in claude.ids()] == [
         *("--session-id", "--session-id", "--resume", "--session-id", "--session-id"),
@@ -230,17 +230,15 @@ def test_what_was_added_by_hand_at_any_time_begins_another_conversation(program:
     assert ["Meanwhile." in one for one in told] == [False, False, False, True, False]
 
 
-@pytest.mark.parametrize(
-    "command", [["run", "--id", "work", "--task", "Do it."], ["send", "work", "Do it."]], ids=" ".join
-)
+@pytest.mark.parametrize("command", [["run", "--id", "work", "--task", "Do it."], ["send", "work", "Do it."]])
 def test_words_that_are_too_long_for_a_message_are_cut_and_a_nul_is_none(
-    program: Program, root: str, claude: Claude, command: list[str]
+    gaia: Gaia, root: str, claude: Claude, command: list[str]
 ) -> None:
     if command[0] == "send":
-        program("create", "--id", "work")
+        gaia("create", "--id", "work")
     claude.says("Begin\0ning " + "x" * (2 << 20) + " end.")
 
-    ended = program(*command, "--", claude.path)
+    ended = forked(*command, "--", claude.path)
 
     assert ended.code == 0, ended.err
     [record] = sessions(root)
@@ -251,73 +249,69 @@ def test_words_that_are_too_long_for_a_message_are_cut_and_a_nul_is_none(
 
 
 def test_where_a_record_cannot_say_where_it_ran_it_has_no_conversation(
-    program: Program, root: str, claude: Claude, tmp_path: Path
+    root: str, claude: Claude, tmp_path: Path
 ) -> None:
     folder = os.fsencode(tmp_path) + b"/d\xff"
     os.mkdir(folder)
-    ended = program("run", "--task", "Do it.", "--cwd", folder, "--", claude.path)
+    ended = forked("run", "--task", "Do it.", "--cwd", folder, "--", claude.path)
 
     assert (ended.code, "conversation" in sessions(root)[0]["runs"][0]) == (0, False), ended.err
 
 
-def test_a_conversation_that_is_not_told_the_task_says_so(program: Program, claude: Claude) -> None:
+def test_a_conversation_that_is_not_told_the_task_says_so(claude: Claude) -> None:
     claude.says(MARK)
-    program("run", "--id", "work", "--task", "Do it.", "--", claude.path)
+    forked("run", "--id", "work", "--task", "Do it.", "--", claude.path)
     claude.says("Done.", unknown=True)
-    assert b"not told the task, which is not kept: say it by --task" in program("run", "work", "--", claude.path).err
+    assert b"not told the task, which is not kept: say it by --task" in forked("run", "work", "--", claude.path).err
 
 
 def test_the_tools_of_the_session_are_those_of_the_client_in_every_run_of_it(
-    program: Program, root: str, claude: Claude, monkeypatch: pytest.MonkeyPatch
+    root: str, claude: Claude, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claude.says(MARK)
     new = ("--id", "work", "--tools", "Read,Bash", "--available", "Read,Grep")
-    ended = program("run", *new, "--task", "Do it.", "--", claude.path, "--model", "m")
+    ended = forked("run", *new, "--task", "Do it.", "--", claude.path, "--model", "m")
     assert (ended.code, b"left out: Bash is not among the tools that are available" in ended.err) == (0, True)
-    program("send", "work", "Go on.", "--", claude.path)
+    forked("send", "work", "Go on.", "--", claude.path)
     monkeypatch.setenv("GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS", "WebSearch")
-    program("run", "--id", "free", "--task", "Do it.", "--", claude.path)
+    forked("run", "--id", "free", "--task", "Do it.", "--", claude.path)
     limits = [[word for word in one["words"] if "ools" in word] for one in claude.calls()]
     assert limits == [["--tools=Read"], ["--tools=Read"], ["--disallowedTools=WebSearch"]]
 
-    ended = program("run", "--id", "b", "--task", "Do it.", "--tools", "Bash", "--available", "ls", "--", claude.path)
+    ended = forked("run", "--id", "b", "--task", "Do it.", "--tools", "Bash", "--available", "ls", "--", claude.path)
     assert (ended.code, len(claude.calls())) == (7, 3)
     assert sorted(record["agent_id"] for record in sessions(root)) == ["free", "work"]
 
 
-def test_a_client_that_cannot_be_limited_to_the_tools_of_the_session_is_not_started(
-    program: Program, root: str, claude: Claude
-) -> None:
-    new = program("run", "--tools", "Read", "--task", "Do it.", "--", claude.path, "--tools", "Bash")
+def test_a_client_that_cannot_be_limited_to_the_tools_of_the_session_is_not_started(root: str, claude: Claude) -> None:
+    new = forked("run", "--tools", "Read", "--task", "Do it.", "--", claude.path, "--tools", "Bash")
     assert (new.code, b"--tools stands in the command" in new.err, sessions(root)) == (2, True, [])
     claude.says(MARK)
-    assert program("run", "--id", "work", "--tools", "Read", "--task", "Do it.", "--", claude.path).code == 0
+    assert forked("run", "--id", "work", "--tools", "Read", "--task", "Do it.", "--", claude.path).code == 0
     before = sessions(root)
     for words in (("run", "work", "--"), ("send", "work", "Go on.", "--")):
-        assert program(*words, claude.path, "--tools", "Bash").code == 2
-        assert program(*words, "codex").code == 2
+        assert forked(*words, claude.path, "--tools", "Bash").code == 2
+        assert forked(*words, "codex").code == 2
     assert (sessions(root), len(claude.calls())) == (before, 1)
 
 
-def test_work_whose_tokens_are_used_up_is_not_run_and_goes_on_waiting(
-    program: Program, root: str, claude: Claude
-) -> None:
+def test_work_whose_tokens_are_used_up_is_not_run_and_goes_on_waiting(gaia: Gaia, root: str, claude: Claude) -> None:
     claude.says(MARK)
-    ended = program("run", "--id", "work", "--max-tokens", "100", "--task", "Do it.", "--", claude.path)
+    ended = forked("run", "--id", "work", "--max-tokens", "100", "--task", "Do it.", "--", claude.path)
     assert b"told to end: its tokens are used up" in ended.err
 
-    ended = program("run", "work", "--", claude.path)
+    ended = forked("run", "work", "--", claude.path)
     [record] = sessions(root)
     assert (ended.code, record["phase"], len(claude.calls())) == (4, "approval", 1)
     assert b"its 100 tokens are used up" in ended.err
 
     [more] = re.findall(rb"gaia-sessions (update work --max-tokens \d+)", ended.err)
-    assert program(*more.split()).code == 0
+    assert gaia(*map(os.fsdecode, more.split())).code == 0
     [given] = sessions(root)
     assert given["max_tokens"] == record["usage"]["total_tokens"] + 100
-    assert program("update", "work", "--max-tokens", "1000000").code == 0
+    assert gaia("update", "work", "--max-tokens", "1000000").code == 0
     claude.says("Done.")
-    assert program("run", "work", "--", claude.path).code == 0
+    assert forked("run", "work", "--", claude.path).code == 0
 
 
 def test_from_python_a_client_is_run_as_a_command_is(root: str, claude: Claude) -> None:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions import Sessions
+from gaia_sessions.api.send import Send
+from tests.cli.forks import Fork, forked, until
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Program = Callable[..., Any]
+    Gaia = Callable[..., Any]
 
-PATIENCE = 60
-COMMAND = (sys.executable, "-m", "gaia_sessions")
 ECHO = "import json, sys; given = json.load(sys.stdin); print(len(given), given[-1]['content'], sys.argv[1:])"
-AGENT = ("--", sys.executable, "-c", ECHO)
+AGENT = ("--", sys.executable, "-IS", "-c", ECHO)
 SHELL = ("--", "sh", "-c")
 
 
@@ -43,19 +42,14 @@ def kinds(sessions: Sessions) -> list[Any]:
     return [one["kind"] for one in sessions.events("talk") if isinstance(one, dict)]
 
 
-def begun(sessions: Sessions) -> None:
-    """Returns once a send is at work."""
-    until = time.monotonic() + PATIENCE
-    while not kinds(sessions) or kinds(sessions)[-1] not in ("SubAgentStarted", "SubAgentReused"):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+def is_begun(sessions: Sessions) -> bool:
+    """Whether a send is at work."""
+    return bool(kinds(sessions)) and kinds(sessions)[-1] in ("SubAgentStarted", "SubAgentReused")
 
 
-def test_a_command_gets_all_that_was_said_and_what_it_prints_is_its_answer(
-    program: Program, sessions: Sessions
-) -> None:
+def test_a_command_gets_all_that_was_said_and_what_it_prints_is_its_answer(program: Gaia, sessions: Sessions) -> None:
     assert program("send", "talk", "How many?", *AGENT, "a secret").all == (0, "2 How many? ['a secret']\n", "")
-    assert program("send", "talk", "-", *AGENT, stdin=b"two\nlines\n").all == (0, "4 two\nlines []\n", "")
+    assert forked("send", "talk", "-", *AGENT, stdin=b"two\nlines\n").all == (0, "4 two\nlines []\n", "")
 
     answers = ["2 How many? ['a secret']", "4 two\nlines []"]
     assert spoken(sessions) == [
@@ -75,38 +69,36 @@ def test_a_command_gets_all_that_was_said_and_what_it_prints_is_its_answer(
     assert not os.path.exists(os.path.join(sessions.root, "talk", "output"))
 
 
-def test_the_words_of_the_command_are_not_stored(program: Program, sessions: Sessions) -> None:
-    assert program("send", "talk", "x", *SHELL, "echo done # hunter2").code == 0
+def test_the_words_of_the_command_are_not_stored(sessions: Sessions) -> None:
+    assert forked("send", "talk", "x", *SHELL, "echo done # hunter2").code == 0
     kept = b"".join(path.read_bytes() for path in Path(sessions.root, "talk").iterdir())
     assert (b"done" in kept, b"hunter2" in kept) == (True, False)
 
 
-def test_an_array_of_messages_is_the_answer_with_its_tools_and_tokens(program: Program, sessions: Sessions) -> None:
+def test_an_array_of_messages_is_the_answer_with_its_tools_and_tokens(sessions: Sessions) -> None:
     answer = [
         {"role": "assistant", "content": "{}", "tool_name": "Bash", "tool_call_id": "c", "tokens": 5},
         {"role": "tool", "content": "42", "tool_call_id": "c"},
         {"role": "assistant", "content": "It is 42.", "tokens": 4},
     ]
-    ended = program("send", "talk", "x", "--json", *SHELL, f"echo '{json.dumps(answer)}'")
+    ended = forked("send", "talk", "x", "--json", *SHELL, f"echo '{json.dumps(answer)}'")
     assert (ended.code, ended.json["text"], ended.json["turn"], ended.json["usage"]["tokens"]) == (0, "It is 42.", 1, 9)
     assert [content for _, _, content in spoken(sessions)] == ["x", "{}", "42", "It is 42."]
     assert ended.json["messages"] == [one for one in sessions.messages("talk") if isinstance(one, dict)][1:]
     for other in ('[1, {"role": "user"}]', "[]", "[broken", '{"role": "user"}'):
-        assert program("send", "talk", "x", *SHELL, f"echo '{other}'").all == (0, f"{other}\n", "")
+        assert forked("send", "talk", "x", *SHELL, f"echo '{other}'").all == (0, f"{other}\n", "")
 
 
-def test_what_is_no_message_in_such_an_array_is_refused_and_shown(program: Program, sessions: Sessions) -> None:
-    ended = program("send", "talk", "x", *SHELL, """echo '[{"role": "assistant", "text": "lost"}]'""")
+def test_what_is_no_message_in_such_an_array_is_refused_and_shown(sessions: Sessions) -> None:
+    ended = forked("send", "talk", "x", *SHELL, """echo '[{"role": "assistant", "text": "lost"}]'""")
     assert (ended.code, ended.out) == (7, b'[{"role": "assistant", "text": "lost"}]\n')
     assert "message 1: 'text' is no key of a message" in ended.err.decode()
     assert (spoken(sessions), kinds(sessions)) == ([], ["SubAgentStarted", "SubAgentFailed"])
 
 
-def test_an_answer_of_over_a_mebibyte_is_cut_in_the_middle_and_that_is_said(
-    program: Program, sessions: Sessions
-) -> None:
+def test_an_answer_of_over_a_mebibyte_is_cut_in_the_middle_and_that_is_said(sessions: Sessions) -> None:
     script = "print('BEGIN', 'x' * (3 << 20), 'END')"
-    ended = program("send", "talk", "x", "--", sys.executable, "-c", script)
+    ended = forked("send", "talk", "x", "--", sys.executable, "-c", script)
     assert (ended.code, ended.err) == (0, b"a message has over 1 MiB: its middle is left out\n")
     [_, (_, _, answer)] = spoken(sessions)
     assert (answer[:7], answer[-5:], "characters left out ...]" in answer) == ("BEGIN x", "x END", True)
@@ -122,152 +114,158 @@ def test_an_answer_of_over_a_mebibyte_is_cut_in_the_middle_and_that_is_said(
     ],
 )
 def test_of_a_command_that_fails_nothing_is_stored_but_its_error(  # one row
-    program: Program, sessions: Sessions, words: tuple[str, ...], script: str, code: int, status: str, detail: str
+    sessions: Sessions, words: tuple[str, ...], script: str, code: int, status: str, detail: str
 ) -> None:
-    ended = program("send", "talk", "x", *words, *SHELL, script)
+    ended = forked("send", "talk", "x", *words, *SHELL, script)
     assert (ended.code, ended.out) == (code, b"")
     record, report = sessions.read("talk"), sessions.report("talk")
     run = record["runs"][-1]
     assert (run["end"], run["detail"], record["error_count"], report["status"]) == ("failed", detail, 1, status)
     assert (spoken(sessions), kinds(sessions)) == ([], ["SubAgentStarted", "SubAgentFailed"])
-    assert program("send", "talk", "x", *AGENT).all == (0, "2 x []\n", "")
+    assert forked("send", "talk", "x", *AGENT).all == (0, "2 x []\n", "")
 
 
-def test_one_that_cannot_be_started_is_an_error(program: Program, sessions: Sessions) -> None:
-    ended = program("send", "talk", "x", "--", "/no/such/program")
-    assert (ended.code, ended.out) == (11, b"")
-    assert (
-        sessions.read("talk")["runs"][-1]["detail"] == "cannot be started: /no/such/program: No such file or directory"
-    )
+def test_one_that_cannot_be_started_is_an_error_and_it_is_said_why(sessions: Sessions) -> None:
+    ended = forked("send", "talk", "x", "--", "/no/such/program")
+    why = "cannot be started: /no/such/program: No such file or directory"
+    assert (ended.code, ended.out, f"  {why}\n" in ended.err.decode()) == (11, b"", True)
+    record = sessions.read("talk")
+    assert (record["runs"][-1]["detail"], record["error_count"]) == (why, 1)
 
 
-def test_what_it_writes_to_stderr_is_shown_as_it_comes(program: Program, sessions: Sessions) -> None:
-    ended = program("send", "talk", "x", *SHELL, "echo thinking >&2; echo done")
+def test_what_it_writes_to_stderr_is_shown_as_it_comes(sessions: Sessions) -> None:
+    ended = forked("send", "talk", "x", *SHELL, "echo thinking >&2; echo done")
     assert ended.all == (0, "done\n", "thinking\n")
     assert spoken(sessions)[-1] == (1, "assistant", "done")
 
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_sender_that_is_stopped_leaves_no_turn_and_no_error(
-    program: Program, sessions: Sessions, number: int
-) -> None:
-    with subprocess.Popen([*COMMAND, "--root", sessions.root, "send", "talk", "x", *SHELL, "sleep 60"]) as sender:
-        begun(sessions)
+def test_a_sender_that_is_stopped_leaves_no_turn_and_no_error(sessions: Sessions, number: int) -> None:
+    with Fork("send", "talk", "x", *SHELL, "sleep 60") as sender:
+        until(lambda: is_begun(sessions))
         sender.send_signal(number)
-        assert sender.wait(PATIENCE) == 130
+        assert sender.ended().code == 130
     record = sessions.read("talk")
     run = record["runs"][-1]
     assert (run["end"], run["interruption"], record["error_count"]) == ("killed", "stopped_by_user", 0)
     assert (spoken(sessions), kinds(sessions)) == ([], ["SubAgentStarted", "SubAgentCancelled"])
-    assert program("send", "talk", "x", *AGENT).code == 0
+    assert forked("send", "talk", "x", *AGENT).code == 0
 
 
-def test_two_at_once_never_interleave_and_whoever_waits_is_next(program: Program, sessions: Sessions) -> None:
-    slow = [*COMMAND, "--root", sessions.root, "send", "talk", "first", *SHELL, "sleep 2; echo slow"]
-    with subprocess.Popen(slow, stdout=subprocess.PIPE) as sender:
-        begun(sessions)
-        refused = program("send", "talk", "second", *AGENT)
+SLOW = ("send", "talk", "first", *SHELL, "until test -e go; do sleep 0.02; done; echo slow")
+
+
+@pytest.fixture
+def is_waited(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Whether a send has waited for another one."""
+    began = Send.began
+
+    def noted(*arguments: Any) -> bool:
+        has_begun = began(*arguments)
+        if not has_begun:
+            Path("waits").touch()
+        return has_begun
+
+    monkeypatch.setattr(Send, "began", noted)
+    return lambda: os.path.exists("waits")
+
+
+def test_two_at_once_never_interleave_and_whoever_waits_is_next(
+    sessions: Sessions, is_waited: Callable[[], bool]
+) -> None:
+    with Fork(*SLOW) as sender:
+        until(lambda: is_begun(sessions))
+        refused = forked("send", "talk", "second", *AGENT)
         assert (refused.code, refused.out) == (4, b"")
         assert refused.err.decode() == (
             "Error: session 'talk' cannot go on: its agent is at work\n"
             "Hint: to wait until that is over, add --wait (in Python: wait=60)\n"
         )
-        assert program("send", "talk", "second", "--wait", "0.1", *AGENT).code == 4
-        assert program("send", "talk", "third", "--wait", *AGENT).out == b"4 third []\n"
-        assert sender.communicate()[0] == b"slow\n"
+        assert not is_waited()
+        assert forked("send", "talk", "second", "--wait", "0.1", *AGENT).code == 4
+        Path("waits").unlink()
+        with Fork("send", "talk", "third", "--wait", *AGENT) as third:
+            until(is_waited)
+            Path("go").touch()
+            assert third.ended().out == b"4 third []\n"
+        assert sender.ended().out == b"slow\n"
     assert [content for _, _, content in spoken(sessions)] == ["first", "slow", "third", "4 third []"]
 
 
-def test_the_next_send_goes_on_when_the_sender_was_killed(program: Program, sessions: Sessions) -> None:
-    program("send", "talk", "first", *AGENT)
-    with subprocess.Popen([*COMMAND, "--root", sessions.root, "send", "talk", "x", *SHELL, "sleep 60"]) as sender:
-        begun(sessions)
+def test_the_next_send_goes_on_when_the_sender_was_killed(sessions: Sessions) -> None:
+    forked("send", "talk", "first", *AGENT)
+    with Fork("send", "talk", "x", *SHELL, "sleep 60") as sender:
+        until(lambda: is_begun(sessions))
         sender.kill()
-    assert program("send", "talk", "x", *AGENT).all == (0, "4 x []\n", "")
+    assert forked("send", "talk", "x", *AGENT).all == (0, "4 x []\n", "")
     assert [content for _, _, content in spoken(sessions)] == ["first", "2 first []", "x", "4 x []"]
     assert kinds(sessions)[2:5] == ["SubAgentStarted", "SubAgentReused", "SubAgentFailed"]
+    assert (sessions.read("talk")["turns"], kinds(sessions).count("SubAgentFailed")) == (2, 1)
 
 
-def test_a_session_that_is_cancelled_meanwhile_stops_the_command(program: Program, sessions: Sessions) -> None:
-    words = [*COMMAND, "--root", sessions.root, "send", "talk", "x", *SHELL, "sleep 60"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE) as sender:
-        begun(sessions)
+def test_a_session_that_is_cancelled_meanwhile_stops_the_command(sessions: Sessions) -> None:
+    with Fork("send", "talk", "x", *SHELL, "sleep 60") as sender:
+        until(lambda: is_begun(sessions))
         sessions.cancel("talk", "enough")
-        sender.communicate(timeout=PATIENCE)
-        assert sender.returncode == 10
+        assert sender.ended().code == 10
     assert (sessions.read("talk")["phase"], kinds(sessions)[-1]) == ("abandoned", "SubAgentCancelled")
-    assert program("send", "talk", "x", *AGENT).code == 10
+    assert forked("send", "talk", "x", *AGENT).code == 10
 
 
-def test_pruned_it_gets_the_context(program: Program, sessions: Sessions) -> None:
+def test_pruned_it_gets_the_context(gaia: Gaia, sessions: Sessions) -> None:
     for number in range(7):
-        program("send", "talk", f"question {number}", *AGENT)
-    ended = program("send", "talk", "x", "--pruned", *SHELL, "printf 'given: '; cat")
+        texts = {"user": f"question {number}", "assistant": f"{2 + 2 * number} question {number} []"}
+        turn = [{"role": role, "content": text} for role, text in texts.items()]
+        assert gaia("turn", "talk", "-", stdin=json.dumps(turn).encode()).code == 0
+    ended = forked("send", "talk", "x", "--pruned", *SHELL, "printf 'given: '; cat")
     contents = [one["content"] for one in json.loads(ended.out.decode().removeprefix("given: "))]
     assert contents[0] == "Be brief."
     assert contents[1].startswith("Earlier turns:\n  turn 1: question 0 -> 2 question 0")
     assert contents[2:] == [content for _, _, content in spoken(sessions)[4:14]] + ["x"]
 
 
-@pytest.mark.parametrize("text", ["", "  \n"])
-def test_nothing_is_sent_without_a_word(program: Program, sessions: Sessions, text: str) -> None:
-    assert program("send", "talk", text, *AGENT).code == 7
-    assert program("send", "talk", "-", *AGENT, stdin=text.encode()).code == 7
+@table("text", ["", "  \n"])
+def test_nothing_is_sent_without_a_word(gaia: Gaia, sessions: Sessions, text: str) -> None:
+    assert gaia("send", "talk", text, *AGENT).code == 7
+    assert gaia("send", "talk", "-", *AGENT, stdin=text.encode()).code == 7
     assert (kinds(sessions), sessions.read("talk")["revision"]) == ([], 1)
 
 
-def test_a_session_that_has_ended_is_not_sent_to(program: Program, sessions: Sessions) -> None:
+def test_a_session_that_has_ended_is_not_sent_to(sessions: Sessions) -> None:
     sessions.finalize("talk", "completed")
-    ended = program("send", "talk", "x", *AGENT)
+    ended = forked("send", "talk", "x", *AGENT)
     assert (ended.code, ended.err.decode().splitlines()[-1]) == (
         4,
         "Hint: to go on with it in a new session, type gaia-sessions create --continues talk",
     )
 
 
-def test_the_session_may_be_named_by_a_part_of_its_id(program: Program, sessions: Sessions) -> None:
+def test_the_session_may_be_named_by_a_part_of_its_id(sessions: Sessions) -> None:
     agent_id = sessions.create()
-    assert program("send", agent_id[-8:], "x", *AGENT).out == b"1 x []\n"
-    assert program("send", "latest", "x", *AGENT).out == b"3 x []\n"
-    assert program("send", "nobody", "x", *AGENT).code == 3
-
-
-def test_five_turns_of_a_command_one_of_which_is_killed_with_its_sender(program: Program, sessions: Sessions) -> None:
-    for number in range(5):
-        if number == 3:
-            words = [*COMMAND, "--root", sessions.root, "send", "talk", f"turn {number}", *SHELL, "sleep 60"]
-            with subprocess.Popen(words) as sender:
-                begun(sessions)
-                sender.kill()
-        assert program("send", "talk", f"turn {number}", *AGENT).all == (0, f"{2 + 2 * number} turn {number} []\n", "")
-    assert [content for _, role, content in spoken(sessions) if role == "user"] == [f"turn {n}" for n in range(5)]
-    assert (sessions.read("talk")["turns"], kinds(sessions).count("SubAgentFailed")) == (5, 1)
-
-
-def test_why_it_failed_is_said(program: Program, sessions: Sessions) -> None:
-    ended = program("send", "talk", "x", "--", "/no/such/program")
-    assert "  cannot be started: /no/such/program: No such file or directory\n" in ended.err.decode()
-    assert sessions.read("talk")["error_count"] == 1
+    assert forked("send", agent_id[-8:], "x", *AGENT).out == b"1 x []\n"
+    assert forked("send", "latest", "x", *AGENT).out == b"3 x []\n"
+    assert forked("send", "nobody", "x", *AGENT).code == 3
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_whoever_waits_may_be_interrupted_and_has_begun_nothing(program: Program, sessions: Sessions) -> None:
-    slow = [*COMMAND, "--root", sessions.root, "send", "talk", "first", *SHELL, "sleep 3; echo slow"]
-    with subprocess.Popen(slow, stdout=subprocess.PIPE) as sender:
-        begun(sessions)
-        waits = [*COMMAND, "--root", sessions.root, "send", "talk", "second", "--wait", *AGENT]
-        with subprocess.Popen(waits, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
-            time.sleep(1)
+def test_whoever_waits_may_be_interrupted_and_has_begun_nothing(
+    sessions: Sessions, is_waited: Callable[[], bool]
+) -> None:
+    with Fork(*SLOW) as sender:
+        until(lambda: is_begun(sessions))
+        with Fork("send", "talk", "second", "--wait", *AGENT) as waiting:
+            until(is_waited)
             waiting.send_signal(signal.SIGINT)
-            assert waiting.wait(PATIENCE) == 130
-        assert sender.communicate()[0] == b"slow\n"
+            assert waiting.ended().code == 130
+        Path("go").touch()
+        assert sender.ended().out == b"slow\n"
     assert [content for _, _, content in spoken(sessions)] == ["first", "slow"]
-    assert program("send", "talk", "third", *AGENT).code == 0
+    assert forked("send", "talk", "third", *AGENT).code == 0
 
 
-def test_after_a_reset_nothing_shows_what_was_said_before(program: Program, sessions: Sessions) -> None:
-    program("send", "talk", "first", *AGENT)
+def test_after_a_reset_nothing_shows_what_was_said_before(gaia: Gaia, sessions: Sessions) -> None:
+    forked("send", "talk", "first", *AGENT)
     sessions.reset("talk")
     for command in ("show", "report", "context"):
-        assert b"first" not in program(command, "talk").out
+        assert b"first" not in gaia(command, "talk").out

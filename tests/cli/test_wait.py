@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pty
 import re
 import select
 import signal
-import subprocess
-import sys
 import termios
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,16 +19,14 @@ from gaia_sessions.cli.render.wrapped import cells
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
+from tests.cli.conftest import PATIENCE
+from tests.cli.forks import Fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Gaia = Callable[..., Any]
 
-PATIENCE = 60
-"""Seconds: whoever needs them hangs."""
-
-COMMAND = (sys.executable, "-m", "gaia_sessions")
 PARENT = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a", "parent_id": "top"}
 
 
@@ -47,7 +42,7 @@ def end(root: str, agent_id: str, **more: Any) -> None:
 class Screen:
     """A command at a terminal of 80 columns whose standard error is watched while it runs."""
 
-    def __init__(self, command: subprocess.Popen[bytes], terminal: int) -> None:
+    def __init__(self, command: Fork, terminal: int) -> None:
         self.command = command
         self.shown = ""
         self._terminal = terminal
@@ -61,10 +56,10 @@ class Screen:
         return self.shown
 
     def rest(self) -> str:
+        self.ended = self.command.ended()
         with suppress(OSError):  # so a terminal ends that nobody has open any more
             while chunk := os.read(self._terminal, 1 << 16):
                 self.shown += chunk.decode()
-        self.command.wait()
         return self.shown
 
 
@@ -72,14 +67,10 @@ class Screen:
 def watched(*words: str) -> Iterator[Screen]:
     own_end, their_end = pty.openpty()
     termios.tcsetwinsize(their_end, (24, 80))
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"PYTHONUTF8": "1"}
-    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=their_end, env=environment) as command:
+    with Fork(*words, stderr=their_end) as command:
         os.close(their_end)
-        try:
-            yield Screen(command, own_end)
-        finally:
-            command.kill()
-            os.close(own_end)
+        yield Screen(command, own_end)
+    os.close(own_end)
 
 
 def left_on(shown: str) -> list[str]:
@@ -94,18 +85,21 @@ def left_on(shown: str) -> list[str]:
     return lines
 
 
-def test_children_are_waited_for_those_that_come_too_but_not_the_session_itself(root: str, put: Gaia) -> None:
+def test_children_are_waited_for_those_that_come_too_but_not_the_session_itself(
+    root: str, put: Gaia, gaia: Gaia
+) -> None:
     put("top", phase="executing", runs=at_work())
     put("one", parent_id="top", phase="executing", runs=at_work())
-    with subprocess.Popen([*COMMAND, "wait", "--children", "top"], stdout=-1, stderr=-1, text=True) as command:
+    with watched("wait", "--children", "top") as screen:
+        screen.until("waiting for tester: test, working")
         put("two", parent_id="one", phase="executing", runs=at_work())
         end(root, "one", last_message="first")
-        with suppress(subprocess.TimeoutExpired):
-            command.wait(1.5)
-        assert command.poll() is None
+        screen.until("1 of 2 ended")
         end(root, "two", last_message="second")
-        out, err = command.communicate()
-    assert (command.returncode, out, err) == (0, "one: paused\n  first\ntwo: paused\n  second\n", "")
+        screen.rest()
+    said = "one: paused\n  first\ntwo: paused\n  second\n"
+    assert screen.ended.all[:2] == (0, said)
+    assert gaia("wait", "--children", "top").all == (0, said, "")
 
 
 def test_a_child_that_is_removed_meanwhile_is_not_waited_for_and_is_said(root: str, put: Gaia, gaia: Gaia) -> None:
@@ -117,8 +111,7 @@ def test_a_child_that_is_removed_meanwhile_is_not_waited_for_and_is_said(root: s
         assert gaia("rm", "--force", "two").code == 0
         end(root, "one", last_message="first")
         screen.rest()
-        out = (screen.command.stdout or io.BytesIO()).read()
-    assert (screen.command.returncode, out) == (3, b"one: paused\n  first\ntwo: not found\n")
+    assert screen.ended.all[:2] == (3, "one: paused\n  first\ntwo: not found\n")
 
 
 def test_the_worst_end_below_is_the_exit_code_and_any_waits_for_the_first(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -165,7 +158,7 @@ def test_a_terminal_shows_who_is_waited_for_in_one_line_that_goes_at_the_end(put
         screen.until(r"1 of 2 ended, waiting for fixer: 日本語.*…, working for \d+ seconds?")
         end(root, "two")
         shown = screen.rest()
-    assert screen.command.returncode == 0
+    assert screen.ended.code == 0
     assert left_on(shown) == [""]
     assert max(len(part) for part in shown.split("\r")) < 80
     assert "\n" not in shown
@@ -186,5 +179,5 @@ def test_a_wait_that_is_interrupted_leaves_no_line_behind(put: Gaia) -> None:
         screen.until("waiting for tester: test, working")
         screen.command.send_signal(signal.SIGINT)
         shown = screen.rest()
-    assert screen.command.returncode == 130
+    assert screen.ended.code == 130
     assert left_on(shown)[:2] == ["", "Error: interrupted"]
