@@ -38,6 +38,7 @@ from gaia_sessions.usecases.resume import Standing
 from gaia_sessions.usecases.showing import View
 from gaia_sessions.usecases.sums import total_of
 from tests.records import LIMITS
+from tests.table import table
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 MOMENT = format_time(NOW)
@@ -87,7 +88,7 @@ def test_a_harmless_text_is_shown_as_it_is(text: str) -> None:
     assert safe(text) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "longest", "shown"),
     [
         ("\x1b[31mred\x1b[0m", 200, "[31mred [0m"),
@@ -108,12 +109,12 @@ def test_what_a_terminal_would_interpret_becomes_a_blank_and_long_texts_are_cut(
     assert safe(text, longest) == shown
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0 errors"), (1, "1 error"), (2, "2 errors"), (201, "201 errors")])
+@table(("number", "text"), [(0, "0 errors"), (1, "1 error"), (2, "2 errors"), (201, "201 errors")])
 def test_one_is_no_plural(number: int, text: str) -> None:
     assert plural(number, "error") == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("seconds", "text"),
     [
         (0, "0 seconds"),
@@ -132,7 +133,7 @@ def test_a_duration_is_in_the_largest_unit_that_fits_rounded_down(seconds: float
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("seconds", "text"),
     [
         (0.9, "0 seconds"),
@@ -148,7 +149,7 @@ def test_a_span_is_in_the_two_largest_units_that_it_has(seconds: float, text: st
     assert duration(seconds, 2) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "text"),
     [
         (timedelta(0), "just now"),
@@ -164,7 +165,7 @@ def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
     assert ago((NOW - before).astimezone(timezone(timedelta(hours=5))).isoformat(), NOW) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "text"),
     [
         (timedelta(seconds=59), "now"),
@@ -179,7 +180,7 @@ def test_in_a_table_a_time_is_said_in_its_shortest_form(before: timedelta, text:
     assert seen_text(format_time(NOW - before), NOW) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("left", "text"),
     [
         (timedelta(minutes=29, seconds=59.99), "resumable for 30 minutes"),
@@ -196,7 +197,7 @@ def test_what_may_be_resumed_is_said_with_the_time_that_is_left(left: timedelta,
     assert resume_text(resume, "approval", NOW) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("changed", "text"),
     [
         ({"phase": "approval", "resume_ready": True, "runs": [{"run": 1, "started_at": MOMENT}]}, "working"),
@@ -214,7 +215,7 @@ def test_what_may_not_be_resumed_is_said_with_the_policys_reason(changed: dict[s
     assert resume_text(line["resume"], line["phase"], NOW, running=line["running"]) == text
 
 
-@pytest.mark.parametrize(("later", "text"), [(timedelta(minutes=30), "expired"), (-timedelta(minutes=6), "clock skew")])
+@table(("later", "text"), [(timedelta(minutes=30), "expired"), (-timedelta(minutes=6), "clock skew")])
 def test_what_was_touched_too_long_ago_or_not_yet_is_not_resumable(later: timedelta, text: str) -> None:
     line = summarized(record(phase="approval", resume_ready=True), NOW + later)
     assert resume_text(line["resume"], "approval", NOW + later) == text
@@ -233,7 +234,7 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     time.tzset()
 
 
-@pytest.mark.parametrize(
+@table(
     ("place", "text", "shown"),
     [
         ("UTC0", MOMENT, "2026-01-08 18:05:30+00:00"),
@@ -269,7 +270,7 @@ def test_no_time_of_a_session_or_its_events_is_shown_in_utc(zone: Callable[[str]
 # Lines for a terminal
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "width", "shown"),
     [
         ("it fits", 7, "it fits"),
@@ -308,7 +309,7 @@ def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None
     assert [rest for rest in breakable if " " in rest] == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "indent", "shown"),
     [
         ("one  two three", 2, "one  two\n  three"),
@@ -348,7 +349,7 @@ def test_what_anybody_may_have_written_is_whole_and_no_line_could_be_less_wide(
 # Plain
 
 
-@pytest.mark.parametrize(
+@table(
     ("changed", "text"),
     [
         ({}, "agent-1: phase initializing, revision 1, not resumable"),
@@ -379,7 +380,7 @@ FAILING: dict[str, dict[str, Any]] = {
 RESTING: dict[str, Any] = {"phase": "approval", "resume_ready": True}
 
 
-@pytest.mark.parametrize("reason", [reason for reason in ADVICE if reason != RESUMABLE_REASON])
+@table("reason", [reason for reason in ADVICE if reason != RESUMABLE_REASON])
 def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) -> None:
     said = {
         "not_found": "no: there is no session agent-1",
@@ -469,7 +470,7 @@ ENDED: Any = {"started_at": format_time(NOW - timedelta(minutes=3)), "ended_at":
 BEGAN = local_time(format_time(NOW - timedelta(minutes=3)))[:16]
 
 
-@pytest.mark.parametrize(
+@table(
     ("run", "row"),
     [
         ({}, "not started"),
@@ -496,7 +497,7 @@ def test_a_run_is_a_row_of_what_is_known(run: Any, row: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("runs", "why"),
     [
         ([{"end": "killed", "interruption": "interrupted", "detail": "interrupted"}], None),
@@ -523,7 +524,7 @@ def test_why_the_work_stopped_is_said_once(runs: list[Any], why: str | None) -> 
     assert [line.endswith(why or "") for line in said] == [True] * bool(why)
 
 
-@pytest.mark.parametrize("phase", ["completed", "failed", "abandoned"])
+@table("phase", ["completed", "failed", "abandoned"])
 def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phase: str) -> None:
     whole = record(phase=phase, runs=[{"run": 1, "claimed_at": MOMENT}])
     assert f"  1  not reported  {LOCAL[:16]}" in list(one_session.session_lines(viewed(whole, NOW), NOW))
@@ -532,7 +533,7 @@ def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phas
 # Short ids
 
 
-@pytest.mark.parametrize(
+@table(
     ("ids", "short"),
     [
         (["agent-20260108-180530-abc12345", "agent-20260108-180530-abc12346"], ["abc12345", "abc12346"]),
@@ -562,7 +563,7 @@ def test_a_short_id_is_the_beginning_or_the_end_of_one_session_only(ids: list[st
 # Widths
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "room", "shown"),
     [
         ("abc", 5, "abc  "),
@@ -588,7 +589,7 @@ def test_an_id_that_does_not_fit_keeps_both_its_ends() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("room", "shown"),
     [
         (24, {"id": 8, "state": 9, "purpose": 3}),
@@ -620,7 +621,7 @@ def test_the_purpose_is_in_every_table_and_no_table_is_too_wide(wanted: tuple[in
         assert ("agent" in widths) <= (room >= 70)
 
 
-@pytest.mark.parametrize(
+@table(
     ("levels", "shown"),
     [
         ([0], [""]),
@@ -634,7 +635,7 @@ def test_branches_go_on_as_long_as_a_sibling_follows(levels: list[int], shown: l
     assert trees.branches(levels, 2) == shown
 
 
-@pytest.mark.parametrize(
+@table(
     ("sums", "line"),
     [
         ({"states": {"working": 2}, "tokens": 1, "unreported": 0}, "2 sessions, 1 token: 2 working"),

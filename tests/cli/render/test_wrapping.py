@@ -12,6 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from gaia_sessions.cli import group
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,17 +68,15 @@ no: {ID} has ended: it is completed
 }
 
 
-@pytest.mark.parametrize("case", SHOWN)
-def test_the_answer_fits_80_columns_and_what_is_copied_stands_alone(terminal: Gaia, put: Gaia, case: str) -> None:
+@table("case", SHOWN)
+def test_the_answer_fits_80_columns_and_what_is_copied_stands_alone_and_in_a_pipe_a_fact_is_a_line(
+    terminal: Gaia, gaia: Gaia, anew: Gaia, put: Gaia, case: str
+) -> None:
+    anew()
     put(ID, **CHANGED[case])
     ended = terminal("should-resume", ID)
     shown = re.sub(r"idle for 2\d\n", "idle for 20\n", ended.out.decode())
     assert (ended.code, shown) == (int(case != "yes"), SHOWN[case])
-
-
-@pytest.mark.parametrize("case", SHOWN)
-def test_in_a_pipe_a_fact_is_a_line_and_what_is_copied_has_its_own(gaia: Gaia, put: Gaia, case: str) -> None:
-    put(ID, **CHANGED[case])
     lines = gaia("should-resume", ID).out.decode().splitlines()
     assert [line for line in lines[1:] if not line.startswith("  ")] == []
     assert (f"    [gaia-sessions: resume {ID}]" in lines) == (case == "yes")
@@ -103,21 +102,32 @@ MESSAGES = {
 _COPIED = re.compile(r" +(gaia-sessions|find|/\S+|export|rm|cd) .*")
 
 
-@pytest.mark.parametrize("name", MESSAGES)
-def test_no_line_is_wider_than_the_terminal_but_a_command_or_a_path_alone(
-    terminal: Gaia, program: Gaia, put: Gaia, spoil: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def mixed(anew: Gaia, put: Gaia, spoil: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Makes anew, in a home of its own, sessions of which some need a word."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    put(ID, runs=[RUN, {"run": 2, "claimed_at": "2026-01-08T18:05:30Z"}])
-    put("agent-20260108-180530-done1234", phase="failed", resume_ready=False)
-    put("agent-20260108-180530-ahead123", idle=timedelta(hours=-3))
-    spoil("torn")
+
+    def make() -> None:
+        anew()
+        monkeypatch.chdir(tmp_path)
+        put(ID, runs=[RUN, {"run": 2, "claimed_at": "2026-01-08T18:05:30Z"}])
+        put("agent-20260108-180530-done1234", phase="failed", resume_ready=False)
+        put("agent-20260108-180530-ahead123", idle=timedelta(hours=-3))
+        spoil("torn")
+
+    return make
+
+
+@table("name", MESSAGES)
+def test_no_line_is_wider_than_the_terminal_but_a_command_or_a_path_alone(
+    terminal: Gaia, gaia: Gaia, mixed: Gaia, name: str
+) -> None:
+    mixed()
     if name == "hooks status":
-        program("hooks", "install")
+        gaia("hooks", "install")
 
     shown = terminal(*MESSAGES[name]).out.decode()
-    piped = program(*MESSAGES[name])
+    piped = gaia(*MESSAGES[name])
 
     too_long = [line for line in shown.splitlines() if len(line) > 80]
     assert [line for line in too_long if not _COPIED.fullmatch(line) and " " in line.strip()] == []
@@ -141,10 +151,10 @@ def test_what_is_reported_while_a_script_takes_the_answer_fits_the_terminal_too(
     assert (tmp_path / "answer").read_bytes() == b""
 
 
-@pytest.mark.parametrize("words", [["should-resume", OTHER], ["doctor"]])
-def test_json_is_never_broken(terminal: Gaia, put: Gaia, words: list[str]) -> None:
+def test_json_is_never_broken(terminal: Gaia, put: Gaia) -> None:
     put(ID)
-    assert json.loads(terminal(*words, "--json").out)["checks"] != []
+    for words in (["should-resume", OTHER], ["doctor"]):
+        assert json.loads(terminal(*words, "--json").out)["checks"] != []
     assert list(json.loads(terminal("get", OTHER, "--json").out)) == ["error"]
 
 
@@ -154,11 +164,11 @@ def test_a_terminal_under_40_columns_breaks_lines_itself(terminal: Gaia, put: Ga
     assert terminal("should-resume", ID, columns=40).out != gaia("should-resume", ID).out
 
 
-def test_a_patch_is_not_broken(terminal: Gaia, program: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_patch_is_not_broken(terminal: Gaia, gaia: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     command = ("hooks", "install", "--user", "--dry-run")
-    assert terminal(*command, columns=40).out == program(*command).out
+    assert terminal(*command, columns=40).out == gaia(*command).out
 
 
 LONG_ID = "agent-" + "z" * 80
@@ -209,13 +219,13 @@ def project(tmp_path: Path, put: Gaia, spoil: Gaia, root: str) -> Callable[[], P
     return make
 
 
-@pytest.mark.parametrize("columns", [60, 80])
-@pytest.mark.parametrize("line", COMMANDS)
+@table("columns", [60, 80])
+@table("line", COMMANDS)
 def test_no_command_breaks_a_word_nor_what_is_there_to_be_copied(
     terminal: Gaia, gaia: Gaia, project: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, columns: int
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "the home of somebody"))
-    monkeypatch.delenv("GAIA_SESSIONS_ROOT")
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT", raising=False)
     words = [{"ID": ID, "LONG": LONG_ID, "missing": OTHER}.get(word, word) for word in line.split()]
 
     monkeypatch.chdir(project())
@@ -232,7 +242,7 @@ def test_no_command_breaks_a_word_nor_what_is_there_to_be_copied(
     assert [line for line, rest in rests if not any(_COPIED.fullmatch(f" {text}") for text in (line, rest))] == []
 
 
-@pytest.mark.parametrize("columns", ["60", "80"])
+@table("columns", ["60", "80"])
 def test_no_help_breaks_a_word_at_its_hyphen(gaia: Gaia, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     of_parts = [f"hooks {part}" for part in ("install", "uninstall", "status")] + ["todo add", "skill add"]
