@@ -204,6 +204,35 @@ def a_terminal(columns: int) -> Iterator[tuple[int, bytearray]]:
     shown[:] = shown.removesuffix(_END).replace(b"\r\n", b"\n")
 
 
+@pytest.fixture(scope="session")
+def shell_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a ``gaia-sessions`` that only writes down, beside itself, what it was asked."""
+    folder = tmp_path_factory.getbasetemp() / "shell-words"
+    folder.mkdir()
+    asked = folder / "gaia-sessions"
+    asked.write_text('#!/bin/sh\nset -C\nprintf \'%s\\0\' "$@" > "$0.words"\n', encoding="utf-8")
+    asked.chmod(0o700)
+    return folder
+
+
+@pytest.fixture
+def typed(gaia: Callable[..., Ended], shell_words: Path) -> Callable[[str], None]:
+    """Types a line in a shell, where ``gaia-sessions``, once at most, is run in this process; nothing may fail."""
+
+    def run(line: str) -> None:
+        path = f"{shell_words}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path}
+        subprocess.run(["sh", "-euc", line], check=True, stdin=subprocess.DEVNULL, capture_output=True, env=environment)
+        words = shell_words / "gaia-sessions.words"
+        if words.exists():
+            told = words.read_bytes()
+            words.unlink()
+            ended = gaia(*map(os.fsdecode, told.split(b"\0")[:-1]))
+            assert ended.code == 0, ended
+
+    return run
+
+
 @pytest.fixture
 def anew(root: str) -> Callable[[], None]:
     """Empties the folder of the root, for the next row of a table."""

@@ -23,15 +23,23 @@ from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import processes
 from gaia_sessions.system.processes import describe
-from tests.hook.conftest import HOLDS
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Gaia = Callable[..., Any]
+    Harm = Callable[[str, Gaia], None]
 
 LONG_AGO = "2026-01-08T18:05:30.000000Z"
 NOBODY = 2**22 + 1  # no pid is as large
+HOLDS = """
+import fcntl, sys
+file = open(sys.argv[1], "ab")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +52,10 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def healthy(gaia: Gaia) -> str:
     """A root with one session in it, and nothing to fix."""
+    return make_healthy(gaia)
+
+
+def make_healthy(gaia: Gaia) -> str:
     agent_id: str = gaia("create", "--id", "a").out.decode().strip()
     gaia("update", "a", "--phase", "executing")
     return agent_id
@@ -74,7 +86,7 @@ def edited(root: str, agent_id: str, **changes: Any) -> None:
 
 @pytest.mark.usefixtures("healthy")
 def test_a_mark_that_cannot_be_read_is_found_since_it_refuses_every_write(
-    gaia: Gaia, found: Callable[..., dict[str, Any]], root: str
+    gaia: Gaia, found: Callable[..., dict[str, Any]], typed: Gaia, root: str
 ) -> None:
     os.symlink("/nowhere", f"{root}/a/cancelled.json")
 
@@ -84,7 +96,7 @@ def test_a_mark_that_cannot_be_read_is_found_since_it_refuses_every_write(
     assert [*findings] == ["marks"]
     assert findings["marks"]["found"].startswith(f"{root}/a/cancelled.json: cannot read: ")
     assert "; so a and all below it count as cancelled; remove the file if that is wrong" in findings["marks"]["found"]
-    shell(findings["marks"]["fix"])
+    typed(findings["marks"]["fix"])
     assert (found(), gaia("cancelled", "a").code) == ({}, 10)
 
 
@@ -115,12 +127,12 @@ def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
     assert [line.split()[:2] for line in first[1:]] == [["ok", name] for name in CHECKS if name not in ("hooks", "log")]
 
 
-@pytest.mark.parametrize("sessions", ["no folder", "none"])
+@table("sessions", ["no folder", "none"])
 def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: str, sessions: str) -> None:
     if sessions == "none":
         gaia("create", "--id", "a")
         shutil.rmtree(Path(root, "a"))
-        shell(f"gaia-sessions --root {root} doctor --fix")
+        assert gaia("--root", root, "doctor", "--fix").code == 0
     why = "does not exist yet" if sessions == "no folder" else "there are none in"
     checks = gaia("doctor", "--json").json["checks"]
     skipped = {finding["name"] for finding in checks if finding["state"] == "not_checked"}
@@ -303,43 +315,55 @@ def never_rotated(root: str, _put: Gaia) -> None:
         file.write(b" " * (3 * hook_log.MAX_LOG_BYTES) + b"\n")
 
 
-HARM: dict[str, tuple[str, Callable[[str, Gaia], None]]] = {
-    "open to others": ("modes", opened),
-    "a torn record": ("corrupt", torn),
-    "a record that is a folder": ("corrupt", a_folder_in_its_place),
-    "a link in the place of a session": ("corrupt", linked_elsewhere),
-    "a session without its record": ("corrupt", without_its_record),
-    "closed to its owner": ("modes", closed),
-    "no mark in its place": ("marks", garbled),
-    "a folder in the place of a mark": ("marks", marked_by_a_folder),
-    "ahead of its time": ("times", ahead),
-    "ahead of its time and final": ("times", ahead_and_final),
-    "a lost run": ("runs", lost),
-    "a mark of nobody": ("hints", marked),
-    "a key of nobody": ("hints", nobodys_key),
-    "a mark too few": ("hints", unmarked),
-    "hints of another boot": ("hints", rebooted),
-    "ended work without its hints": ("hints", copied),
-    "a temporary file": ("leftovers", killed_while_writing),
-    "half cancelled": ("leftovers", killed_while_cancelling),
-    "half created": ("leftovers", killed_while_creating),
-    "half removed": ("leftovers", killed_while_removing),
-    "a late event": ("inbox", waiting),
-    "no event": ("inbox", planted),
-    "a huge log": ("log", never_rotated),
-}
+HARM: list[tuple[str, Harm]] = [
+    ("modes", opened),
+    ("corrupt", torn),
+    ("corrupt", a_folder_in_its_place),
+    ("corrupt", linked_elsewhere),
+    ("corrupt", without_its_record),
+    ("modes", closed),
+    ("marks", garbled),
+    ("marks", marked_by_a_folder),
+    ("times", ahead),
+    ("times", ahead_and_final),
+    ("runs", lost),
+    ("hints", marked),
+    ("hints", nobodys_key),
+    ("hints", unmarked),
+    ("hints", rebooted),
+    ("hints", copied),
+    ("leftovers", killed_while_writing),
+    ("leftovers", killed_while_cancelling),
+    ("leftovers", killed_while_creating),
+    ("leftovers", killed_while_removing),
+    ("inbox", waiting),
+    ("inbox", planted),
+    ("log", never_rotated),
+]
+"""What finds it, and what was done."""
 
 
-@pytest.mark.usefixtures("healthy")
-@pytest.mark.parametrize(("name", "harm"), HARM.values(), ids=HARM)
+@pytest.fixture
+def damaged(anew: Gaia, gaia: Gaia, found: Gaia, put: Gaia, root: str) -> Callable[[Harm], None]:
+    """A root in which all was well until the harm was done."""
+
+    def make(harm: Harm) -> None:
+        anew()
+        make_healthy(gaia)
+        assert found() == {}
+        harm(root, put)
+
+    return make
+
+
+@table(("name", "harm"), HARM)
 def test_each_harm_is_found_by_its_check_and_fixed_by_the_command_it_names(
-    found: Gaia, put: Gaia, root: str, name: str, harm: Callable[[str, Gaia], None]
+    damaged: Gaia, found: Gaia, typed: Gaia, name: str, harm: Harm
 ) -> None:
-    assert found() == {}
-    harm(root, put)
+    damaged(harm)
     problems = found()
     assert list(problems) == [name]
-    shell(problems[name]["fix"])
+    typed(problems[name]["fix"])
     assert found() == {}
 
 
@@ -366,9 +390,9 @@ def test_a_corrupt_session_above_an_open_one_is_only_to_be_mended(
     assert found() == {}
 
 
-@pytest.mark.parametrize(("place", "names"), [(".claude/session", ["corrupt"]), ("sessions", [])])
+@table(("place", "names"), [(".claude/session", ["corrupt"]), ("sessions", [])])
 def test_an_empty_folder_that_keeps_an_id_from_being_used_is_found_where_all_is_ours(
-    gaia: Gaia, tmp_path: Path, place: str, names: list[str]
+    gaia: Gaia, typed: Gaia, tmp_path: Path, place: str, names: list[str]
 ) -> None:
     root = str(tmp_path / "project" / place)
     gaia("create", "--id", "a", "--root", root)
@@ -378,16 +402,15 @@ def test_an_empty_folder_that_keeps_an_id_from_being_used_is_found_where_all_is_
     problems = [finding for finding in report["checks"] if finding["state"] == "problem"]
     assert [finding["name"] for finding in problems] == names
     for finding in problems:
-        shell(finding["fix"])
+        typed(finding["fix"])
         assert gaia("create", "--id", "b", "--root", root).code == 0
 
 
-@pytest.mark.usefixtures("healthy")
-@pytest.mark.parametrize(("name", "harm"), HARM.values(), ids=HARM)
+@table(("name", "harm"), HARM)
 def test_fix_repairs_what_is_safe_and_nothing_else(
-    gaia: Gaia, found: Gaia, put: Gaia, root: str, name: str, harm: Callable[[str, Gaia], None]
+    gaia: Gaia, damaged: Gaia, found: Gaia, name: str, harm: Harm
 ) -> None:
-    harm(root, put)
+    damaged(harm)
     before = found()[name]
     fixed = json.loads(gaia("doctor", "--fix", "--json").out)
     assert before["fixable"] == (name in FIXES)
@@ -418,11 +441,12 @@ def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, 
     assert (code, second) == (1, f"    gaia-sessions --root {root} cleanup --hours 1000000 --corrupt")
 
 
-@pytest.mark.usefixtures("healthy")
-@pytest.mark.parametrize(("hours", "names"), [(1, []), (23, []), (25, ["inbox"])])
+@table(("hours", "names"), [(1, []), (23, []), (25, ["inbox"])])
 def test_an_event_that_nobody_can_join_yet_is_as_it_should_be_for_a_day(
-    found: Gaia, root: str, hours: int, names: list[str]
+    anew: Gaia, gaia: Gaia, found: Gaia, root: str, hours: int, names: list[str]
 ) -> None:
+    anew()
+    make_healthy(gaia)
     then = datetime.now(UTC) - timedelta(hours=hours)
     event: Any = {"kind": "stop", "at": format_time(then), "host_session_id": "s", "host_agent_id": "x"}
     FileStore(root).defer(event | {"tool_use_id": "t"}, then)
@@ -570,8 +594,10 @@ def test_what_failed_in_a_hook_is_reported_here(gaia: Gaia, root: str) -> None:
     assert [json.loads(line)["error"] for line in lines.splitlines()] == ["disk\x1b[2J full"]
 
 
-@pytest.mark.parametrize("folder", ["with blank", "$(touch planted)", "quo'te", "-n"])
-def test_a_command_can_be_copied_whatever_the_root_is_called(gaia: Gaia, tmp_path: Path, folder: str) -> None:
+@table("folder", ["with blank", "$(touch planted)", "quo'te", "-n"])
+def test_a_command_can_be_copied_whatever_the_root_is_called(
+    gaia: Gaia, typed: Gaia, tmp_path: Path, folder: str
+) -> None:
     root = tmp_path / folder
     gaia("create", "--id", "a", "--root", str(root))
     gaia("create", "--id", "b", "--root", str(root))
@@ -581,7 +607,7 @@ def test_a_command_can_be_copied_whatever_the_root_is_called(gaia: Gaia, tmp_pat
     fixes = [finding["fix"] for finding in report["checks"] if finding["state"] == "problem"]
     assert len(fixes) == 2
     for fix in reversed(fixes):  # what doctor fixes itself comes last: before, it would still find the other
-        shell(fix)
+        typed(fix)
     assert gaia("doctor", "--json", "--root", str(root)).json["problems"] == 0
     assert not Path("planted").exists()
 
@@ -622,10 +648,11 @@ def test_where_the_system_lists_no_processes_that_is_said_and_no_problem(
 
 @pytest.mark.usefixtures("healthy")
 def test_whether_a_command_can_be_contained_is_tried_and_where_it_cannot_that_is_no_problem(
-    program: Gaia, root: str, tmp_path: Path
+    gaia: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(machine, "why_impossible", contain.why_impossible)
     why = contain.why_impossible()
-    found = program("--root", root, "doctor", "--verbose")
+    found = gaia("--root", root, "doctor", "--verbose")
     lines = [line for line in found.out.decode().splitlines() if "run --contain" in line]
     assert [line.split(maxsplit=2) for line in lines] == (
         [["ok", "containment", "run --contain can start here"]]
@@ -633,7 +660,8 @@ def test_whether_a_command_can_be_contained_is_tried_and_where_it_cannot_that_is
         else [[*f"not looked at: run --contain, which cannot start here: {why}".split(maxsplit=2)]]
     )
 
-    found = program("--root", root, "doctor", PATH=str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = gaia("--root", root, "doctor")
     assert found.code == 0
     message = (
         "not looked at: run --contain, which cannot start here: the command unshare is missing: install util-linux"
