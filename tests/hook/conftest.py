@@ -1,8 +1,9 @@
-"""A project on disk and a host that runs the real scripts in it, as processes of their own."""
+"""A project on disk and a host that calls the hooks in it, in this process or as scripts of their own."""
 
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import re
@@ -12,25 +13,26 @@ import sys
 from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from functools import wraps
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions import hook
+from gaia_sessions.cli.main import main as command
 from gaia_sessions.hook import direct, enforcement
 from gaia_sessions.hook.run import main
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import processes
 from tests.calls import Ran, call
-from tests.hook.client import client
+from tests.hook.client import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.hook.client import Client
+    from collections.abc import Callable, Iterator
 
     Tree = dict[str, object]
 
@@ -39,6 +41,7 @@ SCRIPTS = Path(__file__).parents[2] / "hooks"
 # What a hook may take, three seconds, and as much again for a slow machine to start an interpreter.
 LONGEST = 6
 
+_rows = count()
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _GENERATED = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
 
@@ -58,29 +61,29 @@ class Host:
         self.root = self.project / ".claude" / "session"
         self.logs = self.project / ".claude" / "logs"
         self.transcript = folder / "host" / f"{self.SESSION}.jsonl"
-        self.of: Client | None = None
+        self.client_pid = 0  # of no process
         self.words: list[str] = []  # what follows the hook in its command
         (self.project / ".claude").mkdir(parents=True)
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """A process that starts the hooks from now on, until the end of the block, and says which one it is."""
-        with client() as self.of:
-            yield self.of
-        self.of = None
+        """A process that can be killed: the hooks that it would start are called here, until the end of the block."""
+        with subprocess.Popen(["sleep", "600"], text=True) as process, pytest.MonkeyPatch.context() as patched:
+            patched.setattr(processes, "_ancestors", lambda: iter([process.pid]))
+            patched.setattr(self, "client_pid", process.pid)
+            try:
+                yield Client(process)
+            finally:
+                process.kill()
 
     def environment(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
-        """As the hooks get it from the host; no process of this machine is the host unless ``settings`` say so."""
-        return {**os.environ, "CLAUDE_PROJECT_DIR": str(self.project), "CLAUDE_PID": "0", **(settings or {})}
+        """As the hooks get it from the host; the process of the host is its client's unless ``settings`` say so."""
+        told = {"CLAUDE_PROJECT_DIR": str(self.project), "CLAUDE_PID": str(self.client_pid)}
+        return {**os.environ, **told, **(settings or {})}
 
     def run(self, hook: str, told: object, settings: Mapping[str, str] | None = None) -> Ran:
-        """What the hook makes of ``told``, in this process unless a client starts it."""
+        """What the hook makes of ``told``, in this process."""
         data = told if isinstance(told, bytes) else json.dumps(told).encode()
-        if self.of:
-            environment = self.environment({"CLAUDE_PID": str(self.of.pid), **(settings or {})})
-            command = [sys.executable, str(SCRIPTS / f"{hook}.py"), *self.words]
-            code, out, err = self.of.run(command, data, str(self.project), environment)
-            return Ran(code, out.encode(), err.encode())
         name = HOOK if hook == "every_event" else hook
         return call(lambda: main(name, self.words), data, self.environment(settings), self.project)
 
@@ -316,6 +319,31 @@ def paused(host: Host) -> str:
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
+
+
+def own_host(test: Callable[..., None]) -> Callable[..., None]:
+    """Below ``table``: each row has a host, and so a project, of its own."""
+
+    @wraps(test)
+    def call(host: Host, **others: Any) -> None:
+        test(host=Host(host.folder / f"row-{next(_rows)}"), **others)
+
+    return call
+
+
+@pytest.fixture
+def gaia(capsysbinary: pytest.CaptureFixture[bytes]) -> Iterator[Callable[..., str]]:
+    """What a command about the sessions of a host prints, run in this process by somebody whom it contents."""
+
+    def run(host: Host, *words: str) -> str:
+        capsysbinary.readouterr()
+        code = command([*words, "--root", str(host.root)])
+        out, err = capsysbinary.readouterr()
+        assert (code, err) == (0, b"")
+        return out.decode()
+
+    yield run
+    gc.enable()  # which a command switches off
 
 
 @contextmanager

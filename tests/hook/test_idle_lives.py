@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 import gaia_sessions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session.clock import format_time, parse_time
+from tests.hook.conftest import own_host
 from tests.ingest.test_resume import asking
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +66,8 @@ def answers(host: Host, agent_id: str) -> dict[str, Any]:
     return dict(zip(EVERYBODY, said, strict=True))
 
 
-@pytest.mark.parametrize("minutes", [RECENT, LONG_AGO], ids=["wrote lately", "was silent for too long"])
+@table("minutes", [RECENT, LONG_AGO])
+@own_host
 def test_work_whose_client_was_killed_is_judged_by_its_last_write_whoever_is_asked(host: Host, minutes: int) -> None:
     with host.client() as client:
         agent_id, written = work_for_long(host, minutes)
@@ -85,14 +84,10 @@ def test_work_whose_client_was_killed_is_judged_by_its_last_write_whoever_is_ask
     assert begins in told["updatedInput"]["prompt"]
 
 
-def _printed(*words: str) -> str:
-    command = [sys.executable, "-m", "gaia_sessions", *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-
-
-@pytest.mark.parametrize("is_gone", [False, True], ids=["at work", "its client was killed"])
+@table("is_gone", [False, True])
+@own_host
 def test_its_last_write_is_shown_as_its_last_activity_and_gives_its_place_in_the_list(
-    host: Host, *, is_gone: bool
+    host: Host, gaia: Callable[..., str], *, is_gone: bool
 ) -> None:
     root = str(host.root)
     with host.client() as client:
@@ -102,7 +97,7 @@ def test_its_last_write_is_shown_as_its_last_activity_and_gives_its_place_in_the
         if is_gone:
             client.kill()
         lines = [*gaia_sessions.list_sessions(root=root)]
-        listed, shown = (_printed(*words, "--root", root) for words in (("list",), ("show", agent_id)))
+        listed, shown = gaia(host, "list"), gaia(host, "show", agent_id)
 
     assert [(line["agent_id"], line.get("last_activity")) for line in lines] == [(agent_id, written), (other, None)]
     assert gaia_sessions.explain_resume(agent_id, root=root).get("last_activity") == written
@@ -137,17 +132,20 @@ def _claim(host: Host) -> None:
     host.hear(host.delegation("toolu_2", tool_input=asking(host.record()["agent_id"]), session_id="another"))
 
 
-CONCLUDED: list[Any] = [
-    pytest.param(_reconcile, "lost", id="reconcile"),
-    pytest.param(_claim, "lost", id="a delegation that resumes it"),
-    pytest.param(lambda host: host.hear(host.event_payload("SessionEnd", reason="other")), "ended_with_host", id="end"),
-    pytest.param(
-        lambda host: host.hear(host.event_payload("SessionEnd", reason="clear")), "ended_with_host", id="another began"
-    ),
+def _ended(reason: str) -> Callable[[Host], None]:
+    return lambda host: host.hear(host.event_payload("SessionEnd", reason=reason))
+
+
+CONCLUDED: list[tuple[Callable[[Host], None], str]] = [
+    (_reconcile, "lost"),
+    (_claim, "lost"),
+    (_ended("other"), "ended_with_host"),
+    (_ended("clear"), "ended_with_host"),
 ]
 
 
-@pytest.mark.parametrize(("conclude", "end"), CONCLUDED)
+@table(("conclude", "end"), CONCLUDED)
+@own_host
 def test_an_end_that_is_concluded_from_the_host_writes_when_the_agent_last_wrote(
     host: Host, conclude: Callable[[Host], object], end: str
 ) -> None:
@@ -166,7 +164,8 @@ def test_an_end_that_is_concluded_from_the_host_writes_when_the_agent_last_wrote
     assert 300 <= (decided["idle_seconds"] or 0) < 400
 
 
-@pytest.mark.parametrize(("conclude", "end"), CONCLUDED)
+@table(("conclude", "end"), CONCLUDED)
+@own_host
 def test_an_end_that_is_concluded_from_the_host_takes_back_no_activity_since_the_last_write(
     host: Host, conclude: Callable[[Host], object], end: str
 ) -> None:
@@ -185,28 +184,23 @@ def test_an_end_that_is_concluded_from_the_host_takes_back_no_activity_since_the
     assert decided["reason"] == ("claimed" if conclude is _claim else "session_resumable")
 
 
-@pytest.mark.parametrize(
-    ("end_work", "end", "phase"),
-    [
-        pytest.param(lambda host: host.stop(), "stopped", "completed", id="done"),
-        pytest.param(
-            lambda host: host.stop(message="Enough.\n[gaia-sessions: approval] may I"),
-            "stopped",
-            "approval",
-            id="pause",
-        ),
-        pytest.param(lambda host: host.hear(host.dying()), "failed", "investigating", id="failure"),
-        pytest.param(lambda host: host.hear(host.returning()), "returned", "investigating", id="turn limit"),
-        pytest.param(lambda host: host.hear(host.killing()), "killed", "abandoned", id="killed"),
-        pytest.param(
-            lambda host: host.hear(host.notifying("killed", summary='Agent "Job" was stopped by user')),
-            "killed",
-            "investigating",
-            id="stopped by the user",
-        ),
-        pytest.param(lambda host: host.hear(host.pausing()), "killed", "investigating", id="Esc, and the turn ended"),
-    ],
-)
+REPORTED: list[tuple[Callable[[Host], object], str, str]] = [
+    (lambda host: host.stop(), "stopped", "completed"),
+    (lambda host: host.stop(message="Enough.\n[gaia-sessions: approval] may I"), "stopped", "approval"),
+    (lambda host: host.hear(host.dying()), "failed", "investigating"),
+    (lambda host: host.hear(host.returning()), "returned", "investigating"),  # the limit of its turns
+    (lambda host: host.hear(host.killing()), "killed", "abandoned"),
+    (
+        lambda host: host.hear(host.notifying("killed", summary='Agent "Job" was stopped by user')),
+        "killed",
+        "investigating",
+    ),
+    (lambda host: host.hear(host.pausing()), "killed", "investigating"),  # Esc, and the turn ended
+]
+
+
+@table(("end_work", "end", "phase"), REPORTED)
+@own_host
 def test_an_end_that_is_reported_is_activity_itself(
     host: Host, end_work: Callable[[Host], object], end: str, phase: str
 ) -> None:
@@ -220,7 +214,8 @@ def test_an_end_that_is_reported_is_activity_itself(
     assert gaia_sessions.should_resume(agent_id, root=str(host.root)) is resumable
 
 
-@pytest.mark.parametrize("end", ["lost", "ended_with_host"])
+@table("end", ["lost", "ended_with_host"])
+@own_host
 def test_work_that_was_carried_out_when_its_host_ended_is_abandoned_as_it_was_last_active(host: Host, end: str) -> None:
     with host.client() as client:
         agent_id, written = work_for_long(host, RECENT)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +20,9 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.preview import Preview
+from tests.hook.conftest import own_host
 from tests.hook.test_lives import CAPTURES, Life, of_captures
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +116,8 @@ class Counted(FileStore):
         return iter(found)
 
 
-@pytest.mark.parametrize("sessions", [1, 3])
+@table("sessions", [1, 3])
+@own_host
 def test_a_list_looks_at_the_inbox_once_and_reads_each_event_once(host: Host, sessions: int) -> None:
     for number in range(sessions):
         host.begin(f"toolu_{number}", f"a{number}")
@@ -319,9 +319,11 @@ def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Pat
 
 @pytest.fixture
 def dense(host: Host) -> str:
+    """The id of a session whose record is as long as it may be only as long as nobody writes it again, indented."""
     agent_id = host.delegate()
     file = host.root / agent_id / "state.json"
-    record = {**json.loads(file.read_bytes()), "metadata": {"a": [1] * 300_000}}
+    deep = json.loads("[" * 50 + ",".join("1" * 15_000) + "]" * 50)
+    record = {**json.loads(file.read_bytes()), "metadata": {"a": deep}}
     with host.held(agent_id):
         host.stop(message=ASKS)
     file.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
@@ -428,22 +430,26 @@ def agent_named_late(host: Host) -> None:
 
 
 def many_at_once(host: Host) -> None:
-    """Two delegations wait, of the same moment by the clock's second."""
-    with host.key_held("toolu_1"), host.key_held("toolu_2"), ThreadPoolExecutor() as pool:
-        list(pool.map(host.hear, [host.delegation(), host.delegation("toolu_2")]))
+    """Two delegations wait, of the same moment."""
+    now = datetime.now(UTC)
+    with host.key_held("toolu_1"), host.key_held("toolu_2"), pytest.MonkeyPatch.context() as patched:
+        patched.setattr("gaia_sessions.hook.run.utc_now", lambda: now)
+        host.hear(host.delegation())
+        host.hear(host.delegation("toolu_2"))
 
 
-@pytest.mark.parametrize("wait", [held_delegation, agent_named_late, many_at_once])
+@table("wait", [held_delegation, agent_named_late, many_at_once])
+@own_host
 def test_a_session_that_a_waiting_event_begins_has_one_id_whoever_looks(
-    host: Host, wait: Callable[[Host], None]
+    host: Host, wait: Callable[[Host], None], gaia: Callable[..., str]
 ) -> None:
     wait(host)
     assert host.records() == {}
     seen, again = list(listed(host)), list(listed(host))
-    shown = [gaia("show", agent_id, "--json", host=host) for agent_id in seen]
+    shown = [json.loads(gaia(host, "show", agent_id, "--json")) for agent_id in seen]
     assert gaia_sessions.get_session(seen[0], root=str(host.root)) is None
 
-    written = gaia("update", seen[0], "--json", host=host)
+    written = json.loads(gaia(host, "update", seen[0], "--json"))
 
     assert again == seen
     assert [record["agent_id"] for record in shown] == seen
@@ -475,14 +481,16 @@ def test_a_journal_that_was_not_written_since_a_start_is_not_read_again(host: Ho
     assert len(listed(host)) == 1
 
 
-def test_what_only_a_waiting_event_begins_is_found_by_a_part_of_its_id_and_can_be_cancelled(host: Host) -> None:
+def test_what_only_a_waiting_event_begins_is_found_by_a_part_of_its_id_and_can_be_cancelled(
+    host: Host, gaia: Callable[..., str]
+) -> None:
     agent_named_late(host)
     [agent_id] = listed(host)
 
-    assert gaia("show", agent_id[-8:], "--json", host=host)["agent_id"] == agent_id
+    assert json.loads(gaia(host, "show", agent_id[-8:], "--json"))["agent_id"] == agent_id
     assert host.records() == {}
 
-    [cancelled] = gaia("cancel", agent_id, "--json", host=host)["cancelled"]
+    [cancelled] = json.loads(gaia(host, "cancel", agent_id, "--json"))["cancelled"]
     assert (cancelled["agent_id"], cancelled["new"]) == (agent_id, True)
     assert list(host.records()) == [agent_id]
 
@@ -496,11 +504,3 @@ def test_what_only_a_waiting_event_begins_is_imported_as_it_is_listed(host: Host
 
     assert (report["imported"], report["failed"]) == ([agent_id], [])
     assert FileStore(elsewhere).read(agent_id)["purpose"] == "alpha"
-
-
-def gaia(*words: str, host: Host) -> Any:
-    """What the command prints as JSON."""
-    command = [sys.executable, "-m", "gaia_sessions", *words, "--root", str(host.root)]
-    done = subprocess.run(command, capture_output=True, check=False, env=host.environment())
-    assert (done.returncode, done.stderr) == (0, b"")
-    return json.loads(done.stdout)
