@@ -58,6 +58,18 @@ def wired(host: AnyHost, *words: str) -> AnyHost:
     return same
 
 
+def own_folder(test: Callable[..., None]) -> Callable[..., None]:
+    """Below ``table``: each row has a folder of its own."""
+
+    @wraps(test)
+    def call(tmp_path: Path, **others: Any) -> None:
+        folder = tmp_path / f"row-{next(_numbers)}"
+        folder.mkdir()
+        test(tmp_path=folder, **others)
+
+    return call
+
+
 def own_host(test: Callable[..., None]) -> Callable[..., None]:
     """Below ``table``: each row has a host of its own."""
 

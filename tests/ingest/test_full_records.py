@@ -23,6 +23,7 @@ from gaia_sessions.session.runs import CLAIM_LIFETIME
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases import sessions
 from tests.records import START
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.ingest import EventResult
@@ -151,9 +152,16 @@ def check_events(full: Full, steps: list[tuple[Any, ...]]) -> None:
     assert {entry["run"] for entry in told if "end" in entry} | reopened == set(range(1, last + 1))
 
 
-@pytest.mark.parametrize("free", [0, 1, 500, 2000])
-def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
-    full = Full(free)
+@pytest.fixture(params=[SMALL, pytest.param(LIMIT, marks=pytest.mark.slow)])
+def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """What a record may have; the whole size costs many times as much."""
+    monkeypatch.setattr(retention, "DOCUMENT_LIMIT", request.param)
+    return int(request.param)
+
+
+@table("free", [0, 1, 500, 2000])
+def test_a_session_full_of_metadata_is_woken_often_and_ends(limit: int, free: int) -> None:
+    full = Full(free, limit)
     for number in range(10):
         full.tell("stop", has_message=True, marker_phase="approval", last_message=f"{number} {'x' * 3990}")
         assert full.record["runs"][-1]["end"] == "stopped"
@@ -164,15 +172,15 @@ def test_a_session_full_of_metadata_is_woken_often_and_ends(free: int) -> None:
     record = full.record
     assert (record["phase"], record["error_count"], record["metadata"]) == ("failed", 1, full.metadata)
     assert (record["runs"][-1]["run"], record["runs"][-1]["end"]) == (11, "failed")
-    assert len(encode(record)) <= LIMIT
+    assert len(encode(record)) <= limit
     told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
     assert [entry["run"] for entry in told if entry["kind"] in ("stop", "fail")] == list(range(1, 12))
     assert told[-1]["detail"] == "e" * MAX_MESSAGE_LENGTH
 
 
-@pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
-def test_an_end_is_recorded_however_many_claims_before_never_started(claims: int) -> None:
-    full = Full(0)
+@table("claims", [1, 2, 3, 4, 5, 6, 40])
+def test_an_end_is_recorded_however_many_claims_before_never_started(limit: int, claims: int) -> None:
+    full = Full(0, limit)
     full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     for number in range(claims):
         full.claim(number)
@@ -187,12 +195,12 @@ def test_an_end_is_recorded_however_many_claims_before_never_started(claims: int
         "stopped",
     )
     assert (record["metadata"], len(list(full.store.scan()))) == (full.metadata, 1)
-    assert len(encode(record)) <= LIMIT
+    assert len(encode(record)) <= limit
 
 
-@pytest.mark.parametrize("claims", [1, 2, 3, 4, 5, 6, 40])
-def test_a_command_ends_a_full_session_whose_claims_never_started(claims: int) -> None:
-    full = Full(0)
+@table("claims", [1, 2, 3, 4, 5, 6, 40])
+def test_a_command_ends_a_full_session_whose_claims_never_started(limit: int, claims: int) -> None:
+    full = Full(0, limit)
     full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     for number in range(claims):
         full.claim(number)
@@ -204,9 +212,9 @@ def test_a_command_ends_a_full_session_whose_claims_never_started(claims: int) -
     assert (record["phase"], record["summary"], record["metadata"]) == ("abandoned", "nobody came", full.metadata)
 
 
-@pytest.mark.parametrize("late", [2, 3, 5, 10])
-def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(late: int) -> None:
-    full = Full(0)
+@table("late", [2, 3, 5, 10])
+def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(limit: int, late: int) -> None:
+    full = Full(0, limit)
     full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     for number in range(late):
         full.claim(number)
