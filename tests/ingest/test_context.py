@@ -16,6 +16,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.session.context import context_lines
+from tests.ingest.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,7 +222,8 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("damage", HOSTILE.values(), ids=HOSTILE)
+@table("damage", HOSTILE.values())
+@own_host
 def test_a_file_that_says_nothing_costs_no_more_than_its_part(host: Host, damage: Callable[[Path], object]) -> None:
     agent_id = host.work()
     damage(file_of(host))
@@ -291,7 +294,7 @@ def test_the_system_prompt_is_told_first_and_beside_the_bound(host: Host) -> Non
     assert sum(len(line) + 1 for line in rest) <= 800
 
 
-@pytest.mark.parametrize("bound", [{"turns": 0}, {"max_tokens": 0}, {"turns": True}, {"max_tokens": 2.5}])
+@table("bound", [{"turns": 0}, {"max_tokens": 0}, {"turns": True}, {"max_tokens": 2.5}])
 def test_no_other_bound_is_taken(host: Host, bound: dict[str, Any]) -> None:
     agent_id = gaia_sessions.Sessions(str(host.root)).create("Explore")
 

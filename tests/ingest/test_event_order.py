@@ -6,7 +6,6 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from gaia_sessions.ingest import HandlerContext, deferred, dispatch
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import KINDS
 from gaia_sessions.store.memory import MemoryStore
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
@@ -84,21 +84,21 @@ def in_order(life: list[dict[str, Any]]) -> list[tuple[Event, datetime]]:
     return [at(event, second) for second, event in enumerate([DELEGATE, *life])]
 
 
-@pytest.mark.parametrize("name", LIVES)
+@table("name", LIVES)
 def test_a_life_reported_in_order_ends_as_it_did(name: str) -> None:
     life, phase, end = LIVES[name]
     record = record_after(in_order(life))
     assert (record["phase"], [run["end"] for run in record["runs"]]) == (phase, [end])
 
 
-@pytest.mark.parametrize("name", LIVES)
+@table("name", LIVES)
 def test_a_life_reported_twice_is_the_same_life(name: str) -> None:
     events = in_order(LIVES[name][0])
     assert record_after([*events, *events]) == record_after(events)
     assert record_after([event for event in events for _ in range(2)]) == record_after(events)
 
 
-@pytest.mark.parametrize("name", LIVES)
+@table("name", LIVES)
 @given(data=st.data())
 def test_a_life_reported_in_any_order_and_twice_is_the_same_life(name: str, data: st.DataObject) -> None:
     delegation, *others = in_order(LIVES[name][0])
@@ -125,7 +125,7 @@ def test_a_stop_with_a_word_after_one_without_is_a_stop_with_a_word() -> None:
     assert record_after([delegation, start, silent, with_message]) == record_after([delegation, start, with_message])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_every_kind_of_event_that_passes_the_check_can_wait_in_the_inbox(kind: str) -> None:
     store = MemoryStore()
     store.defer({"kind": kind, "at": format_time(BEGAN)}, BEGAN)

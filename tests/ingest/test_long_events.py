@@ -11,8 +11,6 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.config import Config
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.hook import apply_each
@@ -24,6 +22,8 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.usecases.preview import Preview
+from tests.ingest.conftest import own_folder
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +105,8 @@ def stop_after(looks: int) -> Callable[[], bool]:
     return lambda: next(asked) > looks
 
 
-@pytest.mark.parametrize("kind", LONG)
+@table("kind", LONG)
+@own_folder
 def test_an_event_that_changes_many_runs_waits_in_the_inbox_from_before_the_first_until_after_the_last(
     kind: str, tmp_path: Path
 ) -> None:
@@ -118,7 +119,8 @@ def test_an_event_that_changes_many_runs_waits_in_the_inbox_from_before_the_firs
     assert len(store.waiting_at_changes) == MANY + (kind == "killed workflow")
 
 
-@pytest.mark.parametrize("kind", LONG)
+@table("kind", LONG)
+@own_folder
 def test_an_event_that_changes_few_runs_pays_for_no_file_in_the_inbox(kind: str, tmp_path: Path) -> None:
     store = populate(tmp_path / "root", kind, AT_ONCE)
 
@@ -136,7 +138,8 @@ def test_an_event_that_changes_nothing_of_many_runs_pays_for_no_file_either(tmp_
     assert store.waiting_at_changes == []
 
 
-@pytest.mark.parametrize("kind", LONG)
+@table("kind", LONG)
+@own_folder
 def test_each_call_goes_on_where_the_last_one_ran_out_of_time_and_changes_no_run_twice(
     kind: str, tmp_path: Path
 ) -> None:
@@ -173,7 +176,8 @@ def test_an_event_whose_time_ran_out_is_not_dropped_however_long_it_has_waited(t
     assert (open_agents(store), store.waiting()) == (0, [])
 
 
-@pytest.mark.parametrize("kind", ["session_end", "killed workflow"])
+@table("kind", ["session_end", "killed workflow"])
+@own_folder
 def test_whoever_reads_through_a_preview_sees_all_of_it_applied(kind: str, tmp_path: Path) -> None:
     store = populate(tmp_path / "root", kind, MANY)
     tell(store, end_of(kind), stop_after(AT_ONCE + 1))
@@ -206,7 +210,8 @@ def test_the_rest_of_the_end_of_a_conversation_leaves_alone_what_began_since(tmp
     assert [run.get("end") for run in store.read(paused)["runs"]] == ["ended_with_host", None]
 
 
-@pytest.mark.parametrize("is_killed_again", [False, True])
+@table("is_killed_again", [False, True])
+@own_folder
 def test_the_rest_of_the_end_of_a_workflow_leaves_alone_the_agents_that_started_since(
     tmp_path: Path, *, is_killed_again: bool
 ) -> None:
@@ -298,7 +303,8 @@ def test_many_events_of_which_one_is_refused_for_more_than_a_day_are_not_dropped
     assert (open_agents(store), len(store.waiting())) == (1, 1)
 
 
-@pytest.mark.parametrize(("length", "files"), [(10, 3), (4000, 9)])
+@table(("length", "files"), [(10, 3), (4000, 9)])
+@own_folder
 def test_so_many_events_as_fit_share_a_file_and_their_order_is_that_of_the_files(
     length: int, files: int, tmp_path: Path
 ) -> None:

@@ -6,11 +6,7 @@ The captures of whole workflows are told in ``tests/hook/test_lives.py``; here i
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,8 +20,12 @@ from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
+from tests.ingest.conftest import own_folder
+from tests.table import table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gaia_sessions.session.events import Event
     from tests.hook.conftest import Host
 
@@ -86,10 +86,12 @@ def above(record: Any) -> Any:
     return record.get("parent_id")
 
 
-@pytest.mark.parametrize("launch_first", [True, False])
+@table("launch_first", [True, False])
+@own_folder
 def test_an_agent_is_below_its_workflow_in_whichever_order_they_are_reported(
-    project: Project, *, launch_first: bool
+    tmp_path: Path, *, launch_first: bool
 ) -> None:
+    project = Project(tmp_path / "sessions")
     project.tell(DELEGATION, *([LAUNCH, alpha()] if launch_first else [alpha(), LAUNCH]))
 
     workflow, agent = project.sessions()["two agents"], project.sessions()["alpha"]
@@ -140,17 +142,18 @@ def test_a_resumed_workflow_that_is_reported_twice_is_resumed_once(project: Proj
     assert [run["run"] for run in project.sessions()["two agents"]["runs"]] == [1, 2]
 
 
-@pytest.mark.parametrize(
+@table(
     "killed",
     [
         {"kind": "fail", "host_agent_id": "w1", "interrupted": True, "error": "stopped by the main agent"},
         {"kind": "notification", "host_agent_id": "w1", "tool_use_id": "t1", "outcome": "abandoned"},
     ],
-    ids=lambda event: str(event["kind"]),
 )
+@own_folder
 def test_the_agents_of_a_killed_workflow_end_with_it_and_those_that_had_ended_stay(
-    project: Project, killed: dict[str, Any]
+    tmp_path: Path, killed: dict[str, Any]
 ) -> None:
+    project = Project(tmp_path / "sessions")
     beta = alpha("b1", purpose="beta", workflow={**RUN, "key": "k-beta"})
     project.tell(DELEGATION, LAUNCH, alpha(), beta, {"kind": "stop", "host_agent_id": "b1", "has_message": True})
 
@@ -232,15 +235,15 @@ def journal(*entries: dict[str, Any]) -> str:
     return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
-@pytest.mark.parametrize(
+@table(
     ("last", "end"),
     [
         ({"type": "result", "key": "k-alpha", "agentId": "a1", "result": {"answer": 42}}, ("completed", "stopped", 0)),
         ({"type": "failed", "key": "k-alpha", "agentId": "a1"}, ("investigating", "failed", 1)),
         ({"type": "result", "key": "k-alpha", "agentId": "another"}, ("investigating", None, 0)),
     ],
-    ids=["a result", "a failure", "the result of another"],
 )
+@own_folder
 def test_reconcile_finds_the_end_of_an_agent_in_the_journal_of_its_workflow(
     tmp_path: Path, last: dict[str, Any], end: tuple[str, str | None, int]
 ) -> None:
@@ -262,36 +265,17 @@ def test_reconcile_finds_the_end_of_an_agent_in_the_journal_of_its_workflow(
     assert verdicts[record["agent_id"]] == (end[1] is not None)
 
 
-HOOK = Path(__file__).parents[2] / "hooks" / "every_event.py"
-
-
-def test_what_stands_in_the_files_of_a_workflow_is_not_trusted(tmp_path: Path) -> None:
-    """Whatever the journal holds, the hook answers nothing, exits with 0, and makes no session out of it."""
-    (tmp_path / "project" / ".claude").mkdir(parents=True)
-    folder = tmp_path / "c1" / "subagents" / "workflows"
+def test_what_stands_in_the_files_of_a_workflow_is_not_trusted(host: Host) -> None:
+    """Whatever the journal holds, the hook exits with 0 and makes no session out of it."""
+    folder = host.agents / "workflows"
     (folder / "wf_1").mkdir(parents=True)
     (folder / "wf_2").write_text("no folder", encoding="utf-8")
     (folder / "wf_3").symlink_to("/")
-    payload = {
-        "hook_event_name": "SubagentStart",
-        "session_id": "c1",
-        "agent_id": "a1",
-        "agent_type": "workflow-subagent",
-        "transcript_path": str(tmp_path / "c1.jsonl"),
-        "cwd": str(tmp_path / "project"),
-    }
     for content in (b"", b"\0\xff a1 \n", b'{"agentId": "a1"}\n', b'{"type": "started", "agentId": "a1", "key": 7}\n'):
         (folder / "wf_1" / "journal.jsonl").write_bytes(content)
-        result = subprocess.run(
-            [sys.executable, HOOK],
-            input=json.dumps(payload).encode(),
-            capture_output=True,
-            check=False,
-            cwd=tmp_path / "project",
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CLAUDE_PROJECT_DIR": str(tmp_path / "project")},
-        )
-        assert (result.returncode, result.stderr) == (0, b"")
-        assert list(tmp_path.glob("project/.claude/session/*/state.json")) == []
+        ran = host.run("every_event", host.starting(agent_type="workflow-subagent"))
+        assert (ran.code, ran.err) == (0, b"")
+        assert host.records() == {}
 
 
 def test_a_main_stop_before_the_agents_of_a_resumed_workflow_have_started_again_ends_no_run_of_theirs(
@@ -357,17 +341,14 @@ def test_the_label_of_a_killed_workflows_agent_is_its_purpose_after_the_next_rec
     assert killed.reconciled() == after
 
 
-@pytest.mark.parametrize(
-    "progress",
-    [None, {}, [], [7], [{"agentId": "a1"}], [{"agentId": "a1", "label": {}}], [{"agentId": ["a1"]}]],
-    ids=str,
-)
-def test_a_workflows_file_that_names_no_label_changes_nothing(host: Host, progress: object) -> None:
+def test_a_workflows_file_that_names_no_label_changes_nothing(host: Host) -> None:
     killed = Killed(host)
     before = killed.agent()
 
-    killed.write(progress)
-    assert killed.reconciled() == before
+    nameless: list[object] = [[{"agentId": "a1"}], [{"agentId": "a1", "label": {}}], [{"agentId": ["a1"]}]]
+    for progress in (None, {}, [], [7], *nameless):
+        killed.write(progress)
+        assert (progress, killed.reconciled()) == (progress, before)
     for data in (b"", b"[1]", b"\xff", b'{"workflowProgress": [' + b"\n" * (9 << 20)):
         killed.file.write_bytes(data)
         assert killed.reconciled() == before
