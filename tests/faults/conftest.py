@@ -29,6 +29,7 @@ from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import cancellation, sessions
+from tests.faults.forks import PATIENCE, forks
 from tests.faults.worker import PROMPT, TURN
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ HOOKS = Path(__file__).parents[2] / "hooks"
 ASIDE = "transcript-aside.jsonl"
 JOURNAL = "events.jsonl"
 SPOKEN = "from a worker"
-PATIENCE = 120
 
 
 def command(operation: str, root: str, *arguments: str) -> list[str]:
@@ -56,10 +56,35 @@ def command(operation: str, root: str, *arguments: str) -> list[str]:
     return [sys.executable, WORKER, operation, root, *arguments]
 
 
-def run(words: Sequence[str], *, stdin: str = "", environment: Mapping[str, str] | None = None) -> Ended:
-    """Runs ``words`` in an environment that has nothing of the user's; whoever hangs fails the test."""
+def run(
+    words: Sequence[str],
+    *,
+    stdin: str = "",
+    environment: Mapping[str, str] | None = None,
+    through: Sequence[str] = (),
+    trace: Sequence[str] = (),
+) -> Ended:
+    """Runs ``words`` in an environment that has nothing of the user's; whoever hangs fails the test.
+
+    through: a command that starts them. trace: a command that traces them.
+    """
     known = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **(environment or {})}
-    return subprocess.run(words, input=stdin, env=known, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if not through:
+        return forks().run(words, stdin, trace, environment=known)
+    return subprocess.run(
+        [*through, *words], input=stdin, env=known, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+
+
+def copy(top: str | Path, folder: str | Path) -> str:
+    """A copy of all below ``top``; a file with two names keeps both."""
+    names: dict[int, str] = {}
+
+    def copy_file(source: str, target: str) -> None:
+        first = names.setdefault(os.lstat(source).st_ino, target)
+        shutil.copy2(source, target, follow_symlinks=False) if first == target else os.link(first, target)
+
+    return str(shutil.copytree(top, folder, symlinks=True, copy_function=copy_file))
 
 
 def tree(top: str | Path) -> Tree:
@@ -163,8 +188,9 @@ class Operation:
             return f"noted {sorted(lines)}, done {sorted(done)}"
         return "new" if done == self.own.keys() else "partly" if done else "old"
 
-    def start(self, project: str, *, through: Sequence[str] = ()) -> Ended:
-        return run([*through, *self.words(project)], stdin=self.stdin, environment={"CLAUDE_PROJECT_DIR": project})
+    def start(self, project: str, *, trace: Sequence[str] = ()) -> Ended:
+        environment = {"CLAUDE_PROJECT_DIR": project}
+        return run(self.words(project), stdin=self.stdin, environment=environment, trace=trace)
 
 
 def root_of(project: str | Path) -> str:
@@ -704,6 +730,21 @@ class Call:
         return self.name not in _LOOKING and (not self.name.startswith("open") or "O_CREAT" in self.line)
 
 
+A_SAMPLE, EACH_CHANGE, EACH_CALL = "a sample", "each call that changes something", "each call"
+
+
+def reached(calls: Sequence[Call], reach: str) -> list[Call]:
+    """Those at which a process is killed, of a trace in its order."""
+    if reach == EACH_CALL:
+        return [*calls]
+    changing = [call for call in calls if call.changes]
+    return (
+        changing
+        if reach == EACH_CHANGE
+        else sorted({*changing[:: len(changing) // 6], *changing[-1:]}, key=changing.index)
+    )
+
+
 class Case:
     """An operation prepared once, its calls, and any number of copies in which to run it with a fault."""
 
@@ -711,7 +752,7 @@ class Case:
         self.operation = operation
         self.folder = folder
         self.made = folder / "prepared"
-        self.made.mkdir()
+        self.made.mkdir(parents=True)
         operation.prepare(root_of(self.made))
         self.before = documents(root_of(self.made))
         self.numbers = count()
@@ -733,34 +774,38 @@ class Case:
 
     def copy(self) -> str:
         """A project folder of its own, just as prepared."""
-        folder = str(self.folder / f"copy-{next(self.numbers)}")
-        subprocess.run(["cp", "-a", self.made, folder], check=True)  # a file with two names keeps both
-        return folder
+        return copy(self.made, self.folder / f"copy-{next(self.numbers)}")
 
     @cached_property
     def calls(self) -> list[Call]:
         """Every call with which the undisturbed operation touches the project, and at last the one that answers."""
-        self.operation.start(self.copy())  # once before, so that nothing is compiled while it is traced
         project = self.copy()
         trace = f"{project}.trace"
-        ended = self.operation.start(project, through=[*STRACE, "-o", trace])
+        ended = self.operation.start(project, trace=[*STRACE, "-o", trace])
         assert (ended.returncode, ended.stderr) == (0, "")
         assert self.outcome_of(project) == "new"
         return list(touching(trace, project))
 
+    def killed(self, reach: str) -> Iterator[tuple[Call, str, str]]:
+        """For each of those calls a copy in which the operation was killed at it, and what it had said by then."""
+        for call in reached(self.calls, reach):
+            project = self.copy()
+            ended, calls = self.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+            died_at = [(last.name, last.ordinal) for last in calls[-1:]]
+            assert (ended.returncode, died_at) == (-9, [(call.name, call.ordinal)]), f"not killed at {call}"
+            assert "ACK" not in ended.stdout
+            yield call, project, ended.stdout
+
     def start_with(self, fault: str, project: str) -> tuple[Ended, list[Call]]:
         """The operation run with ``fault`` injected, and the calls of that name with which it touched the project."""
         trace = f"{project}.trace"
-        name, _, how = fault.partition(":")
-        words = _strace(name, stops_for_others=how.startswith("signal="))  # tracing no other is half the work
-        ended = self.operation.start(project, through=[*words, "-e", f"inject={fault}", "-o", trace])
+        words = _strace(fault.partition(":")[0])
+        ended = self.operation.start(project, trace=[*words, "-e", f"inject={fault}", "-o", trace])
         return ended, list(touching(trace, project))
 
 
-def _strace(names: str, *, stops_for_others: bool = True) -> list[str]:
-    """With ``--seccomp-bpf`` no other call stops the process; but then strace 6.1 does not send it signals either."""
-    filtered = [] if stops_for_others else ["--seccomp-bpf"]
-    return ["strace", "-f", *filtered, "-y", "-e", f"trace={names}", "-e", "signal=none"]
+def _strace(names: str) -> list[str]:
+    return ["strace", "-f", "-y", "-e", f"trace={names}", "-e", "signal=none"]
 
 
 # Every call with a file name or a descriptor. No operation starts a process or a thread, so ordinals are one count.
@@ -791,8 +836,11 @@ def _why_not_strace() -> str:
     """Why strace cannot be used here; nothing if it can."""
     if not shutil.which("strace"):
         return "needs strace to refuse a call or to kill at it"
-    tried = subprocess.run([*STRACE, "-o", os.devnull, "true"], capture_output=True, text=True, check=False)
-    return "" if tried.returncode == 0 else f"needs strace and the right to trace: {tried.stderr.strip()}"
+    try:
+        run([sys.executable, "-c", ""], trace=[*STRACE, "-o", os.devnull])
+    except AssertionError as error:
+        return f"needs strace and the right to trace: {error}"
+    return ""
 
 
 @pytest.fixture
@@ -812,27 +860,29 @@ def run_of() -> Run:
     """Runs an operation of the worker on a root: ``run("update", root, "agent-1")``."""
 
     def start(*words: str, environment: Mapping[str, str] | None = None, through: Sequence[str] = ()) -> Ended:
-        return run([*through, *command(*words)], environment=environment)
+        return run(command(*words), environment=environment, through=through)
 
     return start
 
 
-@pytest.fixture
-def hook() -> Run:
-    """Runs a hook script on a root: ``hook("subagent_stop", root, payload)``."""
-
-    def start(name: str, root: str, payload: object) -> Ended:
-        words = [sys.executable, str(HOOKS / f"{name}.py")]
-        return run(words, stdin=json.dumps(payload), environment={"GAIA_SESSIONS_ROOT": root})
-
-    return start
-
-
-@pytest.fixture
-def populated(root: str) -> str:
-    """A root with two young sessions, one of them with a journal and a transcript, and two old ones."""
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> str:
+    root = str(tmp_path_factory.mktemp("populated") / "session")
     _populate_and_talk(root)
     return root
+
+
+@pytest.fixture
+def populate(prepared: str, tmp_path: Path) -> Callable[[], str]:
+    """Makes a root with two young sessions, one of them with a journal and a transcript, and two old ones."""
+    numbers = count()
+    return lambda: copy(prepared, tmp_path / f"populated-{next(numbers)}")
+
+
+@pytest.fixture
+def populated(prepared: str, root: str) -> str:
+    """The same, as the root of a test."""
+    return copy(prepared, root)
 
 
 @pytest.fixture(name="documents")
@@ -850,21 +900,23 @@ def operation_named() -> Callable[[str], Operation]:
     return OPERATIONS.__getitem__
 
 
-SAMPLE = ("update", "subagent_stop, direct")
-"""A command and a hook; the others take minutes."""
-AT_EACH_CALL = (*SAMPLE, "add a turn", "reset", "change state in three documents", "append an event of an app")
-"""Those that are killed at each call, also where that only looks."""
-EACH = {name: pytest.param(name, marks=[] if name in SAMPLE else pytest.mark.slow) for name in OPERATIONS}
-
-
-@pytest.fixture(params=EACH.values())
-def operation(request: pytest.FixtureRequest) -> Operation:
-    """Each operation in turn."""
-    chosen: Operation = OPERATIONS[request.param]
-    return chosen
+QUICK = ("update", "subagent_stop, direct")
+"""A command and a hook."""
+_SWEPT = [
+    *((name, A_SAMPLE, ()) for name in QUICK),
+    *((name, EACH_CHANGE, pytest.mark.slow) for name in OPERATIONS),
+    *((name, EACH_CALL, pytest.mark.thorough) for name in OPERATIONS),
+]
+sweep = pytest.mark.parametrize(
+    ("operation", "reach"),
+    [pytest.param(OPERATIONS[name], reach, marks=mark, id=f"{name}, {reach}") for name, reach, mark in _SWEPT],
+)
+"""Operations with faults at some of their calls, or at each."""
+short_and_whole = pytest.mark.parametrize("reach", [A_SAMPLE, pytest.param(EACH_CHANGE, marks=pytest.mark.slow)])
 
 
 @pytest.fixture(scope="session")
-def case_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Operation], Case]:
+def case_of(folder_on_disk: Path) -> Callable[[Operation], Case]:
     """The case of an operation, prepared and traced once for the whole suite."""
-    return cache(lambda operation: Case(operation, tmp_path_factory.mktemp("case")))
+    numbers = count()
+    return cache(lambda operation: Case(operation, folder_on_disk / f"case-{next(numbers)}"))

@@ -9,6 +9,8 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import InvalidId
 from gaia_sessions.store.file_store import FileStore
+from tests.faults.conftest import tree
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,28 +79,20 @@ FAMILIES: dict[str, list[object]] = {
         *([], ["agent-1"], {}, {"agent_id": "agent-1"}, (), ("agent-1",), {"agent-1"}, object(), print, str),
     ],
 }
-BAD = [
-    pytest.param(value, id=f"{family}, {number}")
-    for family, ids in FAMILIES.items()
-    for number, value in enumerate(ids)
-]
+BAD = [value for ids in FAMILIES.values() for value in ids]
 
 
-def test_there_are_three_hundred_of_them_and_each_is_another() -> None:
-    values = [repr(value) for ids in FAMILIES.values() for value in ids]
-
-    assert len(values) >= 300
-    assert len(set(values)) >= 295
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_a_bad_id_is_refused_and_touches_nothing(
-    bad: Any, populated: str, tmp_path: Path, tree: Callable[[Path], Tree]
-) -> None:
+@pytest.fixture
+def before(populated: str, tmp_path: Path) -> Tree:
+    """All there is: a root, and beside it what an id may lead to."""
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / "state.json").write_bytes(b"{}")
-    before = tree(tmp_path)
+    assert populated
+    return tree(tmp_path)
 
+
+@table("bad", BAD)
+def test_a_bad_id_is_refused_and_touches_nothing(bad: Any, populated: str, tmp_path: Path, before: Tree) -> None:
     for name, call in _calls(populated).items():
         if name == "create" and bad is None:  # None asks for an id to be made
             continue
@@ -107,6 +101,13 @@ def test_a_bad_id_is_refused_and_touches_nothing(
         assert len(str(refused.value)) < 300
     assert gaia_sessions.should_resume(bad, root=populated) is False
     assert tree(tmp_path) == before
+
+
+def test_there_are_three_hundred_of_them_and_each_is_another() -> None:
+    values = [*map(repr, BAD)]
+
+    assert len(values) >= 300
+    assert len(set(values)) >= 295
 
 
 def _calls(root: str) -> dict[str, Callable[[Any], object]]:

@@ -11,7 +11,7 @@ import pytest
 
 from gaia_sessions import Sessions
 from gaia_sessions.session.requests import Start
-from tests.faults.conftest import OPERATIONS, SPOKEN, Operation, command, root_of, run
+from tests.faults.conftest import EACH_CHANGE, OPERATIONS, SPOKEN, Operation, command, root_of, run
 
 if TYPE_CHECKING:
     import subprocess
@@ -40,13 +40,10 @@ def test_a_kill_of_the_wrapper_anywhere_leaves_no_work_that_seems_to_go_on(
     case_of: Callable[[Operation], Case],
 ) -> None:
     case, stood = case_of(RUN), []
-    for call in [call for call in case.calls if call.changes]:
-        project = case.copy()
-        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
-        assert ended.returncode == -9
+    for call, project, told in case.killed(EACH_CHANGE):
         sessions = Sessions(root_of(project))
         stood.append(_stands(sessions))
-        assert stood[-1] != "never begun" or "BEGUN" not in ended.stdout, call
+        assert stood[-1] != "never begun" or "BEGUN" not in told, call
         assert {name: data for name, data in case.documents(project).items() if "agent-new" not in name} == case.before
         if stood[-1] == "crashed":
             _is_judged_and_continued(sessions)
@@ -70,7 +67,7 @@ def test_a_kill_of_gaia_sessions_run_anywhere_leaves_no_work_that_seems_to_go_on
         root = str(tmp_path / f"root-{number}")
         traced = ["strace", "-y", "-e", f"trace={','.join(CHANGING)}", "-e", "signal=none", *faults]
         trace = f"{root}.trace"
-        done = run([*traced, "-o", trace, *words], environment={"GAIA_SESSIONS_ROOT": root})
+        done = run(words, environment={"GAIA_SESSIONS_ROOT": root}, trace=[*traced, "-o", trace])
         return root, done
 
     root, undisturbed = ended(0)

@@ -10,10 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +21,6 @@ from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import (
-    AT_EACH_CALL,
-    EACH,
     OPERATIONS,
     STRACE,
     Operation,
@@ -34,6 +28,8 @@ from tests.faults.conftest import (
     message_lines,
     root_of,
     run,
+    short_and_whole,
+    sweep,
 )
 from tests.faults.worker import TURN
 from tests.records import id_found
@@ -49,66 +45,22 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("needs_strace")
 
-AT_ONCE = 3
 TWO_HOURS = 7200
-EACH_CHANGE = "each call that changes something"
-EACH_CALL = "each call"
 STAGES = ("old", "partly", "new")
 MAY_BE_PARTLY_DONE = ("cleanup", "change state in three documents", "append an event of an app")
 
 
-@dataclass(frozen=True)
-class Kill:
-    """One kill: where, what it left, and what was wrong at once, after the next command, after a cleanup."""
+@sweep
+def test_a_kill_anywhere_leaves_the_old_state_or_the_new_and_nobody_has_to_help(
+    case_of: CaseOf, operation: Operation, reach: str
+) -> None:
+    case = case_of(operation)
+    kills = [_kill(case, call, project) for call, project, _ in case.killed(reach)]
 
-    call: Call
-    stood: str
-    at_once: list[str]
-    after_the_next: list[str]
-    after_cleanup: list[str]
-
-
-@pytest.fixture(scope="session")
-def kill_at(case_of: CaseOf) -> Callable[[Operation, str], list[Kill]]:
-    """A kill at each wanted point of an operation; each of them is run once, three at a time."""
-    kill = cache(_kill)
-
-    def run_all(operation: Operation, reach: str) -> list[Kill]:
-        case = case_of(operation)
-        points = [call for call in case.calls if reach == EACH_CALL or call.changes]
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(lambda call: kill(case, call), points))
-
-    return cache(run_all)
-
-
-KILLED = [
-    *(pytest.param((name, EACH_CHANGE), id=name, marks=param.marks) for name, param in EACH.items()),
-    *(pytest.param((name, EACH_CALL), id=f"{name}, {EACH_CALL}", marks=pytest.mark.slow) for name in AT_EACH_CALL),
-]
-
-
-@pytest.fixture(params=KILLED)
-def kills(kill_at: Callable[[Operation, str], list[Kill]], request: pytest.FixtureRequest) -> list[Kill]:
-    """The kills of an operation at each call that changes something; of some also at each that only looks."""
-    name, reach = request.param
-    done = kill_at(OPERATIONS[name], reach)
-    request.node.user_properties.append(("kill points", len(done)))
-    return done
-
-
-def test_a_kill_anywhere_leaves_the_old_state_or_the_new_and_hides_nothing(kills: list[Kill]) -> None:
-    assert [(str(kill.call), kill.at_once) for kill in kills if kill.at_once] == []
-    assert [pair for pair in pairwise(STAGES.index(kill.stood) for kill in kills) if pair[0] > pair[1]] == []
-    assert (kills[0].stood, kills[-1].stood) == ("old", "new")
-
-
-def test_after_a_kill_anywhere_the_same_operation_works_without_help(kills: list[Kill]) -> None:
-    assert [(str(kill.call), kill.after_the_next) for kill in kills if kill.after_the_next] == []
-
-
-def test_of_a_kill_anywhere_a_later_cleanup_leaves_nothing(kills: list[Kill]) -> None:
-    assert [(str(kill.call), kill.after_cleanup) for kill in kills if kill.after_cleanup] == []
+    assert [(call, wrong) for call, _, wrong in kills if wrong] == []
+    stood = [STAGES.index(stage) for _, stage, _ in kills]
+    assert stood == sorted(stood)
+    assert (STAGES[stood[0]], STAGES[stood[-1]]) == ("old", "new")
 
 
 def test_what_sessions_share_is_changed_after_the_session(
@@ -152,26 +104,24 @@ def test_a_session_whose_import_was_killed_is_synced_before_the_next_command_ack
     record.write_bytes(record.read_bytes().replace(b'"phase": "abandoned"', b'"phase": "planning"'))
     words = command(name, case.root(project), "agent-new") if name == "update" else case.operation.words(project)
     trace = f"{project}.synced"
-    ended = run([*STRACE, "-o", trace, *words])
+    ended = run(words, trace=[*STRACE, "-o", trace])
 
     assert "ACK" in ended.stdout
     assert re.search(r"fsync\(\d+<[^>]*/\.claude/session>\)", Path(trace).read_text(encoding="utf-8"))
 
 
+@short_and_whole
 def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_transcript_nor_the_archived_one(
-    case_of: CaseOf, operation_named: Callable[[str], Operation]
+    case_of: CaseOf, operation_named: Callable[[str], Operation], reach: str
 ) -> None:
     case = case_of(operation_named("empty a transcript"))
     before = case.before["agent-1/transcript.jsonl"]
     stood = []
-    for call in [call for call in case.calls if call.changes]:
-        project = case.copy()
-        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+    for call, project, _ in case.killed(reach):
         stood.append(case.outcome_of(project))
         was_read = [message["content"] for message in _messages(case, project)]
         message = gaia_sessions.Sessions(case.root(project)).add_message("agent-1", "user", "after")
 
-        assert ended.returncode == -9
         assert [message["content"] for message in _messages(case, project)] == [*was_read, "after"]
         assert (len(was_read), message["seq"]) == (3 if stood[-1] == "old" else 0, 4), call
         assert case.documents(project)["agent-1/transcript.jsonl"].startswith(before), call
@@ -180,21 +130,19 @@ def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_
     assert set(stood) == {"old", "new"}
 
 
+@short_and_whole
 def test_a_kill_anywhere_in_a_reset_leaves_the_conversation_or_a_new_one_and_its_next_turn_is_taken(
-    case_of: CaseOf, operation_named: Callable[[str], Operation]
+    case_of: CaseOf, operation_named: Callable[[str], Operation], reach: str
 ) -> None:
     case = case_of(operation_named("reset"))
     before, stood = case.before["told/transcript.jsonl"], []
-    for call in [call for call in case.calls if call.changes]:
-        project = case.copy()
-        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+    for call, project, _ in case.killed(reach):
         stood.append(case.outcome_of(project))
         sessions = gaia_sessions.Sessions(case.root(project))
         turns = sessions.read("told")["turns"]
         turn = sessions.add_turn("told", TURN, number=turns + 1)
         messages = [message for message in sessions.messages("told") if isinstance(message, dict)]
 
-        assert ended.returncode == -9
         assert turns == (1 if stood[-1] == "old" else 0), call
         assert [message["turn"] for message in messages] == [0] + [1] * 4 + [2] * (4 * turns), call
         assert messages[-len(TURN) :] == turn["messages"], call
@@ -205,17 +153,16 @@ def test_a_kill_anywhere_in_a_reset_leaves_the_conversation_or_a_new_one_and_its
 RESTORED = ["add a message to a restored record", "empty the transcript of a restored record"]
 
 
+@short_and_whole
 @pytest.mark.parametrize("name", RESTORED)
 def test_a_kill_anywhere_loses_no_message_that_stands_behind_a_restored_record(
-    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
+    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str, reach: str
 ) -> None:
     case = case_of(operation_named(name))
     acknowledged = message_lines(case.root(str(case.made)))
     assert len(acknowledged) == 5
     lost = {}
-    for call in [call for call in case.calls if call.changes]:
-        project = case.copy()
-        case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+    for call, project, _ in case.killed(reach):
         at_once = acknowledged - message_lines(case.root(project))
         case.operation.start(project)
         lost[str(call)] = at_once | (acknowledged - message_lines(case.root(project)))
@@ -224,25 +171,24 @@ def test_a_kill_anywhere_loses_no_message_that_stands_behind_a_restored_record(
     assert len(lost) > 5
 
 
+@short_and_whole
 def test_after_a_kill_anywhere_in_its_removal_all_below_a_cancelled_session_are_cancelled(
-    case_of: CaseOf, operation_named: Callable[[str], Operation]
+    case_of: CaseOf, operation_named: Callable[[str], Operation], reach: str
 ) -> None:
     case = case_of(operation_named("remove a cancelled session"))
     stood = set()
-    for call in [call for call in case.calls if call.changes]:
-        project = case.copy()
-        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+    for call, project, _ in case.killed(reach):
         stood.add(case.outcome_of(project))
         store = FileStore(case.root(project))
 
-        assert ended.returncode == -9
         found = Above(store).cancellation(store.read("agent-1"))
         assert found is not None, call
         assert (found["by"], found["reason"]) == ("parent", "by a worker"), call
     assert stood == {"old", "new"}
 
 
-def test_after_a_kill_anywhere_in_the_removal_of_several_each_is_whole_or_gone(case_of: CaseOf) -> None:
+@short_and_whole
+def test_after_a_kill_anywhere_in_the_removal_of_several_each_is_whole_or_gone(case_of: CaseOf, reach: str) -> None:
     names = ("agent-1", "agent-2")
     removal = Operation(
         "remove two",
@@ -252,14 +198,11 @@ def test_after_a_kill_anywhere_in_the_removal_of_several_each_is_whole_or_gone(c
         {f"agent-1/{name}": _is_gone for name in ("events.jsonl", "transcript.jsonl")},
     )
     case, left = case_of(removal), set()
-    for call in [call for call in case.calls if call.changes]:
-        project = case.copy()
-        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
+    for call, project, _ in case.killed(reach):
         there = case.documents(project)
         standing = tuple(agent_id for agent_id in names if f"{agent_id}/state.json" in there)
         left.add(standing)
 
-        assert ended.returncode == -9
         gone = tuple(f"{agent_id}/" for agent_id in names if agent_id not in standing)
         assert there == {name: data for name, data in case.before.items() if not name.startswith(gone)}, call
         assert list(_wrong_views(case.root(project))) == [], call
@@ -277,16 +220,15 @@ def _messages(case: Case, project: str) -> list[Message]:
     return [message for message in found if isinstance(message, dict)]
 
 
-def _kill(case: Case, call: Call) -> Kill:
-    project = case.copy()
-    ended, calls = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
-    died_at = [(last.name, last.ordinal) for last in calls[-1:]]
-    assert (ended.returncode, died_at) == (-9, [(call.name, call.ordinal)]), f"not killed at {call}"
-    assert "ACK" not in ended.stdout
+def _kill(case: Case, call: Call, project: str) -> tuple[str, str, dict[str, list[str]]]:
+    """The call, what a kill there left, and what was wrong at once, after the next command, after a cleanup."""
     stood = case.outcome_of(project)
-    at_once = [*_wrong_stand(case, stood), *_wrong_views(case.root(project))]
-    after_the_next = list(_next_command(case, project))
-    return Kill(call, stood, at_once, after_the_next, list(_cleaned(case, project)))
+    wrong = {
+        "at once": [*_wrong_stand(case, stood), *_wrong_views(case.root(project))],
+        "after the next command": [*_next_command(case, project)],
+        "after a cleanup": [*_cleaned(case, project)],
+    }
+    return str(call), stood, {when: what for when, what in wrong.items() if what}
 
 
 def _wrong_stand(case: Case, stood: str) -> list[str]:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from collections import Counter
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gaia_sessions
+from gaia_sessions.hook.run import main
 from gaia_sessions.store.file_store import FileStore
+from tests.calls import call
 from tests.faults import worker
+from tests.faults.conftest import copy
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.calls import Ran
     from tests.faults.conftest import Run, Tree
 
     TreeOf = Callable[[str | Path], Tree]
@@ -73,9 +80,9 @@ DOCUMENTED = {0, 3, 4, 6, 8}
 TWO_HOURS = 7200
 
 
-@pytest.fixture
-def lived_in(populated: str, hook: Run) -> str:
-    """A root with everything in it that can be: leftovers, hints of hosts, an event that waits, logs; all aged."""
+@pytest.fixture(scope="session")
+def lived_in_before(prepared: str) -> str:
+    populated = copy(prepared, f"{prepared}-lived-in")
     for content in ("archived", "said"):
         FileStore(populated).empty_transcript("agent-1", lambda record: record)
         gaia_sessions.Sessions(populated).add_message("agent-1", "user", content)
@@ -96,40 +103,59 @@ def lived_in(populated: str, hook: Run) -> str:
     return populated
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_a_planted_link_leads_to_stays_as_it_is(
-    lived_in: str, tmp_path: Path, hook: Run, tree: TreeOf, name: str
-) -> None:
-    outside = tmp_path / "outside"
+@pytest.fixture
+def live_in(lived_in_before: str, tmp_path: Path) -> Callable[[], str]:
+    """Makes a root with everything in it that can be: leftovers, hints of hosts, an event that waits, logs; all aged.
+
+    Each in a folder of its own, for what is to be beside it.
+    """
+    numbers = count()
+    return lambda: copy(lived_in_before, tmp_path / f"{next(numbers)}" / "session")
+
+
+@pytest.fixture
+def lived_in(live_in: Callable[[], str]) -> str:
+    return live_in()
+
+
+def hook(name: str, root: str, payload: object) -> Ran:
+    """The hook of this name, told of ``payload``."""
+    return call(lambda: main(name, []), json.dumps(payload).encode(), {**os.environ, "GAIA_SESSIONS_ROOT": root}, ".")
+
+
+@table("name", NAMES)
+def test_what_a_planted_link_leads_to_stays_as_it_is(live_in: Callable[[], str], tree: TreeOf, name: str) -> None:
+    lived_in = live_in()
+    outside = Path(lived_in).with_name("outside")
     outside.mkdir()
     planted = Path(lived_in, name)
     shutil.move(planted, outside / "victim")
     planted.symlink_to(outside / "victim")
     before = tree(outside)
 
-    assert _what_fails(lived_in, hook) == []
+    assert _what_fails(lived_in) == []
     assert tree(outside) == before
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_a_planted_link_leads_to_is_not_created(
-    lived_in: str, tmp_path: Path, hook: Run, tree: TreeOf, name: str
-) -> None:
-    outside = tmp_path / "outside"
+@table("name", NAMES)
+def test_what_a_planted_link_leads_to_is_not_created(live_in: Callable[[], str], tree: TreeOf, name: str) -> None:
+    lived_in = live_in()
+    outside = Path(lived_in).with_name("outside")
     outside.mkdir()
     planted = Path(lived_in, name)
     shutil.rmtree(planted) if planted.is_dir() else planted.unlink()
     planted.symlink_to(outside / "nothing")
 
-    assert _what_fails(lived_in, hook) == []
+    assert _what_fails(lived_in) == []
     assert tree(outside) == {}
 
 
-@pytest.mark.parametrize("name", FILES)
+@table("name", FILES)
 def test_a_second_name_outside_of_a_planted_file_keeps_its_bytes_and_its_mode(
-    lived_in: str, tmp_path: Path, hook: Run, tree: TreeOf, name: str
+    live_in: Callable[[], str], tree: TreeOf, name: str
 ) -> None:
-    outside = tmp_path / "outside"
+    lived_in = live_in()
+    outside = Path(lived_in).with_name("outside")
     outside.mkdir()
     (outside / "victim").write_bytes(b'{"precious": true}\n')
     (outside / "victim").chmod(0o644)
@@ -138,19 +164,19 @@ def test_a_second_name_outside_of_a_planted_file_keeps_its_bytes_and_its_mode(
     planted.hardlink_to(outside / "victim")
     before = tree(outside)
 
-    assert _what_fails(lived_in, hook) == []
+    assert _what_fails(lived_in) == []
     assert tree(outside) == before
 
 
 def test_beside_a_snapshot_by_hard_links_all_works_as_without_one_and_the_snapshot_stays_as_it_is(
-    lived_in: str, tmp_path: Path, hook: Run, tree: TreeOf
+    lived_in: str, tmp_path: Path, tree: TreeOf
 ) -> None:
     alone, snapshot = str(tmp_path / "alone"), str(tmp_path / "snapshot")
     shutil.copytree(lived_in, alone)
     subprocess.run(["cp", "-al", lived_in, snapshot], check=True)
     before = tree(snapshot)
 
-    told, told_alone = _told(lived_in, hook), _told(alone, hook)
+    told, told_alone = _told(lived_in), _told(alone)
 
     assert told == told_alone
     assert {code for _, code in told} == {0}
@@ -200,18 +226,18 @@ def test_one_bad_file_in_the_inbox_stops_nobody(lived_in: str, run: Run) -> None
     assert [run("create", lived_in, "agent-new").returncode, run("update", lived_in, "agent-1").returncode] == [0, 0]
 
 
-def _what_fails(root: str, hook: Run) -> list[str]:
+def _what_fails(root: str) -> list[str]:
     """What of all operations ended otherwise than documented."""
-    return [f"{name}: exit {code}" for name, code in _told(root, hook) if code not in DOCUMENTED]
+    return [f"{name}: exit {code}" for name, code in _told(root) if code not in DOCUMENTED]
 
 
-def _told(root: str, hook: Run) -> list[tuple[str, object]]:
+def _told(root: str) -> list[tuple[str, object]]:
     """Every operation, one after the other, in this process and then the hooks: how each ended."""
     told = [(" ".join(words), _ended(words[0], root, *words[1:])) for words in OPERATIONS]
     payloads = {"pre_delegate": {**DELEGATION, "tool_use_id": "toolu_2"}, "subagent_stop": {"agent_id": "agent-new"}}
     for name, payload in payloads.items():
         ended = hook(name, root, payload)
-        told.append((name, str(ended) if ended.returncode or ended.stderr else 0))
+        told.append((name, str(ended) if ended.code or ended.err else 0))
     return told
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,15 +16,11 @@ from gaia_sessions.ingest import AT_ONCE, HandlerContext
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
-from tests.faults.conftest import HOOKS, Case, Operation, root_of, run
-
-if TYPE_CHECKING:
-    from tests.faults.conftest import Call
+from tests.faults.conftest import HOOKS, Case, Operation, root_of, run, short_and_whole
 
 pytestmark = pytest.mark.usefixtures("needs_strace")
 
 RUNS = AT_ONCE + 1
-AT_A_TIME = 3
 _END = {"hook_event_name": "SessionEnd", "session_id": "s-1", "reason": "other"}
 
 
@@ -39,9 +35,7 @@ def _prepare(root: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    import sys
-
+def case(folder_on_disk: Path) -> Case:
     operation = Operation(
         "end of a conversation",
         _prepare,
@@ -50,7 +44,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
         stdin=json.dumps(_END),
         is_hook=True,
     )
-    return _Ending(operation, tmp_path_factory.mktemp("case"))
+    return _Ending(operation, folder_on_disk / "case-of-a-long-event")
 
 
 class _Ending(Case):
@@ -69,11 +63,8 @@ def _waiting(project: str) -> list[Path]:
     return list(Path(root_of(project), ".inbox").glob("*.json"))
 
 
-def _kill(case: Case, call: Call) -> tuple[str, int, str]:
-    """What stood after a kill at ``call``, how many events waited, and what stands after the next command."""
-    project = case.copy()
-    ended, calls = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
-    assert (ended.returncode, [(last.name, last.ordinal) for last in calls[-1:]]) == (-9, [(call.name, call.ordinal)])
+def _killed(case: Case, project: str) -> tuple[str, int, str]:
+    """What stood after the kill, how many events waited, and what stands after the next command."""
     stood, waited = case.outcome_of(project), len(_waiting(project))
     gaia_sessions.Sessions(root_of(project)).reconcile()
     assert _waiting(project) == []
@@ -82,12 +73,9 @@ def _kill(case: Case, call: Call) -> tuple[str, int, str]:
     return stood, waited, case.outcome_of(project)
 
 
-@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.slow)])
-def test_after_a_kill_anywhere_the_next_command_does_the_rest(case: Case, every: int) -> None:
-    points = [call for call in case.calls if call.changes][::every]
-
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        kills = list(pool.map(lambda call: _kill(case, call), points))
+@short_and_whole
+def test_after_a_kill_anywhere_the_next_command_does_the_rest(case: Case, reach: str) -> None:
+    points, kills = zip(*((call, _killed(case, project)) for call, project, _ in case.killed(reach)), strict=True)
 
     stages = [("old", 0), ("old", 1), ("partly", 1), ("new", 1), ("new", 0)]
     met = [stages.index((stood, waited)) for stood, waited, _ in kills]

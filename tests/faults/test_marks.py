@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from gaia_sessions.session import lineage, runs
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import HOOKS, documents, run
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("needs_strace")
 
-AT_ONCE = 2
 ABOVE, BELOW = "agent-above", "agent-below"
 REASONS = ("EIO", "ESTALE", "EMFILE", "EACCES", "ELOOP", "ENOMEM")
 FAULTS = [
@@ -74,8 +73,8 @@ def refused(folder: Path, marked_id: str, fault: tuple[str, str], words: list[st
     places = [f"{marked_id}/cancelled.json", "cancelled.json", f"{root}/{marked_id}/cancelled.json"]
     chosen = [word for place in places for word in ("-P", place)]
     trace = f"{root}.trace"
-    through = ["strace", "-f", "-o", trace, *chosen, "-e", f"inject={name}:{how}"]
-    ended = run([*through, *words], stdin=stdin, environment={"GAIA_SESSIONS_ROOT": root})
+    traced = ["strace", "-f", "-o", trace, *chosen, "-e", f"inject={name}:{how}"]
+    ended = run(words, stdin=stdin, environment={"GAIA_SESSIONS_ROOT": root}, trace=traced)
     assert "(INJECTED)" in Path(trace).read_text()
     assert "Traceback" not in ended.stderr
     return ended, root
@@ -85,16 +84,16 @@ def refused(folder: Path, marked_id: str, fault: tuple[str, str], words: list[st
 def refused_each(tmp_path: Path, request: pytest.FixtureRequest) -> RefusedEach:
     """Runs a command with one fault after the other; what each came to."""
     faults = [fault for fault in FAULTS if (fault not in SAMPLE) == request.param]
+    numbers = count()
 
     def refuse(marked_id: str, words: list[str], stdin: str = "") -> list[tuple[str, Ended, str]]:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            told = pool.map(lambda fault: refused(tmp_path, marked_id, fault, words, stdin), faults)
-            return [(" ".join(fault), ended, root) for fault, (ended, root) in zip(faults, told, strict=True)]
+        folder = tmp_path / str(next(numbers))
+        return [(" ".join(fault), *refused(folder, marked_id, fault, words, stdin)) for fault in faults]
 
     return refuse
 
 
-@pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
+@table("marked_id", [ABOVE, BELOW])
 def test_who_asks_whether_a_session_is_cancelled_is_told_yes_and_why(refused_each: RefusedEach, marked_id: str) -> None:
     told = refused_each(marked_id, gaia("cancelled", BELOW))
 
@@ -103,7 +102,7 @@ def test_who_asks_whether_a_session_is_cancelled_is_told_yes_and_why(refused_eac
     assert [ended.stdout for _, ended, _ in told if said not in ended.stdout] == []
 
 
-@pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
+@table("marked_id", [ABOVE, BELOW])
 def test_a_token_says_cancelled_and_why(refused_each: RefusedEach, marked_id: str) -> None:
     told = refused_each(marked_id, [sys.executable, "-c", TOLD, BELOW])
 
@@ -113,8 +112,8 @@ def test_a_token_says_cancelled_and_why(refused_each: RefusedEach, marked_id: st
     assert [ended.stdout for _, ended, _ in told if said not in ended.stdout] == []
 
 
-@pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
-@pytest.mark.parametrize(
+@table("marked_id", [ABOVE, BELOW])
+@table(
     "words",
     [
         ["finalize", BELOW, "completed"],
@@ -122,35 +121,36 @@ def test_a_token_says_cancelled_and_why(refused_each: RefusedEach, marked_id: st
         ["update", BELOW, "--phase", "planning"],
         ["create", "--id", "agent-new", "--parent", BELOW],
     ],
-    ids=lambda words: " ".join([words[0], words[-1]]),
 )
 def test_a_command_that_writes_is_refused_and_nothing_has_changed(
     tmp_path: Path, refused_each: RefusedEach, marked_id: str, words: list[str]
 ) -> None:
-    populate(f"{tmp_path}/untouched", marked_id)
+    untouched = f"{tmp_path}/{marked_id}-untouched"
+    if not Path(untouched).exists():
+        populate(untouched, marked_id)
     told = refused_each(marked_id, gaia(*words))
 
     assert {fault: ended.returncode for fault, ended, _ in told if ended.returncode != 8} == {}
     said = f"{marked_id}/cancelled.json: cannot read: "
     assert [ended.stderr for _, ended, _ in told if said not in ended.stderr] == []
     for _, _, root in told:
-        assert documents(root).keys() == documents(f"{tmp_path}/untouched").keys()
+        assert documents(root).keys() == documents(untouched).keys()
         record = gaia_sessions.get_session(BELOW, root=root)
         assert record is not None
         assert (record["phase"], record["revision"]) == ("initializing", 1)
 
 
-@pytest.mark.parametrize("words", [["finalize", BELOW, "completed"], ["reconcile"], ["cleanup"]], ids=lambda w: w[0])
-@pytest.mark.parametrize("when", [1, 2])
+@table("words", [["finalize", BELOW, "completed"], ["reconcile"], ["cleanup"]])
+@table("when", [1, 2])
 def test_a_failure_that_passes_abandons_no_session(tmp_path: Path, words: list[str], when: int) -> None:
     """Who writes what follows from a mark must have read one: here, one is neither on the session nor above it."""
-    root = str(tmp_path / "root")
+    root = str(tmp_path / f"{words[0]}-{when}")
     gaia_sessions.create_session("worker", agent_id=ABOVE, root=root)
     gaia_sessions.create_session("worker", agent_id=BELOW, parent_id=ABOVE, root=root)
     fault = f"inject=newfstatat:error=EIO:when={when}"
-    through = ["strace", "-f", "-o", f"{root}.trace", "-P", f"{ABOVE}/cancelled.json", "-e", fault]
+    traced = ["strace", "-f", "-o", f"{root}.trace", "-P", f"{ABOVE}/cancelled.json", "-e", fault]
 
-    ended = run([*through, *gaia(*words)], environment={"GAIA_SESSIONS_ROOT": root})
+    ended = run(gaia(*words), environment={"GAIA_SESSIONS_ROOT": root}, trace=traced)
 
     record = gaia_sessions.get_session(BELOW, root=root)
     assert record is not None
@@ -160,7 +160,7 @@ def test_a_failure_that_passes_abandons_no_session(tmp_path: Path, words: list[s
     assert is_looked_at_again or when == 2
 
 
-@pytest.mark.parametrize("marked_id", [ABOVE, BELOW])
+@table("marked_id", [ABOVE, BELOW])
 def test_the_stop_of_a_host_waits_in_the_inbox_until_the_mark_can_be_read(
     refused_each: RefusedEach, marked_id: str
 ) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +18,9 @@ if TYPE_CHECKING:
 
     from tests.faults.conftest import Call, Ended
 
+    Write = Callable[..., tuple[str, Ended]]
+    FaultAt = Callable[[str], dict[str, tuple[str, int, str, int]]]
+
 MIB = 1 << 20
 PIECE, PIECES = 500_009, 9
 """One exchange in between, and one at the end."""
@@ -29,7 +30,8 @@ LEFT_OUT = re.compile(rb"\n\[gaia-sessions: ([0-9]+) bytes left out\]\n")
 PROGRAM = f"""
 import sys
 from gaia_sessions.store.file_store import FileStore
-written = b"".join(b"%015d\\n" % number for number in range({PIECE * PIECES} // 16 + 1))
+with open(sys.argv[2], "rb") as file:
+    written = file.read()
 output = FileStore(sys.argv[1]).open_output("agent-1", 1)
 for number in range({PIECES}):
     output.write(written[number * {PIECE}:(number + 1) * {PIECE}])
@@ -49,49 +51,48 @@ def end_of(log: bytes) -> int:
     return first + len(tail) if is_whole and MIB <= len(tail) <= 2 * MIB else -1
 
 
-def write(folder: Path, *through: str) -> tuple[str, Ended]:
-    """A root in ``folder`` to whose only session a process of its own writes; and how that ended."""
-    root = str(folder / "root")
-    gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
-    return root, run([*through, sys.executable, "-c", PROGRAM, root])
+@pytest.fixture(name="write")
+def write_of(tmp_path: Path) -> Write:
+    """A root in a folder to whose only session a process of its own writes; and how that ended."""
+    told = tmp_path / "told"
+    told.write_bytes(WRITTEN)
+
+    def write(folder: Path, *trace: str) -> tuple[str, Ended]:
+        root = str(folder / "root")
+        gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
+        return root, run([sys.executable, "-c", PROGRAM, root, str(told)], trace=trace)
+
+    return write
 
 
 @pytest.fixture
-def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
+def calls(write: Write, tmp_path: Path) -> list[Call]:
     """The calls that change something in the folder of the session, in the environment of the test."""
-    folder = tmp_path_factory.mktemp("traced")
-    write(tmp_path_factory.mktemp("compiled"))
-    _, ended = write(folder, *STRACE, "-o", str(folder / "trace"))
+    folder = tmp_path / "traced"
+    _, ended = write(folder, *STRACE, "-o", f"{folder}.trace")
     assert (ended.returncode, ended.stderr) == (0, "")
-    touched = touching(str(folder / "trace"), str(folder))
+    touched = touching(f"{folder}.trace", str(folder))
     return [call for call in touched if call.changes and "write(1<" not in call.line]
 
 
 @pytest.fixture
-def fault_at(calls: list[Call], tmp_path: Path) -> Callable[[str], dict[str, tuple[str, int, str, int]]]:
+def fault_at(write: Write, calls: list[Call], tmp_path: Path) -> FaultAt:
     """Injects a fault at each of the calls in turn: the exit code, the last acknowledgement, and what the log says."""
-    numbers = count()
 
     def inject(call: Call, fault: str, folder: Path) -> tuple[str, int, str, int]:
-        folder.mkdir()
-        trace = ["strace", "-f", "-e", f"trace={call.name}", "-e", "signal=none", "-o", str(folder / "trace")]
+        trace = ["strace", "-f", "-e", f"trace={call.name}", "-e", "signal=none", "-o", f"{folder}.trace"]
         root, ended = write(folder, *trace, "-e", f"inject={call.name}:{fault}".replace("@", str(call.ordinal)))
         told = ended.stdout.split()
         return ended.stderr, ended.returncode, told[-1] if told else "0", end_of(FileStore(root).output("agent-1", 1))
 
-    def inject_all(fault: str) -> dict[str, tuple[str, int, str, int]]:
-        with ThreadPoolExecutor(3) as pool:
-            done = pool.map(lambda call: inject(call, fault, tmp_path / str(next(numbers))), calls)
-            return dict(zip(map(str, calls), done, strict=True))
-
-    return inject_all
+    return lambda fault: {str(call): inject(call, fault, tmp_path / str(n)) for n, call in enumerate(calls)}
 
 
-pytestmark = pytest.mark.usefixtures("needs_strace")
+pytestmark = pytest.mark.usefixtures("needs_strace", "on_disk")
 
 
 def test_a_log_that_was_killed_anywhere_has_all_that_was_acknowledged(
-    calls: list[Call], fault_at: Callable[[str], dict[str, tuple[str, int, str, int]]], tmp_path: Path
+    calls: list[Call], fault_at: FaultAt, tmp_path: Path
 ) -> None:
     assert {call.name.removesuffix("at").removesuffix("at2") for call in calls} >= {"open", "write", "rename", "fsync"}
 
@@ -101,13 +102,13 @@ def test_a_log_that_was_killed_anywhere_has_all_that_was_acknowledged(
     assert {call: found for call, found in told.items() if found[3] < int(found[2])} == {}
     logs = [path for path in tmp_path.glob("*/root/agent-1/*") if path.name not in ("state.json", "output-1.log")]
     assert {str(path.relative_to(path.parents[1])) for path in logs} <= {
-        left for folder in tmp_path.iterdir() for left in leftovers(folder / "root")
+        left for root in tmp_path.glob("*/root") for left in leftovers(root)
     }
 
 
 @pytest.mark.parametrize("error", ["ENOSPC", pytest.param("EIO", marks=pytest.mark.slow)])
 def test_a_log_that_was_refused_something_once_is_right_in_the_end(
-    fault_at: Callable[[str], dict[str, tuple[str, int, str, int]]], error: str, tmp_path: Path
+    fault_at: FaultAt, error: str, tmp_path: Path
 ) -> None:
     told = fault_at(f"error={error}:when=@")
 
@@ -115,12 +116,12 @@ def test_a_log_that_was_refused_something_once_is_right_in_the_end(
     assert min(found[3] for found in told.values()) >= 0
     early = [found[3] for call, found in list(told.items())[:10]]
     assert early == [len(WRITTEN)] * 10
-    assert [left for folder in tmp_path.iterdir() for left in leftovers(folder / "root")] == []
+    assert [left for root in tmp_path.glob("*/root") for left in leftovers(root)] == []
 
 
 @pytest.mark.parametrize("error", ["EDQUOT", pytest.param("EIO", marks=pytest.mark.slow)])
 def test_a_log_that_is_refused_all_from_some_moment_on_has_what_was_written_before(
-    fault_at: Callable[[str], dict[str, tuple[str, int, str, int]]], error: str
+    fault_at: FaultAt, error: str
 ) -> None:
     told = fault_at(f"error={error}:when=@+")
     on_the_log = {call: found for call, found in told.items() if not call.startswith("write")}  # that is stdout too

@@ -13,6 +13,9 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store.file_store import FileStore
+from tests.faults.conftest import command
+from tests.faults.forks import Forks
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -134,8 +137,11 @@ def test_a_root_that_may_not_be_written_to_refuses_every_write_and_stays_as_it_i
     assert tree(root) == before
 
 
-@pytest.mark.parametrize("most", [0, 100, 4096])
-def test_a_file_that_may_not_grow_leaves_the_old_state(populated: str, run: Run, tree: TreeOf, most: int) -> None:
+@table("most", [0, 100, 4096])
+def test_a_file_that_may_not_grow_leaves_the_old_state(
+    populate: Callable[[], str], run: Run, tree: TreeOf, most: int
+) -> None:
+    populated = populate()
     before = tree(f"{populated}/agent-1")
 
     ended = run("update", populated, "agent-1", "9000", through=["prlimit", f"--fsize={most}"])
@@ -145,16 +151,32 @@ def test_a_file_that_may_not_grow_leaves_the_old_state(populated: str, run: Run,
     assert run("update", populated, "agent-1").returncode == 0
 
 
+@pytest.fixture(scope="module")
+def beginners() -> Iterator[Forks]:
+    """Processes that import, when they need it, what the programs of users import then."""
+    forks = Forks(
+        [
+            "gaia_sessions.adk.events",
+            "gaia_sessions.usecases.app_sessions",
+            "gaia_sessions.usecases.removal",
+            "resource",
+        ]
+    )
+    yield forks
+    forks.close()
+
+
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["some limits", "each limit"])
-@pytest.mark.parametrize("operation", [*READS, *WRITES], ids=lambda words: words[0])
+@table("operation", [*READS, *WRITES])
 def test_too_few_descriptors_are_an_error_of_ours_and_leave_the_old_state(
-    populated: str, tmp_path: Path, run: Run, documents: DocumentsOf, operation: tuple[str, ...], step: int
+    populate: Callable[[], str], beginners: Forks, documents: DocumentsOf, operation: tuple[str, ...], step: int
 ) -> None:
     told = {}
     for most in range(4, 17, step):  # with three not one module more can be imported, before there is any call of ours
-        root = shutil.copytree(populated, tmp_path / f"with-{most}")
+        root = populate()
         before = documents(root)
-        ended = run(operation[0], str(root), *operation[1:], environment={"FEWEST_FILES": str(most)})
+        words = command(operation[0], root, *operation[1:])
+        ended = beginners.run(words, environment={**os.environ, "FEWEST_FILES": str(most)})
         told[most] = (ended.returncode, "Traceback" in ended.stderr)
         if ended.returncode and operation[0] != "cleanup":
             assert documents(root) == before

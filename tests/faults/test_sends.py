@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions, SubAgentSession
-from tests.faults.conftest import OPERATIONS, SPOKEN, Operation, command, root_of, run
+from tests.faults.conftest import EACH_CALL, EACH_CHANGE, OPERATIONS, SPOKEN, Operation, command, root_of, run
 from tests.faults.worker import PROMPT, TURN
 
 if TYPE_CHECKING:
@@ -41,17 +41,14 @@ SEND = Operation(
 )
 
 
+@pytest.mark.parametrize("reach", [EACH_CHANGE, pytest.param(EACH_CALL, marks=pytest.mark.thorough)])
 def test_a_kill_of_a_sender_anywhere_leaves_whole_turns_and_the_next_goes_on(
-    case_of: Callable[[Operation], Case],
+    case_of: Callable[[Operation], Case], reach: str
 ) -> None:
     case, stood = case_of(SEND), []
-    for call in case.calls:
-        project = case.copy()
-        ended, _ = case.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
-        assert ended.returncode == -9
+    for call, project, told in case.killed(reach):
         stood.append(_stands_and_goes_on(root_of(project)))
-        assert "ACK" not in ended.stdout or stood[-1] == "answered", call
-        assert "BEGUN" not in ended.stdout or stood[-1] != "before", call
+        assert "BEGUN" not in told or stood[-1] != "before", call
 
     assert stood == sorted(stood, key=ORDER.index)
     assert set(stood) == {*ORDER}
@@ -72,7 +69,7 @@ def test_a_kill_of_gaia_sessions_send_anywhere_leaves_whole_turns_and_the_next_g
     def ended(number: int, *faults: str) -> tuple[str, int, str]:
         root = prepared(number)
         traced = ["strace", "-y", "-e", f"trace={','.join(CHANGING)}", "-e", "signal=none", *faults]
-        done = run([*traced, "-o", f"{root}.trace", *words], environment={"GAIA_SESSIONS_ROOT": root})
+        done = run(words, environment={"GAIA_SESSIONS_ROOT": root}, trace=[*traced, "-o", f"{root}.trace"])
         return root, done.returncode, done.stdout
 
     root, code, out = ended(0)

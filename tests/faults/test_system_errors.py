@@ -8,14 +8,11 @@ A hook exits 0 whatever happens, in silence. Whatever happened, the same operati
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.conftest import EACH, OPERATIONS, message_lines
+from tests.faults.conftest import A_SAMPLE, message_lines, short_and_whole, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("needs_strace")
 
-AT_ONCE = 3
 SEVERAL_DOCUMENTS = ("change state in three documents", "append an event of an app")
 EXIT_DURABILITY_UNKNOWN = 9
 
@@ -52,8 +48,8 @@ ERRORS: dict[str, tuple[str, ...]] = {
 CLOSING = "EIO"
 """Of files that were written: for directories and for what was only read, closing cannot fail."""
 
-THAT_CAN_TELL = [param for name, param in EACH.items() if not OPERATIONS[name].is_hook and name != "append"]
-"""Hooks have no such exit code, and an append moves no file."""
+SILENT = ("append",)
+"""An append moves no file; like a hook, it cannot tell that a move was not synced."""
 
 REMOVALS = {"cleanup": (8,), "remove a cancelled session": (8, 9), "remove an open session": ()}
 """These have several steps, after each of which they may end with one of these codes: a mark that was handed on without
@@ -62,55 +58,17 @@ being synced for certain lets its session stay."""
 _PATH = re.compile(r"<([^>]+)>")
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """One call refused once: which, how, what came of it, and what was wrong with that."""
+@sweep
+def test_whichever_call_is_refused_the_exit_code_is_true_the_file_is_named_nothing_is_left_and_the_same_works_again(
+    case_of: CaseOf, operation: Operation, reach: str
+) -> None:
+    case = case_of(operation)
+    faults = _faults(case, reach)
+    wrong = {f"{error} of {call}": _refuse(case, call, error) for call, error in faults}
 
-    call: Call
-    error: str
-    code: int
-    untrue: list[str]
-    unsaid: list[str]
-    left: list[str]
-    stuck: list[str]
-
-    def __str__(self) -> str:
-        return f"{self.error} of {self.call}: exit {self.code}"
-
-
-@pytest.fixture(scope="session")
-def refusals_of(case_of: CaseOf) -> Callable[[Operation], list[Refusal]]:
-    """Each error of each call of an operation; they are all run once, three at a time."""
-
-    def run_all(operation: Operation) -> list[Refusal]:
-        case = case_of(operation)
-        faults = list(_faults(case))
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(lambda fault: _refuse(case, *fault), faults))
-
-    return cache(run_all)
-
-
-@pytest.fixture
-def refusals(operation: Operation, refusals_of: Callable[[Operation], list[Refusal]]) -> list[Refusal]:
-    return refusals_of(operation)
-
-
-def test_the_exit_code_is_true_whichever_call_is_refused(refusals: list[Refusal]) -> None:
-    assert [(str(refusal), refusal.untrue) for refusal in refusals if refusal.untrue] == []
-    assert {refusal.error for refusal in refusals} >= {"EIO", "ENOSPC", "EDQUOT", "EMFILE", "ENOLCK", "ENOSYS"}
-
-
-def test_the_message_names_the_file_whichever_call_is_refused(refusals: list[Refusal]) -> None:
-    assert [(str(refusal), refusal.unsaid) for refusal in refusals if refusal.unsaid] == []
-
-
-def test_no_temporary_is_left_whichever_call_is_refused(refusals: list[Refusal]) -> None:
-    assert [(str(refusal), refusal.left) for refusal in refusals if refusal.left] == []
-
-
-def test_the_same_operation_works_afterwards_whichever_call_was_refused(refusals: list[Refusal]) -> None:
-    assert [(str(refusal), refusal.stuck) for refusal in refusals if refusal.stuck] == []
+    assert {fault: what for fault, what in wrong.items() if what} == {}
+    assert {error for _, error in faults} >= {"EIO", "ENOSPC", "EDQUOT", "EMFILE", "ENOLCK", "ENOSYS"}
+    assert not _can_tell(operation) or {call for call, _ in faults} & {*_last_syncs(case)}
 
 
 @pytest.mark.parametrize("name", ["openat", "read", "write", "flock", "fsync"])
@@ -129,26 +87,15 @@ def test_a_call_that_was_interrupted_is_made_again(
     assert told
 
 
-@pytest.mark.parametrize("operation", THAT_CAN_TELL, indirect=True)
-def test_a_directory_that_is_not_synced_after_the_move_in_it_is_exit_9(
-    refusals: list[Refusal], case_of: CaseOf, operation: Operation
-) -> None:
-    calls = case_of(operation).calls
-    moved = max(number for number, call in enumerate(calls) if call.name == "renameat")
-    syncs = {call for call in calls[moved:] if call.name == "fsync"}
-
-    assert {str(refusal) for refusal in refusals if refusal.call in syncs and refusal.code != 9} == set()
-    assert syncs
-
-
+@short_and_whole
 @pytest.mark.parametrize("name", ["add a message to a restored record", "empty the transcript of a restored record"])
 def test_no_refused_call_loses_a_message_that_stands_behind_a_restored_record(
-    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
+    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str, reach: str
 ) -> None:
     case = case_of(operation_named(name))
     acknowledged = message_lines(case.root(str(case.made)))
     lost = {}
-    for call, error in _faults(case):
+    for call, error in _faults(case, reach):
         if call.changes:
             project = case.copy()
             case.start_with(f"{call.name}:error={error}:when={call.ordinal}", project)
@@ -160,7 +107,17 @@ def test_no_refused_call_loses_a_message_that_stands_behind_a_restored_record(
     assert len(lost) > 5
 
 
-def _faults(case: Case) -> Iterator[tuple[Call, str]]:
+def _faults(case: Case, reach: str) -> list[tuple[Call, str]]:
+    """Each error of each call, or a sample: of each error of a kind of call the first and the last."""
+    faults = list(_all_faults(case))
+    if reach != A_SAMPLE:
+        return faults
+    kinds = [(call.name, error) for call, error in faults]
+    ends = {*map(kinds.index, kinds), *(len(kinds) - 1 - kinds[::-1].index(kind) for kind in kinds)}
+    return [faults[number] for number in sorted(ends)]
+
+
+def _all_faults(case: Case) -> Iterator[tuple[Call, str]]:
     written = set()
     for call in case.calls[:-1]:
         path = "".join(_PATH.findall(call.line)[:1])
@@ -172,15 +129,28 @@ def _faults(case: Case) -> Iterator[tuple[Call, str]]:
             yield call, error
 
 
-def _refuse(case: Case, call: Call, error: str) -> Refusal:
+def _can_tell(operation: Operation) -> bool:
+    return not operation.is_hook and operation.name not in SILENT
+
+
+def _last_syncs(case: Case) -> list[Call]:
+    """Those after the last move."""
+    moved = max(number for number, call in enumerate(case.calls) if call.name == "renameat")
+    return [call for call in case.calls[moved:] if call.name == "fsync"]
+
+
+def _refuse(case: Case, call: Call, error: str) -> list[str]:
+    """What was wrong when the call was refused, and afterwards."""
     project = case.copy()
     ended, calls = case.start_with(f"{call.name}:error={error}:when={call.ordinal}", project)
     [refused] = [made for made in calls if made.ordinal == call.ordinal]
     assert refused.line.endswith("(INJECTED)"), f"not refused: {call}"
-    untrue = list(_untrue(case, project, ended))
-    left = [] if _refuses_removal(case, call) else case.leftovers(project)
-    unsaid = list(_unsaid(case, project, ended))
-    return Refusal(call, error, ended.returncode, untrue, unsaid, left, list(_stuck(case, project)))
+    wrong = [*_untrue(case, project, ended), *_unsaid(case, project, ended)]
+    if _can_tell(case.operation) and call in _last_syncs(case) and ended.returncode != EXIT_DURABILITY_UNKNOWN:
+        wrong.append(f"exit {ended.returncode} without a sync after the last move")
+    if not _refuses_removal(case, call):
+        wrong += case.leftovers(project)
+    return [*wrong, *_stuck(case, project)]
 
 
 def _refuses_removal(case: Case, call: Call) -> bool:
