@@ -22,6 +22,7 @@ from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,33 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     monkeypatch.delenv("GAIA_SESSIONS_ROOT")
     return folder
+
+
+@pytest.fixture
+def renew(anew: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Empties the project, for the next row of a table."""
+
+    def make() -> None:
+        anew()
+        (project / ".claude").mkdir(parents=True)
+        monkeypatch.chdir(project)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def with_a_commit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What git keeps of a repository with one commit."""
+    folder = tmp_path_factory.mktemp("repository")
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", "-C", folder, "-c", "user.name=me", "-c", "user.email=me@here", *words], check=True)
+    return folder / ".git"
+
+
+@pytest.fixture
+def repository(with_a_commit: Path) -> Callable[[Path], object]:
+    """Makes a folder a repository."""
+    return lambda folder: shutil.copytree(with_a_commit, folder / ".git")
 
 
 @pytest.fixture
@@ -125,7 +153,7 @@ def test_json_has_all_of_it(gaia: Gaia, settings: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "file"),
     [
         (["--user"], "~/.claude/settings.json"),
@@ -156,11 +184,12 @@ def test_codex_is_asked_to_trust_and_claude_code_to_trust_the_folder(gaia: Gaia,
     assert "until you trust its folder" in gaia("hooks", "install", "--local", "--allow-report").out.decode()
 
 
-@pytest.mark.parametrize("before", [None, OLD, OLD + b"\n", b"{}\n"])
-@pytest.mark.parametrize("words", [["--local"], ["--local", "--allow-report"], ["--local", "--track-tools"]])
+@table("before", [None, OLD, OLD + b"\n", b"{}\n"])
+@table("words", [["--local"], ["--local", "--allow-report"], ["--local", "--track-tools"]])
 def test_a_dry_run_prints_a_patch_and_writes_nothing(
-    gaia: Gaia, project: Path, tmp_path: Path, before: bytes | None, words: list[str]
+    gaia: Gaia, renew: Gaia, project: Path, tmp_path: Path, before: bytes | None, words: list[str]
 ) -> None:
+    renew()
     settings = project / ".claude" / "settings.local.json"
     if before is not None:
         settings.write_bytes(before)
@@ -227,22 +256,29 @@ def test_what_the_system_refuses_is_8(gaia: Gaia, settings: Path) -> None:
     assert settings.read_bytes() == b"{}"
 
 
-@pytest.mark.parametrize(
-    "words",
+@table(
+    ("words", "problem"),
     [
-        ["install", "--host", "vim"],
-        ["install", "--host", "codex", "--local"],
-        ["install", "--user", "--local"],
-        ["uninstall", "--local", "--project"],
-        ["install", "--host", "codex", "--allow-report"],
-        ["uninstall", "--allow-report"],
-        ["status", "--user"],
-        ["frobnicate"],
+        (["install", "--host", "vim"], ""),
+        (["install", "--host", "codex", "--local"], "codex has no local settings"),
+        (["install", "--user", "--local"], ""),
+        (["install", "--user", "--project"], "--user and --project cannot be combined"),
+        (["uninstall", "--local", "--project"], ""),
+        (
+            ["install", "--host", "codex", "--allow-report"],
+            "only claude-code has a permission rule for one command",
+        ),
+        (["uninstall", "--allow-report"], ""),
+        (["status", "--user"], ""),
+        (["frobnicate"], ""),
     ],
 )
-def test_what_can_never_be_done_is_2(gaia: Gaia, project: Path, words: list[str]) -> None:
+def test_what_can_never_be_done_is_2_and_said_in_plain_words(
+    gaia: Gaia, project: Path, words: list[str], problem: str
+) -> None:
     ended = gaia("hooks", *words)
     assert (ended.code, ended.out) == (2, b"")
+    assert not problem or gaia("hooks", *words, "--json").error["message"] == problem
     assert list(project.rglob("*")) == [project / ".claude"]
 
 
@@ -251,7 +287,7 @@ def test_by_itself_it_shows_its_help(gaia: Gaia) -> None:
     assert gaia("hooks").code == 0
 
 
-@pytest.mark.parametrize("name", ["install", "uninstall", "status"])
+@table("name", ["install", "uninstall", "status"])
 def test_each_of_its_commands_has_help_with_examples_that_work(gaia: Gaia, project: Path, name: str) -> None:
     text = gaia("hooks", name, "--help").out.decode()
     examples = [line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()]
@@ -305,14 +341,16 @@ def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia,
 
 
 @pytest.mark.usefixtures("on_path")
-def test_status_calls_nothing_installed_that_has_a_problem_and_the_command_fixes_it(gaia: Gaia, settings: Path) -> None:
+def test_status_calls_nothing_installed_that_has_a_problem_and_the_command_fixes_it(
+    gaia: Gaia, typed: Gaia, settings: Path
+) -> None:
     gaia("hooks", "install")
     complete = json.loads(settings.read_bytes())
     del complete["hooks"]["SubagentStop"]
     settings.write_text(json.dumps(complete), encoding="utf-8")
     first, command = gaia("hooks", "status").out.decode().splitlines()
     assert first == f"problem: the hooks of claude-code in {settings} are not called for SubagentStop"
-    subprocess.run(["sh", "-euc", command], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    typed(command)
     assert gaia("hooks", "status").out.decode().startswith("claude-code: installed in this project for you, ")
 
 
@@ -323,7 +361,7 @@ def test_status_says_with_which_options_the_hooks_are_installed(gaia: Gaia) -> N
     assert gaia("hooks", "status").all == (0, expected, "")
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@table("host", HOSTS)
 def test_what_is_well_is_one_line_of_a_terminal(gaia: Gaia, terminal: Gaia, project: Path, host: str) -> None:
     for words, place in (
         (["--user"], "all your projects"),
@@ -366,7 +404,7 @@ def test_settings_whose_hooks_are_null_are_a_problem_for_all_who_look(gaia: Gaia
     assert gaia("hooks", "uninstall").all == (0, f"not installed in {settings}, nothing changed\n", "")
 
 
-@pytest.mark.parametrize("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])
+@table("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])
 def test_uninstalling_where_nothing_is_installed_makes_nothing(
     gaia: Gaia, project: Path, away_from_home: Path, words: list[str]
 ) -> None:
@@ -377,32 +415,16 @@ def test_uninstalling_where_nothing_is_installed_makes_nothing(
     assert [path.lstat().st_mtime_ns for path in (project, away_from_home)] == times
 
 
-@pytest.mark.parametrize(
-    ("words", "expected_problem"),
-    [
-        (["--host", "codex", "--local"], "codex has no local settings"),
-        (["--host", "codex", "--allow-report"], "only claude-code has a permission rule for one command"),
-        (["--user", "--project"], "--user and --project cannot be combined"),
-    ],
-)
-def test_what_can_never_be_done_is_said_in_plain_words(
-    gaia: Gaia, project: Path, words: list[str], expected_problem: str
-) -> None:
-    assert project.is_dir()
-    assert gaia("hooks", "install", "--json", *words).error["message"] == expected_problem
-
-
 def test_the_help_names_every_host(gaia: Gaia) -> None:
     assert "--host claude-code|codex|qwen-code|gemini-cli" in gaia("hooks", "install", "--help").out.decode()
 
 
 def test_from_a_linked_worktree_its_own_settings_are_written(
-    gaia: Gaia, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gaia: Gaia, repository: Gaia, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = tmp_path / "tree"
-    git = ["git", "-C", str(project), "-c", "user.name=me", "-c", "user.email=me@here"]
-    for words in (["init"], ["commit", "--allow-empty", "-m", "first"], ["worktree", "add", str(tree)]):
-        subprocess.run([*git, *words], check=True, capture_output=True)
+    repository(project)
+    subprocess.run(["git", "-C", project, "worktree", "add", tree], check=True, capture_output=True)
     (tree / "deep").mkdir()
     monkeypatch.chdir(tree / "deep")
 
@@ -460,7 +482,7 @@ def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> 
     assert "cannot be read" in gaia("hooks", "status", "--verbose").out.decode()
 
 
-@pytest.mark.parametrize("command", ["beep \ud800", "\ud800 /opt/gaia_sessions/hooks/every_event.py"])
+@table("command", ["beep \ud800", "\ud800 /opt/gaia_sessions/hooks/every_event.py"])
 def test_signs_that_utf8_has_not_are_reported_all_the_same(gaia: Gaia, settings: Path, command: str) -> None:
     hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
     settings.write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
@@ -488,11 +510,6 @@ def test_a_name_that_would_steer_a_terminal_is_shown_tamed(gaia: Gaia, settings:
     assert b"\x1b" not in gaia("hooks", "status").out
 
 
-def repository(project: Path) -> None:
-    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
-        subprocess.run(["git", "-C", project, "-c", "user.name=me", "-c", "user.email=me@here", *words], check=True)
-
-
 def test_the_file_is_named_before_it_is_written(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(b"{}")
     settings.chmod(0o444)
@@ -502,10 +519,11 @@ def test_the_file_is_named_before_it_is_written(gaia: Gaia, settings: Path) -> N
     assert gaia("hooks", "install", "--json").error["code"] == "io_error", "no line before what a program reads"
 
 
-@pytest.mark.parametrize("known", ["not a repository", "ignored", "ignored for every project"])
+@table("known", ["not a repository", "ignored", "ignored for every project"])
 def test_nothing_is_said_of_git_where_it_would_not_take_the_file_in(
-    gaia: Gaia, project: Path, away_from_home: Path, known: str
+    gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, away_from_home: Path, known: str
 ) -> None:
+    renew()
     if known != "not a repository":
         repository(project)
     if known == "ignored":
@@ -517,11 +535,12 @@ def test_nothing_is_said_of_git_where_it_would_not_take_the_file_in(
     assert (answer["scope"], answer["remarks"], answer["exclude"]) == ("local", [], None)
 
 
-@pytest.mark.parametrize("exclude", ["as git makes it", "without an end of its last line", "not there"])
-@pytest.mark.parametrize("folder", ["", "sub [dir]*?", "sub/deep", "it's  \\t", "$(touch planted)"])
+@table("exclude", ["as git makes it", "without an end of its last line", "not there"])
+@table("folder", ["", "sub [dir]*?", "sub/deep", "it's  \\t", "$(touch planted)"])
 def test_the_command_that_is_printed_makes_git_ignore_the_file_and_no_other(
-    gaia: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, folder: str, exclude: str
+    gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, monkeypatch: Any, folder: str, exclude: str
 ) -> None:
+    renew()
     repository(project)
     excluded = project / ".git" / "info" / "exclude"
     (project / "mine").touch()
@@ -552,10 +571,11 @@ def not_ignored(project: Path, file: str) -> bool:
     return subprocess.run(["git", "-C", project, "check-ignore", "--quiet", "--", file], check=False).returncode == 1
 
 
-@pytest.mark.parametrize("columns", [40, 80])
+@table("columns", [40, 80])
 def test_the_command_for_git_is_in_one_piece_on_its_line_at_a_terminal(
-    terminal: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+    terminal: Gaia, renew: Gaia, repository: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
+    renew()
     repository(project)
     project = project.rename(project.with_name("my project"))
     (project / "sub folder").mkdir()
@@ -565,7 +585,9 @@ def test_the_command_for_git_is_in_one_piece_on_its_line_at_a_terminal(
     assert not not_ignored(project, ".claude/settings.local.json")
 
 
-def test_a_file_that_git_tracks_is_said_to_be_shared(gaia: Gaia, project: Path, settings: Path) -> None:
+def test_a_file_that_git_tracks_is_said_to_be_shared(
+    gaia: Gaia, repository: Gaia, project: Path, settings: Path
+) -> None:
     repository(project)
     settings.write_bytes(b"{}")
     subprocess.run(["git", "-C", project, "add", "-f", settings], check=True)
@@ -574,10 +596,11 @@ def test_a_file_that_git_tracks_is_said_to_be_shared(gaia: Gaia, project: Path, 
     assert "  Git tracks this file" in gaia("hooks", "install").out.decode()
 
 
-@pytest.mark.parametrize("words", [["--project"], ["--user"], ["--host", "codex"]])
+@table("words", [["--project"], ["--user"], ["--host", "codex"]])
 def test_of_a_file_that_is_shared_or_in_no_project_git_is_not_asked(
-    gaia: Gaia, project: Path, words: list[str]
+    gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, words: list[str]
 ) -> None:
+    renew()
     repository(project)
     answer = gaia("hooks", "install", "--json", *words).json
     assert (answer["exclude"], {"not_ignored", "tracked"} & {*answer["remarks"]}) == (None, set())
@@ -609,10 +632,11 @@ def test_what_was_asked_for_by_name_is_not_written_beside_what_is_there(gaia: Ga
     assert gaia("hooks", "install", "--project", "--json").json["file"] == str(settings.with_name("settings.json"))
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@table("host", HOSTS)
 def test_from_a_subfolder_the_folder_to_start_a_client_in_is_named(
-    gaia: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, host: str
+    gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
+    renew()
     repository(project)
     deep = project / "modules" / "deep"
     deep.mkdir(parents=True)
@@ -627,7 +651,7 @@ def test_from_a_subfolder_the_folder_to_start_a_client_in_is_named(
 
 
 def test_here_writes_beside_the_subfolder_for_the_sessions_of_clients_started_there(
-    gaia: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch
+    gaia: Gaia, repository: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository(project)
     deep = project / "modules"
