@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,31 +14,41 @@ from gaia_sessions.install.permission import is_own_rule, permission_rule
 from gaia_sessions.install.places import HOSTS
 from tests.install.conftest import Setup
 from tests.install.settings_files import BY_HAND, OTHER, REFUSED, RULE, SAME, TAKEN, to_json
+from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.install.settings_files import Row
 
 Options = dict[str, bool]
 OPTIONS: list[Options] = [{"tools": tools, "report": report} for tools in (False, True) for report in (False, True)]
-MATRIX = [
-    pytest.param(row, options, id=f"{name}, {' and '.join(word for word in options if options[word]) or 'plain'}")
-    for (name, row), options in product(TAKEN.items(), OPTIONS)
-    if row.host == "claude-code" or not options["report"]
-]
-# Nothing of ours is in a member of the wrong kind, which refusals name in quotation marks: nothing is to be taken out.
-REFUSALS = [
-    pytest.param(row, ask, id=f"{ask}, {name}")
-    for name, row in REFUSED.items()
-    for ask in ("install", "uninstall")
-    if ask == "install" or not row.refused.startswith("'")
-]
+PLAIN, ALL = OPTIONS[0], OPTIONS[-1]
 
 
-def before(setup: Setup, row: Row) -> Setup:
-    setup.host = row.host
-    return setup.put(row.data)
+def tried(one: Options) -> pytest.MarkDecorator:
+    """``one`` is tried by the quick run, all others by that of all tests."""
+    rest = [pytest.param(other, marks=pytest.mark.slow) for other in OPTIONS if other is not one]
+    return pytest.mark.parametrize("options", [one, *rest], ids=str)
+
+
+def for_host(options: Options, row: Row) -> Options:
+    """``options`` without a report, where only one host has it."""
+    return {**options, "report": options["report"] and row.host == "claude-code"}
+
+
+@pytest.fixture
+def another(tmp_path: Path) -> Callable[[Row], Setup]:
+    """Makes a project with the file of a row: another each time."""
+    numbers = count()
+
+    def make(row: Row) -> Setup:
+        folder = tmp_path / str(next(numbers))
+        folder.mkdir()
+        return Setup(folder, row.host).put(row.data)
+
+    return make
 
 
 def words_for(setup: Setup, options: Options) -> list[str]:
@@ -89,12 +99,13 @@ def times(setup: Setup) -> tuple[int, int]:
     return found.st_ino, found.st_mtime_ns
 
 
-@pytest.mark.parametrize(("row", "options"), MATRIX)
+@tried(ALL)
+@table("row", TAKEN)
 def test_installing_adds_what_is_ours_once_and_uninstalling_takes_exactly_that_out(
-    setup: Setup, away_from_home: Path, row: Row, options: Options
+    another: Callable[[Row], Setup], away_from_home: Path, row: Row, options: Options
 ) -> None:
     at_home = sorted(away_from_home.rglob("*"))
-    before(setup, row)
+    setup, options = another(row), for_host(options, row)
     theirs = of_others(setup.said()) if (row.data or b"").strip(b" \n\t\r\xef\xbb\xbf") else {}
     host, words = HOSTS[row.host], words_for(setup, options)
 
@@ -125,14 +136,15 @@ def test_installing_adds_what_is_ours_once_and_uninstalling_takes_exactly_that_o
     assert sorted(away_from_home.rglob("*")) == at_home, "nothing is kept anywhere"
 
 
-@pytest.mark.parametrize(("row", "options"), MATRIX)
+@tried(PLAIN)
+@table("row", TAKEN)
 def test_other_options_leave_what_a_first_installation_with_them_would(
-    setup: Setup, tmp_path: Path, row: Row, options: Options
+    another: Callable[[Row], Setup], row: Row, options: Options
 ) -> None:
-    (tmp_path / "other").mkdir()
-    fresh = before(Setup(tmp_path / "other"), row)
+    setup, fresh = another(row), another(row)
+    options, others = (for_host(one, row) for one in (options, {key: not value for key, value in options.items()}))
     fresh.install(**options)
-    before(setup, row).install(tools=not options["tools"], report=row.host == "claude-code" and not options["report"])
+    setup.install(**others)
 
     setup.install(**options)
 
@@ -144,12 +156,19 @@ def test_other_options_leave_what_a_first_installation_with_them_would(
     assert setup.held() in (row.data, row.left, row.unpermitted)
 
 
-@pytest.mark.parametrize(("row", "ask"), REFUSALS)
-def test_what_does_not_parse_is_named_and_left_alone(setup: Setup, away_from_home: Path, row: Row, ask: str) -> None:
-    at_home, first = sorted(away_from_home.rglob("*")), times(before(setup, row))
+@table("row", REFUSED)
+@table("ask", [Setup.install, Setup.uninstall])
+def test_what_does_not_parse_is_named_and_left_alone(
+    another: Callable[[Row], Setup], away_from_home: Path, row: Row, ask: Callable[[Setup], object]
+) -> None:
+    """Where a member of the wrong kind is named, in quotation marks, nothing is to be taken out."""
+    if ask is Setup.uninstall and row.refused.startswith("'"):
+        return
+    setup = another(row)
+    at_home, first = sorted(away_from_home.rglob("*")), times(setup)
 
     with pytest.raises(SessionsError) as caught:
-        getattr(setup, ask)()
+        ask(setup)
 
     assert caught.value.exit_code == 7
     assert str(setup.file) in str(caught.value)
