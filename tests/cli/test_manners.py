@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import pty
 import re
 import shlex
 import sqlite3
@@ -25,6 +24,9 @@ from gaia_sessions.cli.group import COMMANDS, GROUPS, HIDDEN
 from gaia_sessions.cli.main import commands
 from gaia_sessions.config import Config
 from gaia_sessions.errors.exit_codes import EXIT_CODES
+from tests.cli.conftest import Ended, run_on
+from tests.cli.forks import forked
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,8 +50,6 @@ INNER = [
     ["skill", "add"],
     *(["todo", name] for name in ("add", "done", "list")),
 ]
-
-EVERY = pytest.mark.parametrize("name", COMMANDS)
 
 READING = [
     ["get", "a"],
@@ -86,7 +86,7 @@ def command_of(name: str) -> click.Command:
 # Help
 
 
-@pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"]])
+@table("words", [[], ["-h"], ["--help"], ["help"]])
 def test_whoever_knows_nothing_gets_help(gaia: Gaia, words: list[str]) -> None:
     ended = gaia(*words)
     assert (ended.code, ended.err, ended.out) == (0, b"", gaia("--help").out)
@@ -98,7 +98,7 @@ def test_the_help_says_how_long_a_lock_is_waited_for_where_nobody_sets_it(gaia: 
     assert f"a locked session. [default: {Config.lock_timeout:g}]" in text
 
 
-@pytest.mark.parametrize("words", [["--root", "x", "help"], ["help", "list"]])
+@table("words", [["--root", "x", "help"], ["help", "list"]])
 def test_help_is_help_wherever_it_stands(gaia: Gaia, words: list[str]) -> None:
     assert gaia(*words).code == 0
 
@@ -114,67 +114,53 @@ def test_the_first_help_lists_every_command_in_its_group_and_fits_54_lines(progr
     assert " ".join(text.partition("Exit codes: ")[2].split()) == told
 
 
-@pytest.mark.parametrize("words", [*([name] for name in COMMANDS), *INNER])
-def test_the_help_of_a_command_has_what_all_take_in_one_line(gaia: Gaia, words: list[str]) -> None:
-    text = gaia(*words, "--help").out.decode()
-    assert text.count("\nCommon options: --root DIR, --lock-timeout SECONDS, --json, -h\n") == 1
-    assert [text.count(option) for option in ("--root ", "--lock-timeout ", "  -h, --help")] == [1, 1, 0]
+@table("words", [[], *([name] for name in COMMANDS), *INNER])
+def test_the_help_of_each_command_has_examples_what_all_take_in_one_line_and_no_line_over_80_columns(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, text, err = gaia(*words, "-h").all
+    assert (code, err, [line for line in text.splitlines() if len(line) > 80]) == (0, "", [])
+    assert gaia(*words, "--help").all == (code, text, err)
+    assert "..." not in text.partition("Commands:")[2], "every summary is told whole"
+    if words:
+        assert text.count("\nCommon options: --root DIR, --lock-timeout SECONDS, --json, -h\n") == 1
+        assert [text.count(option) for option in ("--root ", "--lock-timeout ", "  -h, --help")] == [1, 1, 0]
+    if len(words) == 1:
+        assert text.startswith(f"Usage: gaia-sessions {words[0]} [OPTIONS]")
+        assert f"\n    gaia-sessions {words[0]}" in text.partition("Examples:")[2]
 
 
-@EVERY
-def test_every_command_has_help_with_examples(gaia: Gaia, name: str) -> None:
-    for flag in ("-h", "--help"):
-        code, out, err = gaia(name, flag).all
-        assert (code, err) == (0, "")
-        assert out.startswith(f"Usage: gaia-sessions {name} [OPTIONS]")
-        assert f"\n    gaia-sessions {name}" in out.partition("Examples:")[2]
-
-
-@pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS), *INNER])
-def test_no_line_of_help_is_wider_than_a_terminal_of_80_columns(program: Gaia, words: list[str]) -> None:
-    code, out, err = program(*words, "-h", COLUMNS="80").all
-    assert (code, err, [line for line in out.splitlines() if len(line) > 80]) == (0, "", [])
-    assert "..." not in out.partition("Commands:")[2], "every summary is told whole"
-
-
-@pytest.mark.parametrize("name", [*COMMANDS])
-def test_the_summary_in_the_table_is_how_the_help_of_the_command_begins(name: str) -> None:
-    text = command_of(name).help
-    assert text is not None
-    assert text.startswith(COMMANDS[name].rstrip("."))
-
-
-@EVERY
-def test_every_option_says_what_it_is_for_and_every_short_one_has_a_long_one(name: str) -> None:
-    options = [option for option in command_of(name).params if isinstance(option, click.Option)]
+@table("name", COMMANDS)
+def test_every_command_takes_what_all_have_in_common_and_says_what_each_option_is_for(name: str) -> None:
+    """Its help begins as the summary in the table does, and every short option has a long one."""
+    command = command_of(name)
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    assert (command.help or "").startswith(COMMANDS[name].rstrip("."))
     assert [option.name for option in options if not option.help] == []
     assert [option.opts for option in options if not any(word.startswith("--") for word in option.opts)] == []
-
-
-@EVERY
-def test_every_command_takes_what_all_have_in_common(name: str) -> None:
-    words = {word for option in command_of(name).params for word in option.opts}
-    assert {"--root", "--lock-timeout", "--json"} <= words
+    assert {"--root", "--lock-timeout", "--json"} <= {word for option in command.params for word in option.opts}
 
 
 def test_no_message_names_a_page_of_docs_which_an_installation_has_not() -> None:
     """Docstrings may, and ``session/shapes.py``, of which one of these pages is made."""
     package = Path(gaia_sessions.__file__).parent
     pages = ("docs/", "README.md", *(page.name for page in (package.parent / "docs").glob("*.md")))
+    sources = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
     named = [
         text
-        for path in package.rglob("*.py")
-        if path != package / "session" / "shapes.py"
-        for text in _texts(path)
+        for path, source in sources.items()
+        if path != package / "session" / "shapes.py" and any(page in source for page in pages)
+        for text in _texts(source)
         if any(page in text for page in pages)
     ]
 
     assert (named, len(pages) > 5) == ([], True)
 
 
-def _texts(path: Path) -> Iterator[str]:
+def _texts(source: str) -> Iterator[str]:
     """The texts in a module but for its docstrings."""
-    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    nodes = [*ast.walk(ast.parse(source))]
     docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
@@ -199,22 +185,38 @@ echo '{"type": "result", "is_error": false, "num_turns": 1, "result": "Done."}'
 """As far as the client speaks where it has nothing to do."""
 
 
-@pytest.mark.parametrize("example", list(examples()))
-def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_path: Path, example: str) -> None:
+def typed(gaia: Gaia, line: str) -> Ended:
+    """What the commands of ``line`` say, and the exit code of it all, as of a shell that types it."""
+    left, operator, right = re.fullmatch(r"(.*?)(?: (\|\||&&) (.*))?", line).groups()  # type: ignore[union-attr]
+    left, _, file = left.partition(" < ")
+    _, *words = shlex.split(left.partition(" > ")[0])
+    run = forked if words[0] in ("run", "send") else gaia
+    ended: Ended = run(*words, stdin=Path(file).read_bytes() if file else b"")
+    if operator is None or (ended.code == 0) != (operator == "&&"):
+        return Ended(0 if operator == "||" else ended.code, ended.out, ended.err)
+    return typed(gaia, right) if right.startswith("gaia-sessions") else Ended(0, b"", ended.err)
+
+
+@table("example", examples())
+def test_every_example_in_the_help_works_as_it_stands(
+    gaia: Gaia, put: Gaia, anew: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, example: str
+) -> None:
+    anew()
     if " create " not in example:
         todos = [{"description": "read", "status": "pending"}]
         put("agent-123", agent_name="terraform-architect", revision=4, todos=todos)
         put(ID)
-    tool = tmp_path / "bin" / "gaia-sessions"
-    tool.parent.mkdir()
-    tool.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gaia_sessions "$@"\n', encoding="utf-8")
-    tool.chmod(0o700)
+    tools = tmp_path / "bin"
+    tools.mkdir()
     for name in ("my-agent", "pytest"):
-        tool.with_name(name).symlink_to("/bin/true")
-    tool.with_name("claude").write_text(CLAUDE, encoding="utf-8")
-    tool.with_name("claude").chmod(0o700)
-    Path("../old-project/.claude/session").mkdir(parents=True)
-    Path(".adk").mkdir()
+        (tools / name).symlink_to("/bin/true")
+    (tools / "claude").write_text(CLAUDE, encoding="utf-8")
+    (tools / "claude").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    project = tmp_path / "projects" / "project"
+    (project.parent / "old-project" / ".claude" / "session").mkdir(parents=True)
+    (project / ".adk").mkdir(parents=True)
+    monkeypatch.chdir(project)
     with closing(sqlite3.connect(".adk/session.db")) as database:
         database.executescript(ADK_TABLES)
     Path("output.txt").write_text("done\n", encoding="utf-8")
@@ -222,17 +224,15 @@ def test_every_example_in_the_help_works_as_it_stands(put: Gaia, root: str, tmp_
     Path("messages.json").write_text(json.dumps(said), encoding="utf-8")
     Path("findings.json").write_text('{"finding": "issue B"}', encoding="utf-8")
     Path("event.json").write_text('{"hook_event_name": "SessionEnd", "session_id": "s"}', encoding="utf-8")
-    path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
-    ended = subprocess.run(
-        ["sh", "-c", example], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
-    )
-    named = [line for line in ended.stderr.splitlines() if " install" not in example or "writing /" not in line]
+    ended = typed(gaia, example)
+    err = ended.err.decode().splitlines()
+    named = [line for line in err if " install" not in example or "writing /" not in line]
     tells = example.split()[1] in ("report", "wait")  # on stderr that nobody was started for the session
-    assert (ended.returncode, named if not tells else []) == (0, [])
+    assert (ended.code, named if not tells else []) == (0, [])
     assert os.path.isdir(root) or "schema" in example or "cleanup" in example
 
 
-@pytest.mark.parametrize("flag", ["--version", "-V"])
+@table("flag", ["--version", "-V"])
 def test_the_version_is_that_of_the_package(gaia: Gaia, flag: str) -> None:
     assert gaia(flag).all == (0, f"gaia-sessions, version {gaia_sessions.__version__}\n", "")
 
@@ -262,7 +262,7 @@ def test_a_root_given_relatively_is_below_the_current_folder(gaia: Gaia) -> None
     assert os.path.isfile("some/where/a/state.json")
 
 
-@pytest.mark.parametrize("words", [["list"], ["create"], ["get", "a"], ["cleanup"], ["update", "a"]])
+@table("words", [["list"], ["create"], ["get", "a"], ["cleanup"], ["update", "a"]])
 def test_a_relative_root_in_the_environment_is_a_usage_error(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
@@ -302,19 +302,19 @@ def test_a_current_folder_that_is_gone_matters_only_to_whoever_needs_it(
 # Settings
 
 
-@pytest.mark.parametrize(
+@table(
     ("key", "unknown", "hint"),
     [
         ("idle_minute = 3", "idle_minute", "did you mean idle_minutes?"),
         ("[hooks]\nenable = true", "hooks.enable", "did you mean hooks.enabled?"),
     ],
 )
-@pytest.mark.parametrize("place", [".claude/gaia-sessions.toml", "elsewhere/.config.toml"])
+@table("place", [".claude/gaia-sessions.toml", "elsewhere/.config.toml"])
 def test_an_unknown_setting_in_a_project_file_is_a_usage_error_with_a_suggestion(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, place: str, key: str, unknown: str, hint: str
 ) -> None:
     file = Path(place).absolute()
-    file.parent.mkdir()
+    file.parent.mkdir(exist_ok=True)
     file.write_text(key, encoding="utf-8")
     root = file.parent if file.name == ".config.toml" else file.parent / "session"
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(root))
@@ -322,26 +322,27 @@ def test_an_unknown_setting_in_a_project_file_is_a_usage_error_with_a_suggestion
     assert error == {"code": "bad_setting", "message": f"{file}: unknown setting {unknown}", "hint": hint}
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "value"),
     [("GAIA_SESSIONS_IDLE_MINUTE", "3"), ("GAIA_SESSIONS_MAX_ERRORS", "none"), ("GAIA_SESSIONS_DURABILITY", "some")],
 )
 def test_a_variable_that_means_nothing_is_a_usage_error(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    monkeypatch.setenv(name, value)
-    ended = gaia("list", "--json")
+    with monkeypatch.context() as patch:
+        patch.setenv(name, value)
+        ended = gaia("list", "--json")
     assert (ended.code, ended.error["code"]) == (2, "bad_setting")
 
 
-@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "soon"])
+@table("seconds", ["-1", "nan", "inf", "soon"])
 def test_a_wait_that_means_nothing_is_a_usage_error(gaia: Gaia, put: Gaia, seconds: str) -> None:
     put("a")
     assert gaia("update", "a", f"--lock-timeout={seconds}").code == 2
     assert gaia(f"--lock-timeout={seconds}", "update", "a").code == 2
 
 
-@pytest.mark.parametrize("wait", ["0", "500ms", "0.5 seconds", "2m"])
+@table("wait", ["0", "500ms", "0.5 seconds", "2m"])
 def test_no_wait_at_all_means_something_and_a_wait_may_have_its_unit(gaia: Gaia, put: Gaia, wait: str) -> None:
     put("a")
     assert gaia("update", "a", "--lock-timeout", wait).code == 0
@@ -351,39 +352,49 @@ def test_no_wait_at_all_means_something_and_a_wait_may_have_its_unit(gaia: Gaia,
 # What a start costs
 
 LOADED = """
-import sys
+import json, os, sys
 before = set(sys.modules)
 from gaia_sessions.cli.main import main
-code = main(sys.argv[1:])
-foreign = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
-ours = sorted(name for name in sys.modules if name.startswith("gaia_sessions.cli.commands."))
-print(code, sorted(foreign), ours, file=sys.stderr)
+told = os.dup(1)
+os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+for words in json.loads(sys.argv[1]):
+    if not os.fork():
+        code = main(words)
+        foreign = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
+        ours = [name.removeprefix("gaia_sessions.cli.") for name in sys.modules]
+        ours = sorted(name for name in ours if name.startswith("commands.") or name == "mistakes")
+        os.write(told, json.dumps([words, code, sorted(foreign), ours]).encode() + bytes([10]))
+        os._exit(0)
+    os.wait()
 """
+LOADS = [
+    (["--help"], 0, []),
+    (["create"], 0, ["commands.create"]),
+    (["get", "a"], 0, ["commands.get"]),
+    (["update", "a", "--phase", "planning", "-m", "k=v"], 0, ["commands.update"]),
+    (["should-resume", "a"], 0, ["commands.should_resume"]),
+    (["should-resume", "a", "--json"], 0, ["commands.should_resume"]),
+    (["list"], 0, ["commands.list"]),
+    (["list", "--json"], 0, ["commands.list"]),
+    (["list", "--since", "2h"], 0, ["commands.list"]),
+    (["finalize", "a", "completed"], 0, ["commands.finalize"]),
+    (["cleanup"], 0, ["commands.cleanup"]),
+    (["show", "a"], 0, ["commands.show"]),
+    (["get", "b"], 3, ["commands.get"]),
+    (["lis"], 2, ["mistakes"]),
+    (["ls", "--nonsense"], 2, ["commands.list", "mistakes"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("words", "command"),
-    [
-        (["--help"], None),
-        (["create"], "create"),
-        (["get", "a"], "get"),
-        (["update", "a", "--phase", "planning", "-m", "k=v"], "update"),
-        (["should-resume", "a"], "should_resume"),
-        (["should-resume", "a", "--json"], "should_resume"),
-        (["list", "--json"], "list"),
-        (["list", "--since", "2h"], "list"),
-        (["finalize", "a", "completed"], "finalize"),
-        (["cleanup"], "cleanup"),
-        (["show", "a"], "show"),
-    ],
-)
-def test_a_command_loads_click_and_nothing_else_that_is_not_its_own(
-    put: Gaia, words: list[str], command: str | None
+def test_a_command_loads_click_and_nothing_else_that_is_not_its_own_and_only_a_mistake_costs_the_table(
+    put: Gaia,
 ) -> None:
     put("a")
-    ended = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
-    own = [f"gaia_sessions.cli.commands.{command}"] if command else []
-    assert ended.stderr == f"0 ['click', 'gaia_sessions'] {own}\n"
+    command = [sys.executable, "-c", LOADED, json.dumps([words for words, _, _ in LOADS])]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [json.loads(line) for line in ended.stdout.splitlines()] == [
+        [words, code, ["click", "gaia_sessions"], loaded] for words, code, loaded in LOADS
+    ]
 
 
 # Looking leaves no trace
@@ -393,12 +404,12 @@ def everything(folder: Path) -> list[tuple[str, int]]:
     return sorted((str(path), path.lstat().st_mtime_ns) for path in [folder, *folder.rglob("*")])
 
 
-@pytest.mark.parametrize("words", READING, ids=" ".join)
 @pytest.mark.parametrize("there", [True, False], ids=["a root", "no root"])
+@table("words", READING)
 def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of every look
     gaia: Gaia, put: Gaia, spoil: Gaia, tree: Gaia, away_from_home: Path, words: list[str], *, there: bool
 ) -> None:
-    if there:
+    if there and gaia("get", "made").code:
         gaia("create", "--id", "made")
         put("a")
         spoil("torn")
@@ -410,7 +421,7 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
 # What a terminal would obey
 
 
-@pytest.mark.parametrize(
+@table(
     "words",
     [
         ["list"],
@@ -438,8 +449,9 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
     ],
 )
 def test_nothing_a_terminal_would_interpret_reaches_the_output(
-    gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str]
+    gaia: Gaia, put: Gaia, spoil: Gaia, anew: Gaia, words: list[str]
 ) -> None:
+    anew()
     moment = "2026-01-08T18:05:30Z"
     put(
         "nasty",
@@ -460,11 +472,10 @@ def test_nothing_a_terminal_would_interpret_reaches_the_output(
             assert UNSEEN.intersection(stream.decode()) == frozenset()
 
 
-@pytest.mark.parametrize("words", [["list"], ["show", "nasty"]])
-def test_on_a_terminal_only_own_colours_have_effect(put: Gaia, words: list[str]) -> None:
+@table("words", [["list"], ["show", "nasty"]])
+def test_on_a_terminal_only_own_colours_have_effect(terminal: Gaia, put: Gaia, words: list[str]) -> None:
     put("nasty", agent_name=NASTY, purpose=NASTY, metadata={NASTY: NASTY}, summary=NASTY)
-    shown = on_terminal(words)
-    rest = re.sub(rb"\x1b\[[0-9;]*m", b"", shown)
+    rest = re.sub(rb"\x1b\[[0-9;]*m", b"", shown_on(terminal, words))
     assert b"evil" in rest
     assert [char for char in rest.decode() if (char < " " and char not in "\r\n") or "\x7f" <= char < "\xa0"] == []
     assert UNSEEN.intersection(rest.decode()) == frozenset()
@@ -473,101 +484,99 @@ def test_on_a_terminal_only_own_colours_have_effect(put: Gaia, words: list[str])
 # Terminals, colours, widths
 
 
-def on_terminal(words: list[str], **environment: str) -> bytes:
-    """What a command writes to a terminal."""
-    own_end, their_end = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gaia_sessions", *words],
-        stdin=their_end,
-        stdout=their_end,
-        stderr=their_end,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
-    )
-    os.close(their_end)
-    shown = b""
-    while True:
-        try:
-            chunk = os.read(own_end, 1 << 16)
-        except OSError:  # a terminal nobody writes to any more
-            break
-        if not chunk:
-            break
-        shown += chunk
-    os.close(own_end)
-    assert process.wait() == 0, shown
-    return shown
+def shown_on(terminal: Gaia, words: list[str], columns: int = 100, **environment: str) -> bytes:
+    ended = terminal(*words, columns=columns, **environment)
+    assert ended.code == 0, ended
+    return bytes(ended.out)
 
 
 @pytest.fixture
-def one(put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
+def one(put: Gaia) -> None:
     put(ID, agent_name="terraform-architect", purpose="approval_workflow", metadata={"task": "T001"})
 
 
 @pytest.mark.usefixtures("one")
-def test_a_terminal_gets_a_table_in_colours(gaia: Gaia) -> None:
-    listed = on_terminal(["list"])
+def test_a_terminal_gets_a_table_in_colours(gaia: Gaia, terminal: Gaia) -> None:
+    listed = shown_on(terminal, ["list"])
     assert (b"abc12345 " in listed, b"\x1b[1;33mwaiting" in listed) == (True, True)
     assert b"\x1b" not in gaia("list").out
     assert b"last activity" not in gaia("list").out
 
 
 @pytest.mark.usefixtures("one")
-@pytest.mark.parametrize("words", [["list"], ["show", ID]])
-def test_no_color_means_no_colour(words: list[str]) -> None:
-    codes = re.findall(rb"\x1b\[([0-9;]*)m", on_terminal(words, NO_COLOR="1"))
+@table("words", [["list"], ["show", ID]])
+def test_no_color_means_no_colour(terminal: Gaia, words: list[str]) -> None:
+    codes = re.findall(rb"\x1b\[([0-9;]*)m", shown_on(terminal, words, NO_COLOR="1"))
     assert {code for code in codes if code not in {b"", b"0", b"1", b"2"}} == set()
 
 
 @pytest.mark.usefixtures("one")
-@pytest.mark.parametrize("words", [["list"], ["show", ID], ["--help"]])
-def test_a_dumb_terminal_gets_no_escapes(words: list[str]) -> None:
-    assert b"\x1b" not in on_terminal(words, TERM="dumb")
+@table("words", [["list"], ["show", ID], ["--help"]])
+def test_a_dumb_terminal_gets_no_escapes(terminal: Gaia, words: list[str]) -> None:
+    assert b"\x1b" not in shown_on(terminal, words, TERM="dumb")
 
 
 @pytest.mark.usefixtures("one")
-@pytest.mark.parametrize("words", [["list"], ["show", ID], ["--help"], ["update", "--help"]])
-def test_a_narrow_terminal_still_gets_whole_ids(words: list[str]) -> None:
-    shown = on_terminal(words, COLUMNS="40", NO_COLOR="1", TERM="dumb")
-    wanted = {"list": b"\nabc12345 ", "show": ID.encode()}
-    assert wanted.get(words[0], b"") in shown.replace(b"\r\n", b"\n")
+@table(
+    ("words", "shown"),
+    [(["list"], b"\nabc12345 "), (["show", ID], ID.encode()), (["--help"], b""), (["update", "--help"], b"")],
+)
+def test_a_narrow_terminal_still_gets_whole_ids(terminal: Gaia, words: list[str], shown: bytes) -> None:
+    assert shown in shown_on(terminal, words, columns=40, NO_COLOR="1", TERM="dumb")
 
 
 @pytest.mark.usefixtures("one")
-@pytest.mark.parametrize("words", [["list", "--json"], ["get", ID], ["should-resume", ID], ["update", ID], ["cleanup"]])
-def test_json_and_single_lines_are_the_same_on_a_terminal(gaia: Gaia, words: list[str]) -> None:
-    assert b"\x1b" not in on_terminal(words)
+@table("words", [["list", "--json"], ["get", ID], ["should-resume", ID], ["update", ID], ["cleanup"]])
+def test_json_and_single_lines_are_the_same_on_a_terminal(gaia: Gaia, terminal: Gaia, words: list[str]) -> None:
+    assert b"\x1b" not in shown_on(terminal, words)
     assert gaia(*words).code == 0
 
 
 @pytest.mark.usefixtures("one")
-@pytest.mark.parametrize("words", [["list"], ["show", ID], ["--help"], ["list", "--json"], ["nonsense"]])
+@table("words", [["list"], ["show", ID], ["--help"], ["list", "--json"], ["nonsense"]])
 def test_in_a_pipe_there_are_no_escapes_and_the_width_of_a_terminal_changes_nothing(
-    program: Gaia, words: list[str]
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    narrow = program(*words, COLUMNS="40", TERM="xterm-256color")
-    wide = program(*words, COLUMNS="200", TERM="xterm-256color")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = gaia(*words)
+    monkeypatch.setenv("COLUMNS", "200")
+    wide = gaia(*words)
     assert b"\x1b" not in narrow.out + narrow.err + wide.out + wide.err
     if "--help" not in words:
-        assert (narrow.out, narrow.err) == (wide.out, wide.err)
+        assert narrow.all == wide.all
+
+
+@pytest.mark.usefixtures("one")
+def test_in_a_pipe_a_process_says_what_the_command_says(gaia: Gaia, program: Gaia) -> None:
+    assert program("list", COLUMNS="40", TERM="xterm-256color").all == gaia("list").all
 
 
 # Encodings
 
 
-@pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}])
+@table(("agent_id", "locale"), [("a", {"LC_ALL": "C"}), ("b", {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})])
 def test_in_any_locale_text_is_kept_json_is_utf_8_and_nothing_fails(
-    program: Gaia, state: Gaia, locale: dict[str, str]
+    program: Gaia, state: Gaia, agent_id: str, locale: dict[str, str]
 ) -> None:
-    words = ("create", "--id", "a", "--agent", "zażółć ✓", "--metadata", '{"ü": "→"}')
-    assert program(*words, **locale).all == (0, "a\n", "")
-    assert (state("a")["agent_name"], state("a")["metadata"]) == ("zażółć ✓", {"ü": "→"})
-    assert program("get", "a", **locale).json == state("a")
-    assert program("list", "--json", **locale).json[0]["agent_name"] == "zażółć ✓"
-    for line, code in (("list", 0), ("show a", 0), ("update a --phase planning", 0), ("get ✓", 7)):
+    words = ("create", "--id", agent_id, "--agent", "zażółć ✓", "--metadata", '{"ü": "→"}')
+    assert program(*words, **locale).all == (0, f"{agent_id}\n", "")
+    assert (state(agent_id)["agent_name"], state(agent_id)["metadata"]) == ("zażółć ✓", {"ü": "→"})
+    assert program("get", agent_id, **locale).json == state(agent_id)
+    for line, code in (("list", 0), ("get ✓", 7)):
         ended = program(*line.split(), **locale)
         assert (ended.code, b"Traceback" in ended.err) == (code, False)
+
+
+def test_where_streams_are_ascii_json_is_utf_8_and_nothing_fails(gaia: Gaia, tmp_path: Path) -> None:
+    gaia("create", "--id", "a", "--agent", "zażółć ✓", "--metadata", '{"ü": "→"}')
+    for line in ("list --json", "show a", "update a --phase planning"):
+        with open(tmp_path / "out", "w+b") as out, open(tmp_path / "err", "w+b") as err:
+            assert run_on(tuple(line.split()), (0, out.fileno(), err.fileno()), PYTHONIOENCODING="ascii") == 0
+            assert b"Traceback" not in err.read()
+            if "--json" in line:
+                out.seek(0)
+                assert json.load(out)[0]["agent_name"] == "zażółć ✓"
 
 
 def test_text_in_utf_8_is_kept_even_where_python_takes_arguments_for_ascii(program: Gaia, state: Gaia) -> None:
@@ -576,27 +585,25 @@ def test_text_in_utf_8_is_kept_even_where_python_takes_arguments_for_ascii(progr
     assert (state("a")["agent_name"], state("a")["metadata"]) == ("é", {"k": "é"})
 
 
-@pytest.mark.parametrize("option", ["--agent", "--purpose", "--metadata", "--id"])
-def test_bytes_that_are_no_text_are_refused(program: Gaia, root: str, option: str) -> None:
-    ended = program("create", "--json", option, b"\xff")
+@table("option", ["--agent", "--purpose", "--metadata", "--id"])
+def test_bytes_that_are_no_text_are_refused(gaia: Gaia, root: str, option: str) -> None:
+    ended = gaia("create", "--json", option, "\udcff")
     assert (ended.code, ended.error["code"].startswith("invalid_"), os.path.exists(root)) == (7, True, False)
 
 
-@pytest.mark.parametrize("words", [(b"\xff", "--json"), ("get", "a", "--json", b"\xff")])
+@table("words", [(b"\xff", "--json"), ("get", "a", "--json", b"\xff")])
 def test_bytes_that_are_no_text_are_no_traceback(program: Gaia, words: tuple[str | bytes, ...]) -> None:
     ended = program(*words)
     assert (ended.code, ended.error["code"]) == (2, "usage")
 
 
-@pytest.mark.parametrize(
-    ("words", "code"), [(["get", "torn"], 6), (["list"], 0), (["cleanup"], 0), (["should-resume", "torn"], 6)]
-)
+@table(("words", "code"), [(["get", "torn"], 6), (["list"], 0), (["cleanup"], 0), (["should-resume", "torn"], 6)])
 def test_a_root_whose_name_is_no_text_can_be_named_in_json(
-    program: Gaia, tmp_path: Path, words: list[str], code: int
+    gaia: Gaia, tmp_path: Path, words: list[str], code: int
 ) -> None:
     root = os.fsencode(tmp_path) + b"/\xff"
-    os.makedirs(root + b"/torn")
+    os.makedirs(root + b"/torn", exist_ok=True)
     with open(root + b"/torn/state.json", "wb") as file:
         file.write(b"[1]")
-    ended = program("--root", root, *words, "--json")
+    ended = gaia("--root", os.fsdecode(root), *words, "--json")
     assert (ended.code, json.loads(ended.err or ended.out) is not None) == (code, True)

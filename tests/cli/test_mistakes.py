@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +19,7 @@ from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.state import STATES as STATE_WORDS
 from gaia_sessions.session.trace import trace_of
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,7 +160,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("line", "error", "hint"), WRONG, ids=[line for line, _, _ in WRONG])
+@table(("line", "error", "hint"), WRONG)
 def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
     gaia: Gaia, put: Gaia, tree: Gaia, line: str, error: str, hint: str
 ) -> None:
@@ -173,8 +172,9 @@ def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
     assert [text for text in lines if len(text) > WIDTH and hint not in (PHASES, STATES)] == []
 
 
-@pytest.mark.parametrize("hint", sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions")}))
-def test_a_line_that_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, hint: str) -> None:
+@table("hint", sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions")}))
+def test_a_line_that_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, anew: Gaia, hint: str) -> None:
+    anew()
     put("a")
     assert gaia(*shlex.split(hint)[2:]).code == 0
 
@@ -213,7 +213,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "problem", "hint"), REFUSED, ids=[line for line, _, _ in REFUSED])
+@table(("line", "problem", "hint"), REFUSED)
 def test_metadata_that_is_no_object_is_answered_with_the_option_and_what_to_type(
     gaia: Gaia, put: Gaia, tree: Gaia, line: str, problem: str, hint: str
 ) -> None:
@@ -225,10 +225,11 @@ def test_metadata_that_is_no_object_is_answered_with_the_option_and_what_to_type
     assert tree() == before
 
 
-@pytest.mark.parametrize("command", [["create", "--id", "a"], ["update", "a"]])
+@table("command", [["create", "--id", "a"], ["update", "a"]])
 def test_repeated_metadata_is_merged_in_order_and_nothing_is_dropped(
-    gaia: Gaia, put: Gaia, state: Gaia, command: list[str]
+    gaia: Gaia, put: Gaia, state: Gaia, anew: Gaia, command: list[str]
 ) -> None:
+    anew()
     if command[0] == "update":
         put("a", metadata={"old": 0})
     given = ["--metadata", '{"a": 1, "b": 1}', "-m", "c=pair", "--metadata", "-", "--metadata", '{"b": 3, "c": 3}']
@@ -245,7 +246,7 @@ def test_standard_input_is_read_for_metadata_at_most_once(gaia: Gaia, put: Gaia,
     assert tree() == before
 
 
-@pytest.mark.parametrize("words", [("completed", "a"), ("--summary", "x", "completed", "a"), ("completed", "--", "a")])
+@table("words", [("completed", "a"), ("--summary", "x", "completed", "a"), ("completed", "--", "a")])
 def test_finalize_takes_outcome_and_id_in_either_order(gaia: Gaia, put: Gaia, state: Gaia, words: Any) -> None:
     put("a")
     assert gaia("finalize", *words).code == 0
@@ -258,7 +259,7 @@ def test_a_session_that_is_called_like_an_outcome_is_ended_by_its_name(gaia: Gai
     assert state("failed")["phase"] == "completed"
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "hours"),
     [
         ("2h", 2),
@@ -277,13 +278,13 @@ def test_cleanup_takes_a_length_of_time_with_its_unit(gaia: Gaia, typed: str, ho
     assert gaia("cleanup", "--hours", typed, "--json").json["hours"] == hours
 
 
-@pytest.mark.parametrize(("typed", "code"), [("50ms", 124), ("0.05", 124), ("0 minutes", 124), ("5x", 2), ("-1s", 2)])
+@table(("typed", "code"), [("50ms", 124), ("0.05", 124), ("0 minutes", 124), ("5x", 2), ("-1s", 2)])
 def test_wait_takes_a_length_of_time_with_its_unit(gaia: Gaia, put: Gaia, typed: str, code: int) -> None:
     put("a")
     assert gaia("wait", "a", f"--timeout={typed}").code == code
 
 
-@pytest.mark.parametrize("typed", ["-1", "nan", "inf", "-2h"])
+@table("typed", ["-1", "nan", "inf", "-2h"])
 def test_cleanup_refuses_a_length_of_time_that_is_none(gaia: Gaia, put: Gaia, typed: str) -> None:
     put("a")
     assert (gaia("cleanup", f"--hours={typed}").code, gaia("get", "a").code) == (2, 0)
@@ -292,7 +293,7 @@ def test_cleanup_refuses_a_length_of_time_that_is_none(gaia: Gaia, put: Gaia, ty
 # JSON
 
 
-@pytest.mark.parametrize(
+@table(
     "words",
     [
         ("--json", "nope"),
@@ -309,21 +310,19 @@ def test_errors_are_json_wherever_json_was_asked_for(gaia: Gaia, words: tuple[st
     assert set(gaia(*words).error) == {"code", "message", "hint"}
 
 
-@pytest.mark.parametrize("words", [("--json", "list"), ("list", "--json"), ("--json", "list", "--json")])
+@table("words", [("--json", "list"), ("list", "--json"), ("--json", "list", "--json")])
 def test_json_may_stand_before_or_behind_the_name_of_a_command(gaia: Gaia, put: Gaia, words: tuple[str, ...]) -> None:
     put("a")
     assert [line["agent_id"] for line in gaia(*words).json] == ["a"]
 
 
 @pytest.mark.usefixtures("away_from_home")
-@pytest.mark.parametrize(
-    "words", [("--json", "hooks", "status"), ("hooks", "--json", "status"), ("hooks", "status", "--json")]
-)
+@table("words", [("--json", "hooks", "status"), ("hooks", "--json", "status"), ("hooks", "status", "--json")])
 def test_json_may_stand_before_each_name_of_a_nested_command(gaia: Gaia, words: tuple[str, ...]) -> None:
     assert gaia(*words).json["last_received"] == {}
 
 
-@pytest.mark.parametrize(
+@table(
     "words",
     [
         ("finalize", "nobody", "completed", "--summary", "--json"),
@@ -387,10 +386,11 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
 """Whether its answer, the record afterwards and the root show what a line did."""
 
 
-@pytest.mark.parametrize("word", mistakes.COMMANDS)
+@table("word", mistakes.COMMANDS)
 def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_means(
-    gaia: Gaia, put: Gaia, tree: Gaia, state: Gaia, root: str, word: str
+    gaia: Gaia, put: Gaia, tree: Gaia, state: Gaia, anew: Gaia, root: str, word: str
 ) -> None:
+    anew()
     run = {"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:06:30Z"}
     put(
         "a",
@@ -415,7 +415,7 @@ def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_
     assert DOES[" ".join([*group, form])](json.loads(ended.out), state("a") if Path(root, "a").exists() else None, root)
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "hint"),
     [
         ("status", "did you mean gaia-sessions show ID?"),
@@ -445,7 +445,7 @@ def test_a_line_is_only_suggested_if_it_has_everything_that_was_typed_and_is_tak
     assert tree() == before
 
 
-@pytest.mark.parametrize("words", [[word, *more] for word in mistakes.NO_COMMAND for more in ([], ["a"])], ids=" ".join)
+@table("words", [[word, *more] for word in mistakes.NO_COMMAND for more in ([], ["a"])])
 def test_for_a_word_without_a_command_no_line_is_suggested(gaia: Gaia, put: Gaia, tree: Gaia, words: list[str]) -> None:
     put("a")
     before = tree()
@@ -488,21 +488,14 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
     assert b"unknown setting nonsense" in gaia("doctor").out
 
 
-@pytest.mark.parametrize(("words", "code"), [(["list"], 0), (["get", "a"], 3), (["lis"], 2), (["ls", "--nonsense"], 2)])
-def test_only_a_mistake_costs_the_table(words: list[str], code: int) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "gaia_sessions", *words]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (ended.returncode, "gaia_sessions.cli.mistakes\n" in ended.stderr) == (code, code == 2)
-
-
 def test_no_word_of_another_tool_is_a_command_already() -> None:
     words = [*mistakes.COMMANDS, *mistakes.NO_COMMAND]
     names = {path for path, _ in every_command()} | set(HIDDEN)
     assert (len(set(words)), [word for word in words if word in names]) == (len(words), [])
 
 
-@pytest.mark.parametrize("name", [name for name, meant in HIDDEN.items() if meant == "list"])
-@pytest.mark.parametrize("words", [[], ["--active-only"], ["--json"], ["--limit", "1"], ["--nonsense"], ["a1"]])
+@table("name", [name for name, meant in HIDDEN.items() if meant == "list"])
+@table("words", [[], ["--active-only"], ["--json"], ["--limit", "1"], ["--nonsense"], ["a1"]])
 def test_ls_and_ps_are_list(gaia: Gaia, put: Gaia, name: str, words: list[str]) -> None:
     put("a")
     put("b", phase="completed")
@@ -531,7 +524,7 @@ OPTIONS = [
 """Each command that lacks an option of another tool and has what is meant by it."""
 
 
-@pytest.mark.parametrize(("path", "typed", "meant"), OPTIONS, ids=[" ".join(row) for row in OPTIONS])
+@table(("path", "typed", "meant"), OPTIONS)
 def test_an_option_of_another_tool_is_answered_with_the_one_that_is_meant(
     gaia: Gaia, path: str, typed: str, meant: str
 ) -> None:
