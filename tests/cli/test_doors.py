@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 from gaia_sessions import cli
+from tests.table import table
 
 SOURCE = Path(cli.__file__).parent
-FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 
 # The log of internal errors is no session; ``main`` writes it with the one writer of files.
 MAY_IMPORT_THE_STORE = {"main.py"}
@@ -29,7 +27,7 @@ def names_in(file: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("file", FILES)
+@table("file", sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")))
 def test_a_command_reaches_sessions_through_the_api_and_never_their_store(file: str) -> None:
     names = names_in(file)
     assert names & {".store", "._store"} == set()

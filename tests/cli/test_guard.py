@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,14 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import TaskRefused
+from tests.cli.forks import forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Gaia = Callable[..., Any]
 
-TRUE = ("--", sys.executable, "-c", "pass")
+TRUE = ("--", "true")
 
 
 def test_the_answer_is_given_whatever_the_mode(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,18 +31,16 @@ def test_the_answer_is_given_whatever_the_mode(gaia: Gaia, monkeypatch: pytest.M
     assert gaia("guard", "check", " ").code == 7
 
 
-def test_where_it_is_on_run_refuses_such_a_task_and_creates_nothing(
-    program: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert program("run", "--id", "a", "--task", "Explain the code", *TRUE).code == 0
+def test_where_it_is_on_run_refuses_such_a_task_and_creates_nothing(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert forked("run", "--id", "a", "--task", "Explain the code", *TRUE).code == 0
     monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", "block")
     monkeypatch.setenv("GAIA_SESSIONS_GUARD_WORDS", "investigat")
     for task in ("Explain the code", "Investigate it"):
-        ended = program("run", "--id", "b", "--task", task, *TRUE)
+        ended = forked("run", "--id", "b", "--task", task, *TRUE)
         assert (ended.code, f"'{task.split()[0]}'" in ended.err.decode()) == (7, True)
         with pytest.raises(TaskRefused) as raised:
             gaia_sessions.Sessions(root).run(TRUE[1:], task=task)
         assert raised.value.keyword == task.split()[0]
-    assert program("run", "--id", "c", "--task", "Find the code", *TRUE).code == 0
-    assert program("run", "--id", "d", *TRUE).code == 0
+    assert forked("run", "--id", "c", "--task", "Find the code", *TRUE).code == 0
+    assert forked("run", "--id", "d", *TRUE).code == 0
     assert sorted(path.name for path in Path(root).glob("[!.]*")) == ["a", "c", "d"]

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
+from tests.cli.forks import forked
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,31 +32,23 @@ def test_a_delegation_is_a_session_and_nothing_is_said(program: Gaia, root: str)
     assert (record["agent_name"], record["runs"][0]["tool_use_id"]) == ("Explore", "toolu_1")
 
 
-def test_what_there_is_to_say_is_one_json_object(program: Gaia) -> None:
-    code, out, err = program("hook", stdin=json.dumps(START).encode()).all
+def test_what_there_is_to_say_is_one_json_object() -> None:
+    code, out, err = forked("hook", stdin=json.dumps(START).encode()).all
 
     assert (code, err, out.count("\n")) == (0, "", 1)
     assert json.loads(out)["hookSpecificOutput"]["hookEventName"] == "SubagentStart"
 
 
-@pytest.mark.parametrize("data", [b"", b"{torn", b"[]", b'{"agent_id": "a"}', b"\xff"])
-def test_what_no_host_sends_is_met_with_silence(program: Gaia, data: bytes) -> None:
-    assert program("hook", stdin=data).all == (0, "", "")
+@table("data", [b"", b"{torn", b"[]", b'{"agent_id": "a"}', b"\xff"])
+def test_what_no_host_sends_is_met_with_silence(data: bytes) -> None:
+    assert forked("hook", stdin=data).all == (0, "", "")
 
 
-def test_it_has_help_for_people(program: Gaia) -> None:
-    code, out, err = program("hook", "--help").all
+def test_it_has_help_for_people() -> None:
+    code, out, err = forked("hook", "--help").all
 
     assert (code, err) == (0, "")
     assert out.startswith("Usage: gaia-sessions hook [OPTIONS]\n")
-
-
-def test_the_root_of_the_command_line_is_where_it_writes(program: Gaia, root: str, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-
-    program("--root", str(elsewhere), "hook", stdin=json.dumps(DELEGATION).encode())
-
-    assert (len([*elsewhere.glob("agent-*")]), len([*Path(root).glob("agent-*")])) == (1, 0)
 
 
 SPAWN = {**DELEGATION, "tool_name": "spawn_agent", "tool_input": {"message": "Count."}}
@@ -69,25 +62,29 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize("words", ELSEWHERE, ids=" ".join)
-def test_wherever_its_root_and_its_host_are_said_they_count(program: Gaia, tmp_path: Path, words: list[str]) -> None:
+@table("words", ELSEWHERE)
+def test_wherever_its_root_and_its_host_are_said_they_count(
+    anew: Gaia, root: str, tmp_path: Path, words: list[str]
+) -> None:
+    anew()
     elsewhere = tmp_path / "elsewhere"
     given = [word.format(elsewhere) for word in words]
 
-    assert program(*given, stdin=json.dumps(SPAWN).encode()).all == (0, "", "")
+    assert forked(*given, stdin=json.dumps(SPAWN).encode()).all == (0, "", "")
 
     [file] = elsewhere.glob("agent-*/state.json")
     assert json.loads(file.read_bytes())["runs"][0]["host"] == "codex"
+    assert not Path(root).exists()
 
 
-@pytest.mark.parametrize("words", [["PreToolUse"], ["--bogus"], ["--json"], ["--host"], ["--host", "wat"], ["--root="]])
-def test_however_it_is_called_a_host_is_never_asked_to_block(program: Gaia, words: list[str]) -> None:
+@table("words", [["PreToolUse"], ["--bogus"], ["--json"], ["--host"], ["--host", "wat"], ["--root="]])
+def test_however_it_is_called_a_host_is_never_asked_to_block(words: list[str]) -> None:
     for given in (["hook", *words], ["--bogus", "hook", *words]):
-        assert program(*given, stdin=json.dumps(DELEGATION).encode()).all == (0, "", "")
+        assert forked(*given, stdin=json.dumps(DELEGATION).encode()).all == (0, "", "")
 
 
-def test_its_own_test_passes(program: Gaia) -> None:
-    code, out, err = program("hook", "--test").all
+def test_its_own_test_passes() -> None:
+    code, out, err = forked("hook", "--test").all
 
     assert (code, err) == (0, "")
     assert out.endswith("passed, 0 failed\n")
