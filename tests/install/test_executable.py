@@ -17,6 +17,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.install import executable, hook_command
 from gaia_sessions.install.places import HOSTS
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,11 +110,11 @@ def test_a_checkout_without_an_installation_names_its_own_script(tmp_path: Path,
     assert project.start(words) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("broken", ["no package", "no interpreter", "not executable"])
+@table("broken", ["no package", "no interpreter", "not executable"])
 def test_a_program_that_does_not_start_is_not_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
-    environment = Environment(tmp_path / "env", with_package=broken != "no package")
+    environment = Environment(tmp_path / broken, with_package=broken != "no package")
     if broken == "no interpreter":
         environment.program.write_bytes(b"#!/gone/python\n")
     if broken == "not executable":
@@ -130,23 +131,21 @@ def test_a_module_of_somebody_else_beside_the_program_is_never_imported(tmp_path
     assert project.start([str(environment.program)], delegation) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("gone", ["program", "interpreter", "package"])
-def test_once_it_is_gone_no_host_takes_that_for_a_refusal(
-    tmp_path: Path, project: Project, host: str, gone: str
-) -> None:
-    environment = Environment(tmp_path / "env", with_package=gone != "package")
+@table("gone", ["program", "interpreter", "package"])
+def test_once_it_is_gone_no_host_takes_that_for_a_refusal(tmp_path: Path, project: Project, gone: str) -> None:
+    environment = Environment(tmp_path / gone, with_package=gone != "package")
     if gone == "program":
         environment.program.unlink()
     if gone == "interpreter":
         environment.python.unlink()
-    words = [str(environment.program), "--host", host]
-    if HOSTS[host].exec_form and gone != "package":
-        with pytest.raises(FileNotFoundError):
-            project.start(words)
-        return
-    code, out, _ = project.start(words, shell=not HOSTS[host].exec_form)
-    assert (code, out) == (0 if gone == "package" else 127, b"")
+    for host in HOSTS.values():
+        words = [str(environment.program), "--host", host.name]
+        if host.exec_form and gone != "package":
+            with pytest.raises(FileNotFoundError):
+                project.start(words)
+        else:
+            code, out, _ = project.start(words, shell=not host.exec_form)
+            assert (code, out) == (0 if gone == "package" else 127, b"")
 
 
 def test_the_interpreter_of_a_script_is_found_in_its_first_line(tmp_path: Path) -> None:

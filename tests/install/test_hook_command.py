@@ -25,6 +25,7 @@ from gaia_sessions.session.events import DELEGATE
 from gaia_sessions.system import utc_now
 from tests.install.conftest import Setup
 from tests.install.settings_files import PROGRAM, SCRIPT
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--track-tools"]}
 
 
-@pytest.mark.parametrize(
+@table(
     "entry",
     [
         EXEC,
@@ -59,7 +60,7 @@ def test_it_is_own(entry: Json) -> None:
     assert hook_command.is_own_hook(entry)
 
 
-@pytest.mark.parametrize(
+@table(
     "entry",
     [
         None,
@@ -85,7 +86,7 @@ def test_it_is_not_own(entry: Json) -> None:
     assert (hook_command.is_own_hook(entry), hook_command.is_mixed_entry(entry)) == (False, False)
 
 
-@pytest.mark.parametrize(
+@table(
     "entry",
     [
         {"command": "notify-my-phone --done && python3 /opt/gaia_sessions/hooks/subagent_stop.py"},
@@ -128,8 +129,8 @@ def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: P
     assert hook_command.is_own_hook(entry)
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("tools", [False, True])
+@table("host", HOSTS)
+@table("tools", [False, True])
 def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
     words = hook_command.command_for(HOSTS[host], tools=tools, reports=tools, enforce=tools)
     for wanted in HOSTS[host].entries(tools=tools, enforce=tools):
@@ -160,7 +161,7 @@ def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setu
     assert not setup.file.exists()
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@table("host", HOSTS)
 def test_every_event_we_ask_for_is_one_that_its_module_reads(host: str) -> None:
     asked = HOSTS[host].wired_events(tools=False)
     assert set(asked) <= set(all_hosts.host_named(host).events_by_hook["hook"])
@@ -170,7 +171,7 @@ ALIASES = {"codex": {"Agent"}}
 """Names by which a host's matchers know the tool, and its payloads do not."""
 
 
-@pytest.mark.parametrize("name", HOSTS)
+@table("name", HOSTS)
 def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, name: str) -> None:
     host, module = HOSTS[name], all_hosts.host_named(name)
     asked: Json = {"prompt": "do", "message": "do", "subagent_type": "a", "agent_name": "a", "description": "d"}
@@ -192,7 +193,7 @@ def test_what_is_received_of_tools_is_what_their_module_reads() -> None:
     assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tools._KINDS)
 
 
-@pytest.mark.parametrize("name", HOSTS)
+@table("name", HOSTS)
 def test_no_ordinary_tool_starts_a_process_as_installed(name: str) -> None:
     events = {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "BeforeTool", "AfterTool"}
     ordinary = [*OTHER_TOOLS, "shell", "exec_command", "run_shell_command", "mcp__server__spawn_agents"]
@@ -201,7 +202,7 @@ def test_no_ordinary_tool_starts_a_process_as_installed(name: str) -> None:
     assert [(entry, tool) for entry in wired for tool in ordinary if matches(entry.matcher, tool)] == []
 
 
-@pytest.mark.parametrize("prefix", ["", "multi_agent_v1", "collaboration"])
+@table("prefix", ["", "multi_agent_v1", "collaboration"])
 def test_the_tools_of_agents_are_heard_of_with_and_without_their_namespace(prefix: str) -> None:
     found = {
         event: [
@@ -231,7 +232,7 @@ DELEGATING = ["Agent", "Task", "Workflow", "SendMessage", "TaskStop"]
 OTHER_TOOLS = ["Bash", "Read", "AgentOutput", "TaskOutput", "TaskCreate", "mcp__agents__Agent", "Skill"]
 
 
-@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
+@table("event", ["PostToolUse", "PostToolUseFailure"])
 def test_every_tool_has_one_entry_and_that_of_a_tool_that_starts_no_agent_is_not_waited_for(event: str) -> None:
     entries = [entry for entry in HOSTS["claude-code"].entries(tools=True) if entry.event == event]
     found = {
@@ -241,7 +242,7 @@ def test_every_tool_has_one_entry_and_that_of_a_tool_that_starts_no_agent_is_not
     assert found == {tool: [tool in DELEGATING] for tool in [*DELEGATING, *OTHER_TOOLS]}
 
 
-@pytest.mark.parametrize("tools", [True, False])
+@table("tools", [True, False])
 def test_a_conversation_with_one_delegation_starts_eight_processes_and_waits_for_them(*, tools: bool) -> None:
     heard = ["SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse"]
     heard += ["Stop", "SessionEnd"]
@@ -259,7 +260,7 @@ def test_before_a_tool_is_used_the_hook_is_started_for_delegations_and_messages_
     assert found == [[WantedEntry("PreToolUse", "Agent|Task|Workflow|SendMessage")]] * 2
 
 
-@pytest.mark.parametrize("tools", [True, False])
+@table("tools", [True, False])
 def test_whatever_may_be_answered_is_waited_for(*, tools: bool) -> None:
     host = HOSTS["claude-code"]
     unawaited = {entry.event for entry in host.entries(tools=tools) if not entry.is_awaited}
@@ -267,7 +268,7 @@ def test_whatever_may_be_answered_is_waited_for(*, tools: bool) -> None:
     assert unawaited - answered == {"PermissionRequest"}
 
 
-@pytest.mark.parametrize("host", ["codex", "qwen-code", "gemini-cli"])
+@table("host", ["codex", "qwen-code", "gemini-cli"])
 def test_what_a_host_has_not_is_refused(tmp_path: Path, host: str) -> None:
     with pytest.raises(UsageError):
         Setup(tmp_path, host, "local").install()

@@ -6,7 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from gaia_sessions.install.json_edit import append_value, remove_element
 from gaia_sessions.install.json_text import JsonText, parse
 from gaia_sessions.install.permission import with_rule, without_rules
 from gaia_sessions.install.places import HOSTS
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,6 +199,6 @@ SPLICES: list[tuple[str, str, Callable[[JsonText], JsonText]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "wanted", "change"), SPLICES, ids=[f"{row[0]} -> {row[1]}" for row in SPLICES])
+@table(("text", "wanted", "change"), SPLICES)
 def test_a_change_looks_like_its_neighbours(text: str, wanted: str, change: Callable[[JsonText], JsonText]) -> None:
     assert change(on(text)).text == wanted

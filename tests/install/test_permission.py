@@ -10,6 +10,7 @@ import pytest
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.install import permission
 from tests.install.settings_files import PRETTY
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tests.install.conftest import Setup
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "is_own"),
     [
         ("Bash(gaia-sessions update *)", True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from gaia_sessions.store import hook_log
 from gaia_sessions.system import utc_now
 from tests.install.conftest import Setup
 from tests.install.settings_files import PROGRAM, SCRIPT
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.install.installed_file import InstallState
@@ -78,7 +80,7 @@ def test_looking_writes_nothing(setup: Setup, away_from_home: Path) -> None:
     assert sorted([*setup.project.rglob("*"), *away_from_home.rglob("*")]) == before
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@table("host", HOSTS)
 def test_what_was_just_installed_is_complete_and_never_ran(tmp_path: Path, host: str) -> None:
     setup = Setup(tmp_path, host)
     answer = setup.install()
@@ -125,7 +127,7 @@ def test_limits_that_are_set_and_not_held_are_a_warning(setup: Setup, monkeypatc
     assert codes(setup) == []
 
 
-@pytest.mark.parametrize("host", [host for host in HOSTS if host != "claude-code"])
+@table("host", [host for host in HOSTS if host != "claude-code"])
 def test_hosts_whose_agents_cannot_be_limited_are_not_told_to_hold_limits(tmp_path: Path, host: str) -> None:
     with pytest.raises(UsageError, match=f"limits are not held with {host}"):
         Setup(tmp_path, host).install(enforce=True)
@@ -196,7 +198,7 @@ def codes_at(setup: Setup, now: datetime) -> list[str]:
     return [warned["code"] for warned in look_at(setup, now)["warnings"]]
 
 
-@pytest.mark.parametrize("line", [{"event": "direct"}, {"event": "PreToolUse", "decision": "not_ours"}])
+@table("line", [{"event": "direct"}, {"event": "PreToolUse", "decision": "not_ours"}])
 def test_a_call_of_a_script_or_of_a_host_without_support_is_not_reported(setup: Setup, line: Any) -> None:
     setup.install()
     hook_log.append_line(setup.root, "hook", {"at": LATER, **line})
@@ -237,8 +239,9 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("at", ODD, ids=str)
+@table("at", ODD)
 def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: object) -> None:
+    shutil.rmtree(hook_log.log_folder(setup.root), ignore_errors=True)
     Path(setup.root).parent.mkdir(exist_ok=True)
     log_event(setup, at, "SessionEnd")  # type: ignore[arg-type]  # a time of any kind
     log_event(setup, EARLIER)
@@ -318,7 +321,7 @@ def test_the_events_of_one_host_do_not_count_for_another(setup: Setup) -> None:
     assert found["warnings"] == []
 
 
-@pytest.mark.parametrize("folder", ["gaia_sessions", "renamed"])
+@table("folder", ["gaia_sessions", "renamed"])
 def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_called(setup: Setup, folder: str) -> None:
     gone = {"type": "command", "command": f"python3 /opt/{folder}/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}], "SessionEnd": [{"hooks": [gone]}]}}).encode())
@@ -446,7 +449,7 @@ def test_the_own_switch_is_reported_instead_of_silence(setup: Setup, monkeypatch
     assert (look(setup)["enabled"], codes(setup)) == (False, [warnings.HOOKS_OFF])
 
 
-@pytest.mark.parametrize(
+@table(
     ("matcher", "rewrites"),
     [
         (None, True),
@@ -472,6 +475,7 @@ def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object,
     group = {"hooks": [REWRITES]} if matcher is None else {"matcher": matcher, "hooks": [REWRITES]}
     edit(setup, lambda said: said["hooks"]["PreToolUse"].append(group))
     assert codes(setup) == [warnings.REWRITER] * rewrites
+    setup.file.unlink()
 
 
 def test_another_hook_on_other_events_is_not_reported(setup: Setup) -> None:

@@ -16,11 +16,11 @@ import pytest
 from gaia_sessions.errors import SessionsError, SettingsUnreadable, StoreFailure
 from gaia_sessions.install import plan
 from gaia_sessions.store import external_file
+from tests.install.conftest import Setup
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tests.install.conftest import Setup
 
 DATA = b'{\n  "model": "opus"\n}\n'
 
@@ -40,7 +40,7 @@ def leftovers(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o666])
+@table("mode", [0o600, 0o644, 0o664, 0o666])
 def test_the_mode_stays(setup: Setup, mode: int) -> None:
     setup.put(DATA).file.chmod(mode)
     setup.install()
@@ -66,6 +66,7 @@ def test_the_owner_stays(setup: Setup) -> None:
     assert (setup.file.stat().st_uid, setup.file.stat().st_gid) == (nobody.pw_uid, nobody.pw_gid)
 
 
+@pytest.mark.usefixtures("on_disk")
 def test_attributes_of_the_file_stay(setup: Setup) -> None:
     setup.put(DATA)
     try:
@@ -78,9 +79,11 @@ def test_attributes_of_the_file_stay(setup: Setup) -> None:
     assert os.getxattr(setup.file, "user.note") == b"mine\xff"
 
 
-@pytest.mark.parametrize("chain", [1, 2])
-def test_a_link_stays_a_link_and_its_target_is_changed(setup: Setup, tmp_path: Path, chain: int) -> None:
-    target = tmp_path / "dotfiles" / "claude.json"
+@table("chain", [1, 2])
+def test_a_link_stays_a_link_and_its_target_is_changed(tmp_path: Path, chain: int) -> None:
+    folder = tmp_path / str(chain)
+    folder.mkdir()
+    setup, target = Setup(folder), folder / "dotfiles" / "claude.json"
     target.parent.mkdir()
     target.write_bytes(DATA)
     setup.put(None)
@@ -140,9 +143,11 @@ def test_a_folder_that_is_a_file_is_refused(setup: Setup) -> None:
     assert setup.file.parent.read_bytes() == b"in the way"
 
 
-@pytest.mark.parametrize("other", [b"{}", DATA + b" ", None])
+@table("other", [b"{}", DATA + b" ", None])
 def test_what_somebody_else_wrote_meanwhile_is_not_written_over(setup: Setup, other: bytes | None) -> None:
     path = setup.put(other).file
+    if other is None:
+        path.unlink(missing_ok=True)
 
     with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
         external_file.write(str(path), DATA, b"ours")
@@ -216,22 +221,26 @@ plan.carry_out(Places(sys.argv[1], os.environ), request, lambda _: None)
 """
 
 
-def test_installations_at_once_all_succeed_and_one_uninstallation_gives_the_original_back(setup: Setup) -> None:
+@pytest.mark.parametrize("pairs", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_installations_at_once_all_succeed_and_one_uninstallation_gives_the_original_back(
+    setup: Setup, pairs: int
+) -> None:
     setup.put(DATA)
-    calls = [[sys.executable, "-c", CALL, setup.root, "install", tools] for tools in ("", "tools") * 3]
+    calls = [[sys.executable, "-c", CALL, setup.root, "install", tools] for tools in ("", "tools") * pairs]
     running = [subprocess.Popen(call) for call in calls]
-    assert [process.wait() for process in running] == [0] * 6
+    assert [process.wait() for process in running] == [0] * 2 * pairs
     assert setup.state()["state"] == "complete"
     setup.uninstall()
     assert setup.held() == DATA
 
 
-MOMENTS = [("rename,renameat,renameat2", 1), ("fsync,fdatasync", 1), ("fsync,fdatasync", 2)]
+RENAME, SYNC = "rename,renameat,renameat2", "fsync,fdatasync"
+MOMENTS = [(RENAME, 1), *(pytest.param(SYNC, when, marks=pytest.mark.slow) for when in (1, 2))]
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to stop the kernel at one call")
 @pytest.mark.parametrize(("calls", "when"), MOMENTS)
-@pytest.mark.parametrize("action", ["install", "uninstall"])
+@table("action", ["install", "uninstall"])
 def test_killed_at_any_moment_the_old_file_or_the_new_one_is_there(
     setup: Setup, action: str, calls: str, when: int
 ) -> None:
