@@ -1,6 +1,6 @@
 """Every store there is, made in one place: a new one joins by one line in ``STORES``.
 
-``made`` is a store made of nothing yet; ``store`` is the same for tests that begin with a clean one.
+Random use of overlays over stores in memory, and over nothing, is in ``test_machine``.
 """
 
 from __future__ import annotations
@@ -83,10 +83,6 @@ class FilesReadThroughPreview(FileStore):
         return Preview(FileStore(self.root), BEGAN, Config({}))
 
 
-def overlay_over_nothing(_folder: Path) -> Store:
-    return Overlay(MemoryStore(), [])
-
-
 def overlay_over_deleted(folder: Path) -> Store:
     """An overlay in which all is deleted that is below: the ids, keys and names of events that the tests use."""
     below = FileStore(f"{folder}/root", durable=False)
@@ -115,15 +111,15 @@ def overlay_over_overlay(_folder: Path) -> Store:
     return overlay
 
 
+def files_waiting_by_sleep(folder: Path) -> Store:
+    return FileStore(f"{folder}/root", wait=locks.sleep_and_retry)
+
+
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _folder: MemoryStore(),
-    "files, waiting by filelock": lambda folder: FileStore(f"{folder}/root", wait=locks.wait_with_filelock),
-    "files, waiting by sleep": lambda folder: FileStore(f"{folder}/root", wait=locks.sleep_and_retry),
+    "files": lambda folder: FileStore(f"{folder}/root", wait=locks.wait_with_filelock),
     "files, read through a preview": lambda folder: FilesReadThroughPreview(f"{folder}/root"),
-    "an overlay over nothing": overlay_over_nothing,
     "an overlay over what it has deleted": overlay_over_deleted,
-    "an overlay over an overlay": overlay_over_overlay,
-    "an overlay over new sessions in memory": lambda _folder: OverlayOverNewSessions(MemoryStore(), []),
     "an overlay over new sessions in files": lambda folder: OverlayOverNewSessions(FileStore(f"{folder}/root"), []),
 }
 
@@ -133,17 +129,21 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return STORES[request.param](tmp_path)
 
 
-@pytest.fixture(params=["with its hints", "without hints", "with hints made anew"])
-def put_to_the_test(request: pytest.FixtureRequest) -> Callable[[Store], None]:
-    """Brings a store into the state in which its answers are asked for: none of it may change them."""
+def in_every_state(store: Store) -> Iterator[None]:
+    """Brings ``store`` into each state in which its answers are asked for: none of it may change them."""
+    for state in STATES:
+        bring_into(store, state)
+        yield
 
-    def bring(store: Store) -> None:
-        if isinstance(store, FileStore) and request.param != "with its hints":
-            shutil.rmtree(f"{store.root}/.index")
-        if request.param == "with hints made anew":
-            store.ensure_index()
 
-    return bring
+STATES = ("with its hints", "without hints", "with hints made anew")
+
+
+def bring_into(store: Store, state: str) -> None:
+    if isinstance(store, FileStore) and state != "with its hints":
+        shutil.rmtree(f"{store.root}/.index", ignore_errors=True)
+    if state == "with hints made anew":
+        store.ensure_index()
 
 
 @pytest.fixture

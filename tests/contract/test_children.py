@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import InvalidId
+from tests.contract.conftest import STATES, bring_into, in_every_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,85 +16,82 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
 
     New = Callable[..., Record]
-    Bring = Callable[[Store], None]
 
 
 def below(new: New, agent_id: str, parent_id: str, **changes: object) -> Record:
     return new(agent_id, parent_id=parent_id, **changes)
 
 
+def moved_below(parent_id: str) -> Callable[[Record], Record]:
+    return lambda record: {**record, "parent_id": parent_id}
+
+
 def children(store: Store, *parent_ids: str) -> list[str]:
     return sorted(record["agent_id"] for record in store.children(parent_ids))
 
 
-def test_nobody_is_below_a_session_that_started_none(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_nobody_is_below_a_session_that_started_none(store: Store, new: New) -> None:
     assert store.children(["nobody"]) == []
     store.create(new("agent-1"))
-    put_to_the_test(store)
-    assert store.children(["agent-1", "nobody"]) == []
-    assert store.children([]) == []
+    for _ in in_every_state(store):
+        assert store.children(["agent-1", "nobody"]) == []
+        assert store.children([]) == []
 
 
-def test_the_children_are_whole_records_open_and_final(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_the_children_are_whole_records_open_and_final(store: Store, new: New) -> None:
     store.create(new("agent-1"))
     open_one, final = below(new, "agent-2", "agent-1"), below(new, "agent-12", "agent-1", phase="failed")
     store.create(open_one)
     store.create(final)
     store.create(below(new, "agent-3", "agent-2"))
-    put_to_the_test(store)
-
-    found = store.children(["agent-1"])
-
-    assert sorted(found, key=lambda record: record["agent_id"]) == [final, open_one]
+    for _ in in_every_state(store):
+        found = store.children(["agent-1"])
+        assert sorted(found, key=lambda record: record["agent_id"]) == [final, open_one]
 
 
-def test_those_of_several_sessions_come_together_each_once(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_those_of_several_sessions_come_together_each_once(store: Store, new: New) -> None:
     for agent_id, parent_id in [("a", "agent-1"), ("b", "agent-1"), ("c", "agent-2"), ("d", "c"), ("e", "other")]:
         store.create(below(new, agent_id, parent_id))
-    put_to_the_test(store)
+    for _ in in_every_state(store):
+        assert children(store, "agent-1", "agent-2", "c", "agent-1") == ["a", "b", "c", "d"]
 
-    assert children(store, "agent-1", "agent-2", "c", "agent-1") == ["a", "b", "c", "d"]
 
-
-def test_the_children_of_a_session_that_is_gone_are_found(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_the_children_of_a_session_that_is_gone_are_found(store: Store, new: New) -> None:
     store.create(new("agent-1"))
     store.create(below(new, "agent-2", "agent-1"))
     store.delete("agent-1", lambda _found: True)
-    put_to_the_test(store)
+    for _ in in_every_state(store):
+        assert children(store, "agent-1") == ["agent-2"]
 
-    assert children(store, "agent-1") == ["agent-2"]
 
-
-def test_a_deleted_child_is_not_found(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_a_deleted_child_is_not_found(store: Store, new: New) -> None:
     store.create(below(new, "agent-2", "agent-1"))
     store.create(below(new, "agent-3", "agent-1"))
     store.delete("agent-2", lambda _found: True)
-    put_to_the_test(store)
-
-    assert children(store, "agent-1") == ["agent-3"]
-
-
-def test_a_session_is_found_by_the_parent_that_it_got_later(store: Store, new: New, put_to_the_test: Bring) -> None:
-    store.create(new("agent-2"))
-    store.change("agent-2", lambda record: {**record, "parent_id": "agent-1"})
-    put_to_the_test(store)
-    assert children(store, "agent-1") == ["agent-2"]
-
-    store.change("agent-2", lambda record: {**record, "parent_id": "agent-12"})
-    assert (children(store, "agent-1"), children(store, "agent-12")) == ([], ["agent-2"])
+    for _ in in_every_state(store):
+        assert children(store, "agent-1") == ["agent-3"]
 
 
-def test_a_session_that_ends_stays_below_its_parent(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_a_session_is_found_by_the_parent_that_it_got_later(store: Store, new: New) -> None:
+    for number, state in enumerate(STATES):
+        child, first, second = (f"{name}-{number}" for name in ("child", "first", "second"))
+        store.create(new(child))
+        store.change(child, moved_below(first))
+        bring_into(store, state)
+        assert children(store, first) == [child]
+
+        store.change(child, moved_below(second))
+        assert (children(store, first), children(store, second)) == ([], [child])
+
+
+def test_a_session_that_ends_stays_below_its_parent(store: Store, new: New) -> None:
     store.create(below(new, "agent-2", "agent-1"))
     store.change("agent-2", lambda record: {**record, "phase": "completed"})
-    put_to_the_test(store)
+    for _ in in_every_state(store):
+        assert children(store, "agent-1") == ["agent-2"]
 
-    assert children(store, "agent-1") == ["agent-2"]
 
-
-def test_only_those_that_are_open_are_found_if_only_they_are_asked_for(
-    store: Store, new: New, put_to_the_test: Bring
-) -> None:
+def test_only_those_that_are_open_are_found_if_only_they_are_asked_for(store: Store, new: New) -> None:
     for number in (1, 2, 3):
         store.create(below(new, f"child-{number}", "agent-1"))
     store.create(below(new, "final", "agent-1", phase="failed"))
@@ -101,33 +99,28 @@ def test_only_those_that_are_open_are_found_if_only_they_are_asked_for(
     store.change("child-2", lambda record: {**record, "phase": "completed"})
     store.change("later", lambda record: {**record, "parent_id": "agent-1"})
     store.delete("child-3", lambda _found: True)
-    put_to_the_test(store)
-
-    found = store.children(["agent-1", "nobody"], open_only=True)
-
-    assert sorted(record["agent_id"] for record in found) == ["child-1", "later"]
+    for _ in in_every_state(store):
+        found = store.children(["agent-1", "nobody"], open_only=True)
+        assert sorted(record["agent_id"] for record in found) == ["child-1", "later"]
 
 
-def test_a_session_below_itself_is_its_own_child(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_a_session_below_itself_is_its_own_child(store: Store, new: New) -> None:
     store.create(below(new, "agent-1", "agent-1"))
-    put_to_the_test(store)
+    for _ in in_every_state(store):
+        assert children(store, "agent-1") == ["agent-1"]
 
-    assert children(store, "agent-1") == ["agent-1"]
 
-
-def test_ids_that_differ_only_in_case_are_different_parents(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_ids_that_differ_only_in_case_are_different_parents(store: Store, new: New) -> None:
     store.create(below(new, "agent-2", "Agent-1"))
-    put_to_the_test(store)
+    for _ in in_every_state(store):
+        assert (children(store, "agent-1"), children(store, "Agent-1")) == ([], ["agent-2"])
 
-    assert (children(store, "agent-1"), children(store, "Agent-1")) == ([], ["agent-2"])
 
-
-def test_a_later_version_may_say_what_it_wants_of_a_parent(store: Store, new: New, put_to_the_test: Bring) -> None:
+def test_a_later_version_may_say_what_it_wants_of_a_parent(store: Store, new: New) -> None:
     store.create(new("agent-2", schema=2, parent_id=["agent-1"]))
     store.create(new("agent-3", schema=2, parent_id="agent-1"))
-    put_to_the_test(store)
-
-    assert children(store, "agent-1") == ["agent-3"]
+    for _ in in_every_state(store):
+        assert children(store, "agent-1") == ["agent-3"]
 
 
 def test_an_impossible_id_has_no_children(store: Store) -> None:

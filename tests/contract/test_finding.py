@@ -6,6 +6,7 @@ import tracemalloc
 from typing import TYPE_CHECKING, Any, cast
 
 from gaia_sessions.session.runs import agent_alias, delegation_alias
+from tests.contract.conftest import STATES, bring_into, in_every_state
 from tests.records import id_found
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
 
     New = Callable[..., Record]
-    PutToTheTest = Callable[[Store], None]
 
 STRANGE = ["", " ", "a.b", "A.B", "../..", "/", "line\nbreak", "ünïcode", "%2f", "%", "x" * 300, "x" * 301, "con", "+"]
 
@@ -196,57 +196,47 @@ def test_keys_are_distinguished_exactly_whatever_is_in_them(store: Store, new_wi
 
 
 def test_of_several_sessions_with_one_key_the_newest_is_found_whichever_was_written_last(
-    store: Store, new_with_run: New, put_to_the_test: PutToTheTest
+    store: Store, new_with_run: New
 ) -> None:
     """An agent that was woken after its work was finished: events of either reach the session that it works on."""
     alias = agent_alias("host", "child")
     older = new_with_run("older", host_session_id="host", host_agent_id="child")
     newer = {**older, "agent_id": "newer", "created_at": "2026-01-08T19:00:00.000000Z"}
     oldest = {**older, "agent_id": "oldest", "created_at": "2026-01-08T20:00:00+03:00"}
-    for record in (older, newer, oldest):
-        store.create(cast("Record", record))
-    store.change("older", finished)
+    for state in STATES:
+        for record in (older, newer, oldest):
+            store.create(cast("Record", record))
+        store.change("older", finished)
+        bring_into(store, state)
 
-    put_to_the_test(store)
-
-    assert id_found(store, alias) == "newer"
-    assert store.delete("newer", agree)
-    assert id_found(store, alias) == "older"
-    assert store.delete("older", agree)
-    assert id_found(store, alias) == "oldest"
-    assert store.delete("oldest", agree)
-    assert id_found(store, alias) is None
+        for found in ("newer", "older", "oldest"):
+            assert id_found(store, alias) == found
+            assert store.delete(found, agree)
+        assert id_found(store, alias) is None
 
 
 def test_of_sessions_with_one_key_made_in_one_moment_the_same_one_is_found_always(
-    store: Store, new_with_run: New, put_to_the_test: PutToTheTest
+    store: Store, new_with_run: New
 ) -> None:
     alias = agent_alias("host", "child")
     for agent_id in ("b", "c", "a"):
         store.create(new_with_run(agent_id, host_session_id="host", host_agent_id="child"))
-
-    put_to_the_test(store)
-
-    assert id_found(store, alias) == "c"
+    for _ in in_every_state(store):
+        assert id_found(store, alias) == "c"
 
 
-def test_a_key_that_was_given_to_another_session_is_found_there(
-    store: Store, new_with_run: New, put_to_the_test: PutToTheTest
-) -> None:
+def test_a_key_that_was_given_to_another_session_is_found_there(store: Store, new_with_run: New) -> None:
     alias = agent_alias("host", "child")
     for agent_id, created in (("first", "2026-01-08T18:00:00.000000Z"), ("later", "2026-01-08T19:00:00.000000Z")):
         record = new_with_run(agent_id, host_session_id="host", host_agent_id="child")
         store.create(cast("Record", {**record, "created_at": created}))
 
     store.change("later", lambda record: {**record, "runs": [{"run": 1, "host_session_id": "host"}]})
-    put_to_the_test(store)
+    for _ in in_every_state(store):
+        assert id_found(store, alias) == "first"
 
-    assert id_found(store, alias) == "first"
 
-
-def test_a_scan_for_a_conversation_leaves_out_no_open_session_that_its_end_concerns(
-    store: Store, new: New, put_to_the_test: PutToTheTest
-) -> None:
+def test_a_scan_for_a_conversation_leaves_out_no_open_session_that_its_end_concerns(store: Store, new: New) -> None:
     ended = {"ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
     here: dict[str, object] = {"host_session_id": "here"}
     elsewhere: dict[str, object] = {"host_session_id": "elsewhere"}
@@ -264,13 +254,11 @@ def test_a_scan_for_a_conversation_leaves_out_no_open_session_that_its_end_conce
         store.create(new(ids[name], runs=[{"run": number, **run} for number, run in enumerate(runs, 1)]))
     store.create(new("without-runs"))
     store.change("finished", finished)
-
-    put_to_the_test(store)
-    found = dict(store.scan(active_only=True, host_session_id="here"))
-
-    concerned = {ids[name] for name in ("at work", "rests", "works here still", "waits for both")}
-    assert concerned <= found.keys() <= {*ids.values(), "without-runs"}
-    assert found == {agent_id: store.read(agent_id) for agent_id in found}
+    for _ in in_every_state(store):
+        found = dict(store.scan(active_only=True, host_session_id="here"))
+        concerned = {ids[name] for name in ("at work", "rests", "works here still", "waits for both")}
+        assert concerned <= found.keys() <= {*ids.values(), "without-runs"}
+        assert found == {agent_id: store.read(agent_id) for agent_id in found}
 
 
 def test_a_session_is_counted_to_the_conversations_that_its_last_write_says(store: Store, new: New) -> None:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import LockTimeout
+from tests.contract.conftest import STORES, files_waiting_by_sleep
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
@@ -17,6 +20,11 @@ if TYPE_CHECKING:
     New = Callable[..., Record]
 
 KEY = ("delegation", "host", "tool")
+
+
+@pytest.fixture(params=[*STORES, "files, waiting by sleep"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return STORES.get(request.param, files_waiting_by_sleep)(tmp_path)
 
 
 def can_enter(store: Store, key: tuple[str, ...]) -> bool:
@@ -27,7 +35,7 @@ def can_enter(store: Store, key: tuple[str, ...]) -> bool:
         return False
 
 
-@pytest.mark.parametrize("seconds", [0, 0.05])
+@table("seconds", [0, 0.05])
 def test_nobody_enters_a_block_whose_key_is_taken(store: Store, seconds: float) -> None:
     with store.lock_key(KEY, 1), pytest.raises(LockTimeout) as refused, store.lock_key(KEY, seconds):
         raise AssertionError("two are in the block")
@@ -49,7 +57,7 @@ def test_a_block_that_fails_frees_its_key(store: Store) -> None:
     assert can_enter(store, KEY)
 
 
-@pytest.mark.parametrize(
+@table(
     "other",
     [
         ("delegation", "host", "too"),

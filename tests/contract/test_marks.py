@@ -13,6 +13,8 @@ from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.above import Above
 from gaia_sessions.usecases.cancellation import cancel, cancellation_and_above
+from tests.contract.conftest import STORES
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,14 +102,15 @@ def test_a_rule_that_changes_nothing_writes_nothing_to_a_marked_session(store: S
     assert store.change("agent-1", lambda record: record) == new()
 
 
-@pytest.mark.parametrize(("mark", "phase"), [(MARK, "abandoned"), (ALONE, "planning")], ids=["below", "alone"])
-def test_a_mark_counts_for_what_is_below_if_it_says_so(store: Store, new: New, mark: Mark, phase: str) -> None:
+def test_a_mark_counts_for_what_is_below_if_it_says_so(store: Store, new: New) -> None:
     store.create(new())
     store.create(new("agent-2", **below("agent-1")))
     store.create(new("agent-12", **below("agent-2")))
-    store.mark("agent-1", lambda _: mark)
 
-    assert store.change("agent-12", planned)["phase"] == phase
+    for mark, phase in ((ALONE, "planning"), (MARK, "abandoned")):
+        store.mark("agent-1", lambda _: mark)  # noqa: B023  # called at once
+
+        assert store.change("agent-12", planned)["phase"] == phase
 
 
 def test_a_mark_counts_for_what_was_below_one_that_got_its_parent_later(store: Store, new: New) -> None:
@@ -167,23 +170,29 @@ def in_a_circle_of_links(path: Path) -> None:
     path.parent.symlink_to(path.parent.name)
 
 
-IN_FILES = ["files, waiting by filelock", "files, read through a preview", "an overlay over new sessions in files"]
+IN_FILES = ["files", "files, read through a preview", "an overlay over new sessions in files"]
 UNREADABLE = [a_link, a_link_to_nothing, a_folder, a_pipe]
 
 
-@pytest.mark.parametrize("store", IN_FILES, indirect=True)
-@pytest.mark.parametrize(
+@pytest.fixture(params=IN_FILES)
+def store_in(request: pytest.FixtureRequest) -> Callable[[Path], Store]:
+    return STORES[request.param]
+
+
+@table(
     ("marked_id", "damage"),
     [(agent_id, damage) for agent_id in ("agent-1", "agent-2") for damage in UNREADABLE]
     + [("agent-1", behind_a_link), ("agent-1", in_a_circle_of_links)],
 )
 def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refused(
-    store: Store, new: New, tmp_path: Path, marked_id: str, damage: Callable[[Path], None]
+    store_in: Callable[[Path], Store], new: New, tmp_path: Path, marked_id: str, damage: Callable[[Path], None]
 ) -> None:
     """agent-2 below agent-1; even a mark that was for agent-1 alone may be any other by now."""
+    folder = tmp_path / f"{marked_id}-{damage.__name__}"
+    store = store_in(folder)
     store.create(new())
     store.create(new("agent-2", **below("agent-1")))
-    mark_path = tmp_path / "root" / marked_id / "cancelled.json"
+    mark_path = folder / "root" / marked_id / "cancelled.json"
     mark_path.write_text('{"at": "2026-01-08T19:00:00Z", "below": false}')
     damage(mark_path)
     before = store.read("agent-2")
@@ -225,12 +234,13 @@ def test_where_no_folder_stands_in_place_of_a_session_above_there_is_no_mark(
         assert store.change(f"below-{agent_id}", planned)["phase"] == "planning"
 
 
-@pytest.mark.parametrize("reason", [5, b"x", "half of a pair \ud800", "NUL \0", "x" * (1 << 20)])
-def test_a_reason_that_is_no_text_is_refused_before_anything_is_marked(store: Store, new: New, reason: Any) -> None:
+def test_a_reason_that_is_no_text_is_refused_before_anything_is_marked(store: Store, new: New) -> None:
+    reasons: list[Any] = [5, b"x", "half of a pair \ud800", "NUL \0", "x" * (1 << 20)]
     store.create(new())
-    with pytest.raises(InvalidInput):
-        cancel(store, datetime.now(UTC), "agent-1", reason, below=False)
-    assert store.marks(["agent-1"]) == []
-    store.mark("agent-1", lambda _: MARK)
-    with pytest.raises(InvalidInput):
-        cancel(store, datetime.now(UTC), "agent-1", reason, below=True)
+    store.create(new("agent-2"))
+    store.mark("agent-2", lambda _: MARK)
+    for reason in reasons:
+        for agent_id, below_too in (("agent-1", False), ("agent-2", True)):
+            with pytest.raises(InvalidInput):
+                cancel(store, datetime.now(UTC), agent_id, reason, below=below_too)
+    assert store.marks(["agent-1", "agent-2"]) == [("agent-2", MARK)]
