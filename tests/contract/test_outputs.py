@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from gaia_sessions.errors import InvalidId, SessionNotFound
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +24,10 @@ MIB = 1 << 20
 SIZES = [0, 1, MIB - 1, MIB, MIB + 1, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 3 * MIB - 1, 3 * MIB, 3 * MIB + 1, 5 * MIB + 7]
 
 
-def numbered(size: int) -> bytes:
+@cache
+def numbered() -> bytes:
     """Bytes of which no two pieces are the same."""
-    return b"".join(b"%015d\n" % number for number in range(size // 16 + 1))[:size]
+    return b"".join(b"%015d\n" % number for number in range(SIZES[-1] // 16 + 1))
 
 
 def kept(written: bytes) -> bytes:
@@ -34,21 +37,24 @@ def kept(written: bytes) -> bytes:
     return b"%b\n[gaia-sessions: %d bytes left out]\n%b" % (written[:MIB], left_out, written[-MIB:])
 
 
-@pytest.mark.parametrize("piece", [99_983, 16 * MIB], ids=["in pieces", "at once"])
-@pytest.mark.parametrize("size", SIZES)
+@table("piece", [99_983, 16 * MIB])
+@table("size", SIZES)
 def test_the_first_and_the_last_mebibyte_are_kept_and_a_line_says_what_is_left_out(
     store: Store, new: New, size: int, piece: int
 ) -> None:
-    store.create(new())
-    written = numbered(size)
+    agent_id = f"agent-{size}-{piece}"
+    store.create(new(agent_id))
+    written = numbered()[:size]
 
-    output = store.open_output("agent-1", 3)
+    output = store.open_output(agent_id, 3)
     for start in range(0, size, piece):
         output.write(written[start : start + piece])
     output.close()
     output.close()
 
-    assert store.output("agent-1", 3) == kept(written)
+    assert store.output(agent_id, 3) == kept(written)
+    store.delete(agent_id, lambda _: True)
+    store.purge_trash()
 
 
 def test_what_was_written_can_be_read_at_once_and_each_run_has_its_own(store: Store, new: New) -> None:
@@ -101,7 +107,7 @@ def test_output_goes_with_its_session_and_who_still_writes_it_does_no_harm(store
     store.purge_trash()
     store.create(new())
 
-    output.write(numbered(4 * MIB))
+    output.write(numbered()[: 4 * MIB])
     output.close()
 
     assert store.output("agent-1", 1) == b""
@@ -114,7 +120,7 @@ def test_a_session_that_does_not_exist_has_no_output(store: Store) -> None:
         store.output("agent-1", 1)
 
 
-@pytest.mark.parametrize("agent_id", ["../etc", "", "a/b"])
+@table("agent_id", ["../etc", "", "a/b"])
 def test_an_impossible_id_is_refused(store: Store, agent_id: str) -> None:
     for ask in (store.open_output, store.output, store.output_path):
         with pytest.raises(InvalidId):

@@ -112,12 +112,15 @@ def test_without_messages_it_is_a_change(store: Store, new: New) -> None:
     assert store.add_messages("agent-1", [], turned) == (new(turns=1, revision=2), [])
 
 
-def test_messages_after_a_number_are_those_behind_it(store: Store, new: New) -> None:
+def test_messages_after_a_number_are_those_behind_it_and_the_newest_come_without_the_others(
+    store: Store, new: New
+) -> None:
     store.create(new())
     _, stored = store.add_messages("agent-1", said(*map(str, range(1, 30))), untouched)
 
     for seq in (0, 1, 17, 28, 29, 100):
         assert list(store.messages("agent-1", is_wanted=after(seq))) == stored[seq:]
+    assert list(islice(store.messages_backwards("agent-1"), 3)) == stored[:-4:-1]
 
 
 def test_the_newest_that_are_wanted_come_in_order_and_the_search_ends_at_the_first_that_is_not(
@@ -134,13 +137,6 @@ def test_the_newest_that_are_wanted_come_in_order_and_the_search_ends_at_the_fir
     assert list(store.messages("agent-1", is_wanted=is_wanted)) == stored[-3:]
     assert asked == stored[:-5:-1]
     assert list(store.messages("agent-1", is_wanted=lambda _: False)) == []
-
-
-def test_the_newest_can_be_taken_without_the_others(store: Store, new: New) -> None:
-    store.create(new())
-    _, stored = store.add_messages("agent-1", said(*map(str, range(1, 30))), untouched)
-
-    assert list(islice(store.messages_backwards("agent-1"), 3)) == stored[:-4:-1]
 
 
 def test_long_messages_come_back_whole_from_both_ends(store: Store, new: New) -> None:
