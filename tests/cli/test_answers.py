@@ -6,14 +6,13 @@ import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.trace import trace_of
 from gaia_sessions.system.processes import describe
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 AFTER_LUNCH = timedelta(hours=2)
 BY_HAND = {"approve": ("approval", "approved"), "deny": ("denial", "denied")}
-both = pytest.mark.parametrize("command", BY_HAND)
+both = table("command", BY_HAND)
 
 
 def before(**span: float) -> str:
@@ -35,7 +34,7 @@ SAYS = {
 }
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "key", "message"),
     [
         ("approve a --note yes", "approval", "yes"),
@@ -46,8 +45,9 @@ SAYS = {
     ],
 )
 def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
-    gaia: Gaia, put: Gaia, state: Gaia, line: str, key: str, message: str
+    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, line: str, key: str, message: str
 ) -> None:
+    anew()
     word, how, advice = SAYS[key]
     with_message = f": {message}" if message else ""
     record = put("a", idle=timedelta(minutes=20))
@@ -82,13 +82,15 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
 
 
 @both
-def test_the_answer_in_json_is_the_record(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
+def test_the_answer_in_json_is_the_record(gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str) -> None:
+    anew()
     put("a")
     assert gaia(command, "a", "--json").json == state("a")
 
 
 @both
-def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, put: Gaia, command: str) -> None:
+def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, anew: Gaia, put: Gaia, command: str) -> None:
+    anew()
     put("a", idle=AFTER_LUNCH)
     assert gaia("should-resume", "a").code == 1
     assert gaia("cleanup", "--hours", "1", "--json").json["kept"] == [{"agent_id": "a", "reason": "keep_days"}]
@@ -132,8 +134,9 @@ def test_the_last_answer_takes_the_place_of_an_earlier_one(gaia: Gaia, put: Gaia
 
 @both
 def test_an_answer_is_gone_when_the_phase_changes_and_stays_with_a_heartbeat(
-    gaia: Gaia, put: Gaia, state: Gaia, command: str
+    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str
 ) -> None:
+    anew()
     key, _ = BY_HAND[command]
     put("a")
     gaia(command, "a")
@@ -144,7 +147,10 @@ def test_an_answer_is_gone_when_the_phase_changes_and_stays_with_a_heartbeat(
 
 
 @both
-def test_an_answer_to_what_may_not_be_resumed_all_the_same_says_why(gaia: Gaia, put: Gaia, command: str) -> None:
+def test_an_answer_to_what_may_not_be_resumed_all_the_same_says_why(
+    gaia: Gaia, anew: Gaia, put: Gaia, command: str
+) -> None:
+    anew()
     _, word = BY_HAND[command]
     put("a", error_count=3)
     assert gaia(command, "a").all == (
@@ -159,37 +165,36 @@ def test_an_answer_to_what_may_not_be_resumed_all_the_same_says_why(gaia: Gaia, 
 
 FINAL = {"finalized_at": "2026-01-08T18:05:30Z", "duration_seconds": 1.0}
 HERE = describe(os.getpid())
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    **{
-        phase: ({"phase": phase}, f"session 'a' is not waiting for an approval: it is {phase}")
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"phase": phase}, f"session 'a' is not waiting for an approval: it is {phase}")
         for phase in PHASES[:6]
         if phase != "approval"
-    },
-    **{
-        phase: ({"phase": phase, **FINAL}, f"session 'a' is {phase} and can no longer be changed")
-        for phase in PHASES[6:]
-    },
-    "an agent at work": (
+    ),
+    *(({"phase": phase, **FINAL}, f"session 'a' is {phase} and can no longer be changed") for phase in PHASES[6:]),
+    (
         {"runs": [{"run": 1, "started_at": before(minutes=1), "host_process": HERE}]},
         "session 'a' is not waiting for an approval: its agent is at work",
     ),
-    "a claim": (
-        {"runs": [{"run": 1, "started_at": before(minutes=5), "ended_at": before(minutes=4), "end": "stopped"},
-                  {"run": 2, "claimed_at": before(minutes=1)}]},
+    (
+        {
+            "runs": [
+                {"run": 1, "started_at": before(minutes=5), "ended_at": before(minutes=4), "end": "stopped"},
+                {"run": 2, "claimed_at": before(minutes=1)},
+            ]
+        },
         "session 'a' is not waiting for an approval: somebody is about to resume it",
     ),
-    "a later version": (
-        {"schema": 99},
-        "session 'a' has schema 99; this version writes 1 and can only show newer ones",
-    ),
-}  # fmt: skip
+    ({"schema": 99}, "session 'a' has schema 99; this version writes 1 and can only show newer ones"),
+]
 
 
 @both
-@pytest.mark.parametrize(("changed", "problem"), REFUSED.values(), ids=REFUSED)
+@table(("changed", "problem"), REFUSED)
 def test_what_does_not_wait_for_an_approval_is_not_answered(
-    gaia: Gaia, put: Gaia, state: Gaia, command: str, changed: dict[str, Any], problem: str
+    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str, changed: dict[str, Any], problem: str
 ) -> None:
+    anew()
     put("a", **changed)
     then = state("a")
     refused = gaia(command, "a")
@@ -198,7 +203,10 @@ def test_what_does_not_wait_for_an_approval_is_not_answered(
 
 
 @both
-def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(gaia: Gaia, put: Gaia, command: str) -> None:
+def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(
+    gaia: Gaia, anew: Gaia, put: Gaia, command: str
+) -> None:
+    anew()
     gone = {**(HERE or {}), "started": "0"}
     put("a", runs=[{"run": 1, "started_at": before(minutes=9), "host_process": gone}])
     put("b", runs=[{"run": 1, "claimed_at": before(minutes=11)}])
@@ -206,7 +214,10 @@ def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(gaia: G
 
 
 @both
-def test_a_cancelled_session_is_not_answered_nor_changed(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
+def test_a_cancelled_session_is_not_answered_nor_changed(
+    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str
+) -> None:
+    anew()
     put("a", runs=[{"run": 1, "started_at": before(minutes=1), "host_process": HERE}])
     assert gaia("cancel", "a", "--reason", "not needed").code == 0
     then = state("a")
@@ -224,7 +235,10 @@ def test_a_cancelled_session_is_not_answered_nor_changed(gaia: Gaia, put: Gaia, 
 
 
 @both
-def test_what_cannot_be_read_or_is_not_there_is_not_answered(gaia: Gaia, put: Gaia, root: str, command: str) -> None:
+def test_what_cannot_be_read_or_is_not_there_is_not_answered(
+    gaia: Gaia, anew: Gaia, put: Gaia, root: str, command: str
+) -> None:
+    anew()
     put("a")
     with open(f"{root}/a/state.json", "w") as file:
         file.write("{")
@@ -232,7 +246,8 @@ def test_what_cannot_be_read_or_is_not_there_is_not_answered(gaia: Gaia, put: Ga
 
 
 @both
-def test_an_answer_may_be_for_one_revision_only(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
+def test_an_answer_may_be_for_one_revision_only(gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str) -> None:
+    anew()
     put("a", revision=7)
     assert gaia(command, "a", "--if-revision", "6").code == 4
     assert state("a")["revision"] == 7

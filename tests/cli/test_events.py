@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import warnings
+from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +21,9 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.trace import trace_of
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
+from tests.cli.conftest import run_on
+from tests.cli.forks import Fork, forked
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,29 +67,40 @@ def test_as_json_they_are_an_array_of_the_entries_as_they_are(gaia: Gaia, put: G
     assert gaia("events", "a", "--json").json == [{**BEGUN, "seq": 1, **TRACE}, {**FAILED, "seq": 2, **TRACE}]
 
 
-@pytest.mark.parametrize(("since", "seqs", "complained"), [(0, [1, 2], True), (1, [2], True), (2, [], False)])
+@table(("since", "seqs", "complained"), [(0, [1, 2], True), (1, [2], True), (2, [], False)])
 def test_those_behind_a_number_can_be_asked_for(
-    program: Gaia, put: Gaia, root: str, since: int, seqs: list[int], *, complained: bool
+    gaia: Gaia, put: Gaia, root: str, since: int, seqs: list[int], *, complained: bool
 ) -> None:
     put("a", phase="completed", resume_ready=False)
     journal(root, line(BEGUN), b"{torn\n", line(FAILED))
 
     for words in ((), ("--follow",)):
-        code, out, err = program("events", "a", "--since", str(since), "--json", *words).all
+        code, out, err = forked("events", "a", "--since", str(since), "--json", *words).all
         found = [json.loads(one) for one in out.splitlines()] if words else json.loads(out)
         assert (code, [one["seq"] for one in found], "line 2" in err) == (0, seqs, complained)
-    assert program("events", "a", "--since", "2").all == (0, "No events\n", "")
-    assert program("events", "a", "--since", "-1").code == 2
+    assert gaia("events", "a", "--since", "2").all == (0, "No events\n", "")
+    assert gaia("events", "a", "--since", "-1").code == 2
 
 
 def test_s14_the_numbers_have_no_gap_and_none_is_there_twice_with_eight_writers(root: str) -> None:
     sessions = Sessions(root)
     agent_id = sessions.create()
-    program = (
-        "import sys; from gaia_sessions import Sessions; [Sessions(sys.argv[1]).reset(sys.argv[2]) for _ in range(9)]"
-    )
-    writers = [subprocess.Popen([sys.executable, "-c", program, root, agent_id]) for _ in range(8)]
-    assert [writer.wait() for writer in writers] == [0] * 8
+    forks = get_context("fork")
+    all_there = forks.Barrier(8)
+
+    def write() -> None:
+        all_there.wait()
+        for _ in range(9):
+            Sessions(root).reset(agent_id)
+
+    writers = [forks.Process(target=write) for _ in range(8)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12 on: other threads are not in the fork
+        for writer in writers:
+            writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0] * 8
     events = [one for one in sessions.events(agent_id) if isinstance(one, dict)]
     assert [(one["seq"], one["revision"]) for one in events] == [(number, number + 1) for number in range(1, 73)]
 
@@ -165,8 +183,7 @@ def test_each_new_one_is_followed_as_it_comes_until_the_work_has_ended(put: Gaia
 def test_work_that_has_ended_is_shown_and_followed_no_further(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a", phase="completed")
     journal(root, line(BEGUN), b"{\n", line(FAILED))
-    with follow() as following:
-        assert (following.wait(60), *following.communicate()) == gaia("events", "a").all
+    assert forked("events", "a", "--follow").all == gaia("events", "a").all
     assert gaia("events", "a-2", "--follow").code == 3
 
 
@@ -181,28 +198,30 @@ def test_whoever_reads_no_further_ends_it_though_nothing_happens(put: Gaia, root
 
 
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("words", [(), ("--json",)])
+@table("words", [(), ("--json",)])
 def test_where_no_agent_was_started_it_says_that_it_waits_and_how_to_stop(put: Gaia, words: tuple[str, ...]) -> None:
     put("a", phase="executing")
-    with follow(*words) as following:
-        lines = [read(following.stderr), read(following.stderr)]
+    reading, writing = os.pipe()
+    with open(reading, encoding="utf-8") as told, Fork("events", "a", "--follow", *words, stderr=writing) as following:
+        os.close(writing)
+        lines = [read(told), read(told)]
         while words and lines[-1] != "}\n":
-            lines.append(read(following.stderr))
+            lines.append(read(told))
         following.send_signal(signal.SIGINT)
-        following.communicate()
+        code = following.ended().code
     message, hint = "no agent was started for a: it ends when somebody ends it", "Ctrl-C ends the wait for its events"
-    told = {"notice": {"code": "not_started", "message": message, "hint": hint}}
+    notice = {"notice": {"code": "not_started", "message": message, "hint": hint}}
     said = "".join(lines)
-    assert (json.loads(said) if words else said) == (told if words else f"Note: {message}\nHint: {hint}\n")
-    assert following.returncode == 130
+    assert (json.loads(said) if words else said) == (notice if words else f"Note: {message}\nHint: {hint}\n")
+    assert code == 130
 
 
 def test_where_its_result_cannot_go_anywhere_it_ends(put: Gaia, root: str) -> None:
     running(put)
     journal(root, line(BEGUN))
-    command = [sys.executable, "-m", "gaia_sessions", "events", "a", "--follow"]
-    ended = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], stderr=subprocess.PIPE, check=False, timeout=60)
-    assert (ended.returncode, ended.stderr) == (0, b"")
+    with TemporaryFile() as err:
+        assert run_on(("events", "a", "--follow"), (0, None, err.fileno())) == 0
+        assert os.fstat(err.fileno()).st_size == 0
 
 
 @pytest.mark.usefixtures("interruptible")
