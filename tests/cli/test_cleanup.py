@@ -18,6 +18,7 @@ from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
 from tests.records import LIMITS
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,30 +193,31 @@ TALKED_ON_FRIDAY: dict[str, Any] = {"turns": 1, **QUIET}
 SAID = {"message": "", "timestamp": "2026-01-08T18:05:30Z"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("hours", "keys", "stays"),
     [
-        pytest.param("24", {}, True, id="asked"),
-        pytest.param("0", {}, True, id="asked, whatever the hours"),
-        pytest.param("24", {"approval": SAID}, True, id="approved, and idle for too long"),
-        pytest.param("24", {"denial": SAID}, False, id="denied"),
-        pytest.param("24", {"phase": "planning"}, False, id="paused"),
-        pytest.param("24", {"idle": 7 * 24 * HOUR}, False, id="asked a week ago"),
-        pytest.param("240", {"idle": 9 * 24 * HOUR}, True, id="asked a week ago, but the hours are more"),
-        pytest.param("24", TALKED_ON_FRIDAY, True, id="talked"),
-        pytest.param("0", TALKED_ON_FRIDAY, True, id="talked, whatever the hours"),
-        pytest.param("24", TALKED_ON_FRIDAY | {"phase": "planning"}, True, id="talked, and paused"),
-        pytest.param("24", {"denial": SAID, "turns": 1}, True, id="denied, in a talk"),
-        pytest.param("24", TALKED_ON_FRIDAY | {"turns": 0}, False, id="never talked"),
-        pytest.param("24", TALKED_ON_FRIDAY | {"turns": 0, "transcripts_archived": 1}, True, id="talked, and reset"),
-        pytest.param("24", TALKED_ON_FRIDAY | {"idle": 7 * 24 * HOUR}, False, id="talked a week ago"),
-        pytest.param("24", TALKED_ON_FRIDAY | {"phase": "completed"}, False, id="talked, and completed"),
-        pytest.param("24", TALKED_ON_FRIDAY | {"phase": "failed"}, False, id="talked, and failed"),
+        ("24", {}, True),  # asked
+        ("0", {}, True),  # asked, whatever the hours
+        ("24", {"approval": SAID}, True),  # approved, and idle for too long
+        ("24", {"denial": SAID}, False),  # denied
+        ("24", {"phase": "planning"}, False),  # paused
+        ("24", {"idle": 7 * 24 * HOUR}, False),  # asked a week ago
+        ("240", {"idle": 9 * 24 * HOUR}, True),  # asked a week ago, but the hours are more
+        ("24", TALKED_ON_FRIDAY, True),  # talked
+        ("0", TALKED_ON_FRIDAY, True),  # talked, whatever the hours
+        ("24", TALKED_ON_FRIDAY | {"phase": "planning"}, True),  # talked, and paused
+        ("24", {"denial": SAID, "turns": 1}, True),  # denied, in a talk
+        ("24", TALKED_ON_FRIDAY | {"turns": 0}, False),  # never talked
+        ("24", TALKED_ON_FRIDAY | {"turns": 0, "transcripts_archived": 1}, True),  # talked, and reset
+        ("24", TALKED_ON_FRIDAY | {"idle": 7 * 24 * HOUR}, False),  # talked a week ago
+        ("24", TALKED_ON_FRIDAY | {"phase": "completed"}, False),  # talked, and completed
+        ("24", TALKED_ON_FRIDAY | {"phase": "failed"}, False),  # talked, and failed
     ],
 )
 def test_a_question_and_a_talk_are_there_after_a_weekend_of_cleanups(
-    gaia: Gaia, put: Gaia, root: str, hours: str, keys: dict[str, Any], *, stays: bool
+    gaia: Gaia, anew: Gaia, put: Gaia, root: str, hours: str, keys: dict[str, Any], *, stays: bool
 ) -> None:
+    anew()
     put("a", **ASKED_ON_FRIDAY | keys)
     dry = gaia("cleanup", "--hours", hours, "--dry-run", "--json").json
     assert (dry["removed"], dry["recent"] + len(dry["kept"])) == (["a"] * (not stays), int(stays))
@@ -223,26 +225,18 @@ def test_a_question_and_a_talk_are_there_after_a_weekend_of_cleanups(
     assert sessions(root) == ["a"] * stays
 
 
-@pytest.mark.parametrize(
-    ("days", "stays", "said"),
-    [
-        ("0", [], None),
-        ("2d", [], None),
-        ("3", ["asked", "talked"], "3 days"),
-        ("36h", [], None),
-        ("2.75", ["asked", "talked"], "2 days 18 hours"),
-    ],
-)
+@table(("days", "said"), [("0", ""), ("2d", ""), ("3", "3 days"), ("36h", ""), ("2.75", "2 days 18 hours")])
 def test_a_setting_says_for_how_many_days_they_are(
-    gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, days: str, stays: list[str], said: str | None
+    gaia: Gaia, anew: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, days: str, said: str
 ) -> None:
+    anew()
     put("asked", **ASKED_ON_FRIDAY)
     put("talked", **ASKED_ON_FRIDAY | TALKED_ON_FRIDAY)
     monkeypatch.setenv("GAIA_SESSIONS_KEEP_DAYS", days)
-    removed = f"removed {2 - len(stays)} sessions not updated for 0 seconds\n"
+    removed = f"removed {0 if said else 2} sessions not updated for 0 seconds\n"
     kept = f"kept 2 sessions with turns or in approval, for {said} (setting keep_days)\n" if said else ""
     assert gaia("cleanup", "--hours", "0").all == (0, removed + kept, "")
-    assert sessions(root) == stays
+    assert sessions(root) == (["asked", "talked"] if said else [])
 
 
 def test_a_talk_keeps_what_is_above_it_and_not_what_has_ended_below_it(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -256,8 +250,11 @@ def test_a_talk_keeps_what_is_above_it_and_not_what_has_ended_below_it(gaia: Gai
     assert sessions(root) == ["above", "talk"]
 
 
-@pytest.mark.parametrize("keys", [{}, TALKED_ON_FRIDAY])
-def test_nobody_turns_to_work_that_is_cancelled(gaia: Gaia, put: Gaia, root: str, keys: dict[str, Any]) -> None:
+@table("keys", [{}, TALKED_ON_FRIDAY])
+def test_nobody_turns_to_work_that_is_cancelled(
+    gaia: Gaia, anew: Gaia, put: Gaia, root: str, keys: dict[str, Any]
+) -> None:
+    anew()
     put("above", **ASKED_ON_FRIDAY | keys)
     put("a", parent_id="above", **ASKED_ON_FRIDAY | keys)
     assert gaia("cancel", "above").code == 0
@@ -311,7 +308,7 @@ def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
     assert report["removed"] == ["other"]
 
 
-@pytest.mark.parametrize("hours", ["-1", "-0.001", "nan", "inf"])
+@table("hours", ["-1", "-0.001", "nan", "inf"])
 def test_hours_that_mean_nothing_are_a_usage_error_and_nothing_goes(
     gaia: Gaia, put: Gaia, tree: Gaia, hours: str
 ) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from gaia_sessions.hook.run import main
+from gaia_sessions.hosts import HOOK
+from tests.calls import call
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,22 +45,27 @@ THEIRS = {
     "mine/.notes.0123456789abcdef.tmp": "in a session of ours",
     "mine/folder/notes.txt": "in a session of ours",
 }
-HOOK_FILES = Path(__file__).parents[2] / "hooks"
 
 
-@pytest.fixture(params=["anywhere", "in a project"])
-def shared(request: pytest.FixtureRequest, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A root in which somebody keeps files, all of them old, and has links; ``mine`` is a session of ours there."""
-    if request.param == "in a project":
-        root = str(tmp_path / "project" / ".claude" / "session")
-        monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
-    outside = {"precious": "precious", "cancelled.json": "{}"}
-    fill(str(tmp_path / "outside"), outside)
-    fill(root, THEIRS)
-    for name in ("linked", ".linked", "mine/linked", "agent-20260108-180530-0123abce"):
-        Path(root, name).symlink_to(tmp_path / "outside")
-    os.mkfifo(Path(root, "pipe"))
-    return root
+@pytest.fixture
+def shared(root: str, anew: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Makes anew a root in which somebody keeps files, all of them old, and has links; ``mine`` is a session there."""
+
+    def make(place: str) -> str:
+        anew()
+        here = str(tmp_path / "project" / ".claude" / "session") if place == "in a project" else root
+        monkeypatch.setenv("GAIA_SESSIONS_ROOT", here)
+        fill(str(tmp_path / "outside"), {"precious": "precious", "cancelled.json": "{}"})
+        fill(here, THEIRS)
+        for name in ("linked", ".linked", "mine/linked", "agent-20260108-180530-0123abce"):
+            Path(here, name).symlink_to(tmp_path / "outside")
+        os.mkfifo(Path(here, "pipe"))
+        return here
+
+    return make
+
+
+each_place = table("place", ["anywhere", "in a project"])
 
 
 def fill(folder: str, files: dict[str, str]) -> None:
@@ -88,9 +96,8 @@ def state_of(agent_id: str, phase: str) -> str:
 
 
 def hook(payload: dict[str, Any], root: str) -> None:
-    words = [sys.executable, str(HOOK_FILES / "every_event.py")]
     environment = {**os.environ, "GAIA_SESSIONS_ROOT": root}
-    subprocess.run(words, input=json.dumps(payload).encode(), env=environment, check=True, timeout=60)
+    assert call(lambda: main(HOOK, []), json.dumps(payload).encode(), environment, ".").code == 0
 
 
 DELEGATION = {
@@ -103,12 +110,14 @@ DELEGATION = {
 STOP = {"hook_event_name": "SubagentStop", "session_id": "s-1", "agent_id": "a1", "last_assistant_message": "Done."}
 
 
+@each_place
 def test_no_command_and_no_hook_changes_or_removes_what_others_keep_in_the_root(
-    gaia: Gaia, shared: str, tmp_path: Path
+    gaia: Gaia, shared: Gaia, tmp_path: Path, place: str
 ) -> None:
-    Path(shared, "mine", "state.json").write_text(state_of("mine", "approval"), encoding="utf-8")
+    root = shared(place)
+    Path(root, "mine", "state.json").write_text(state_of("mine", "approval"), encoding="utf-8")
     fill(str(tmp_path / "import"), {"b/state.json": state_of("b", "approval"), "b/notes.txt": "notes"})
-    before = left_of(shared)
+    before = left_of(root)
 
     for words in (
         ("doctor", "--fix"),
@@ -123,12 +132,12 @@ def test_no_command_and_no_hook_changes_or_removes_what_others_keep_in_the_root(
         ("doctor", "--fix"),
     ):
         assert gaia(*words).code in (0, 1), words
-    hook(DELEGATION, shared)
-    hook(STOP, shared)
+    hook(DELEGATION, root)
+    hook(STOP, root)
     gone = gaia("cleanup", "--hours", "0", "--corrupt", "--json").json
 
     assert (sorted(gone["removed"])[:2], gone["failed"], gone["swept"]) == (["a", "b"], [], [])
-    assert left_of(shared) == before
+    assert left_of(root) == before
 
 
 def test_a_cleanup_of_a_folder_that_never_was_a_root_leaves_it_as_it_is(gaia: Gaia, root: str, tree: Gaia) -> None:
@@ -148,21 +157,23 @@ def test_a_cleanup_of_a_folder_that_never_was_a_root_leaves_it_as_it_is(gaia: Ga
     assert tree() == before
 
 
-@pytest.mark.parametrize("content", ["{}", "{", "not ours"])
+@each_place
+@table("content", ["{}", "{", "not ours"])
 def test_from_a_folder_whose_record_is_unreadable_only_names_of_the_store_go(
-    gaia: Gaia, shared: str, content: str
+    gaia: Gaia, shared: Gaia, place: str, content: str
 ) -> None:
+    root = shared(place)
     own = ["state.json", "events.jsonl", "cancelled.json", "transcript.jsonl", "transcript-2.jsonl"]
     own += ["transcript-aside.jsonl", ".state.json.0123456789abcdef.tmp"]
-    fill(shared, {f"mine/{name}": content for name in own})
-    before = left_of(shared)
+    fill(root, {f"mine/{name}": content for name in own})
+    before = left_of(root)
 
     assert [one["agent_id"] for one in gaia("cleanup", "--json").json["corrupt"]] == ["mine"]
-    assert left_of(shared) == before
+    assert left_of(root) == before
     assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["mine"]
 
-    assert left_of(shared) == before
-    assert sorted(os.listdir(Path(shared, "mine"))) == [".notes.0123456789abcdef.tmp", "folder", "linked"]
+    assert left_of(root) == before
+    assert sorted(os.listdir(Path(root, "mine"))) == [".notes.0123456789abcdef.tmp", "folder", "linked"]
     assert gaia("get", "mine").code == 3
 
 
@@ -177,26 +188,31 @@ def test_a_folder_with_the_name_of_a_file_of_ours_is_somebody_elses(gaia: Gaia, 
     assert gaia("list", "--json").json == []
 
 
-@pytest.mark.parametrize("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "cancelled.json")])
+@table("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "cancelled.json")])
 def test_a_folder_whose_record_is_unreadable_and_that_has_nothing_else_goes_whole(
-    gaia: Gaia, root: str, names: tuple[str, ...]
+    gaia: Gaia, anew: Gaia, root: str, names: tuple[str, ...]
 ) -> None:
+    anew()
     fill(root, {f"torn/{name}": "x" for name in ("state.json", *names)})
 
     assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["torn"]
     assert not Path(root, "torn").exists()
 
 
-@pytest.mark.parametrize("names", [(), ("src/a.py",), ("events.jsonl", "transcript.jsonl"), ("cancelled.json",)])
-def test_a_folder_without_a_record_is_no_session_at_any_door(gaia: Gaia, shared: str, names: tuple[str, ...]) -> None:
+@each_place
+@table("names", [(), ("src/a.py",), ("events.jsonl", "transcript.jsonl"), ("cancelled.json",)])
+def test_a_folder_without_a_record_is_no_session_at_any_door(
+    gaia: Gaia, shared: Gaia, place: str, names: tuple[str, ...]
+) -> None:
+    root = shared(place)
     gaia("create", "--id", "a")
-    Path(shared, "none").mkdir()
-    fill(shared, {f"none/{name}": "x" for name in names})
+    Path(root, "none").mkdir()
+    fill(root, {f"none/{name}": "x" for name in names})
 
     assert [one["agent_id"] for one in gaia("list", "--json").json] == ["a"]
     assert gaia("get", "none").code == gaia("update", "none").code == gaia("cancel", "none").code == 3
     assert gaia("cleanup", "--corrupt", "--json").json["corrupt"] == []
-    assert all(Path(shared, "none", name).read_text("utf-8") == "x" for name in names)
+    assert all(Path(root, "none", name).read_text("utf-8") == "x" for name in names)
 
 
 def test_a_link_to_a_session_is_reported_and_stays(gaia: Gaia, root: str, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.system import utc_now
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ BLANK = [
 ]
 
 
-@pytest.mark.parametrize(("agent", "purpose", "message", "hint"), BLANK)
+@table(("agent", "purpose", "message", "hint"), BLANK)
 def test_a_blank_name_or_purpose_is_refused_in_the_shell_and_in_python_and_nothing_is_made(
     gaia: Gaia, root: str, agent: str, purpose: str, message: str, hint: str
 ) -> None:
@@ -95,21 +96,24 @@ def test_an_id_that_exists_is_a_conflict_and_the_old_session_stays(gaia: Gaia, r
     assert Path(root, "agent-123", "state.json").read_bytes() == before
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "metadata"),
     [
-        pytest.param(["-m", "task_id=T001"], {"task_id": "T001"}, id="a pair"),
-        pytest.param(["--meta", "a=1", "-m", "b="], {"a": "1", "b": ""}, id="pairs are texts, empty ones too"),
-        pytest.param(["-m", "a=b=c"], {"a": "b=c"}, id="the first equals sign divides"),
-        pytest.param(["-m", "a=1", "-m", "a=2"], {"a": "2"}, id="the last of two equal keys"),
-        pytest.param(["--metadata", '{"tags": ["infra"]}'], {"tags": ["infra"]}, id="JSON"),
-        pytest.param(["--metadata", '{"a": 1, "b": 2}', "-m", "a=x"], {"a": "x", "b": 2}, id="pairs beat JSON"),
-        pytest.param(["--metadata", "{}"], {}, id="an empty object"),
-        pytest.param(["--metadata", '{"a": 1}', "--metadata", '{"b": 2}'], {"a": 1, "b": 2}, id="JSON twice"),
-        pytest.param(["-m", "ключ=значение ✓"], {"ключ": "значение ✓"}, id="any script"),
+        (["-m", "task_id=T001"], {"task_id": "T001"}),  # a pair
+        (["--meta", "a=1", "-m", "b="], {"a": "1", "b": ""}),  # pairs are texts, empty ones too
+        (["-m", "a=b=c"], {"a": "b=c"}),  # the first equals sign divides
+        (["-m", "a=1", "-m", "a=2"], {"a": "2"}),  # the last of two equal keys
+        (["--metadata", '{"tags": ["infra"]}'], {"tags": ["infra"]}),  # JSON
+        (["--metadata", '{"a": 1, "b": 2}', "-m", "a=x"], {"a": "x", "b": 2}),  # pairs beat JSON
+        (["--metadata", "{}"], {}),  # an empty object
+        (["--metadata", '{"a": 1}', "--metadata", '{"b": 2}'], {"a": 1, "b": 2}),  # JSON twice
+        (["-m", "ключ=значение ✓"], {"ключ": "значение ✓"}),  # any script
     ],
 )
-def test_metadata_is_what_was_given(gaia: Gaia, state: Gaia, words: list[str], metadata: dict[str, Any]) -> None:
+def test_metadata_is_what_was_given(
+    gaia: Gaia, anew: Gaia, state: Gaia, words: list[str], metadata: dict[str, Any]
+) -> None:
+    anew()
     assert gaia("create", "--id", "a", *words).code == 0
     assert state("a")["metadata"] == metadata
 
@@ -119,7 +123,7 @@ def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia) -> None:
     assert state("a")["metadata"] == {"from": "stdin"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("metadata", "problem"),
     [
         ("[1]", "expected a JSON object, not an array"),
@@ -150,7 +154,7 @@ def test_metadata_over_the_limit_is_refused_and_nothing_is_made(gaia: Gaia, root
     assert not os.path.exists(root)
 
 
-@pytest.mark.parametrize("pair", ["a", "=x", ""])
+@table("pair", ["a", "=x", ""])
 def test_a_pair_without_a_key_or_an_equals_sign_is_a_usage_error(gaia: Gaia, root: str, pair: str) -> None:
     ended = gaia("create", "-m", pair)
     assert ended.all == (
@@ -161,7 +165,7 @@ def test_a_pair_without_a_key_or_an_equals_sign_is_a_usage_error(gaia: Gaia, roo
     assert not os.path.exists(root)
 
 
-@pytest.mark.parametrize("agent_id", ["../x", "/abs", "a/b", "..", ".", "", "x" * 129, "a\nb", "a b", "nul.txt", "é"])
+@table("agent_id", ["../x", "/abs", "a/b", "..", ".", "", "x" * 129, "a\nb", "a b", "nul.txt", "é"])
 def test_an_impossible_id_is_refused_and_nothing_is_made(gaia: Gaia, root: str, agent_id: str) -> None:
     ended = gaia("create", "--json", "--id", agent_id)
     assert (ended.code, ended.error["code"]) == (7, "invalid_id")

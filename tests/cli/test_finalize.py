@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 
-@pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
-def test_the_end_is_kept_whole(gaia: Gaia, put: Gaia, state: Gaia, outcome: str) -> None:
+@table("outcome", ["completed", "failed", "abandoned"])
+def test_the_end_is_kept_whole(gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, outcome: str) -> None:
+    anew()
     before = put("a", idle=timedelta(minutes=10))
     assert gaia("finalize", "a", outcome, "--summary", "all is said").all == (
         0,
@@ -61,7 +62,7 @@ def test_an_error_is_counted_with_the_end(gaia: Gaia, put: Gaia, state: Gaia) ->
 SHOW = "Hint: `gaia-sessions show a` shows what is stored\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "expected"),
     [
         ([], "already completed: nothing was changed"),
@@ -72,8 +73,9 @@ SHOW = "Hint: `gaia-sessions show a` shows what is stored\n"
     ],
 )
 def test_the_same_outcome_again_writes_nothing_and_says_so(
-    gaia: Gaia, put: Gaia, tree: Gaia, words: list[str], expected: str
+    gaia: Gaia, anew: Gaia, put: Gaia, tree: Gaia, words: list[str], expected: str
 ) -> None:
+    anew()
     put("a")
     gaia("finalize", "a", "completed", "--summary", "done", "--error", "oops")
     before = tree()
@@ -107,7 +109,7 @@ def test_another_outcome_is_a_conflict_and_writes_nothing(gaia: Gaia, put: Gaia,
     assert tree() == before
 
 
-@pytest.mark.parametrize("outcome", ["nonsense", "", "approval"])
+@table("outcome", ["nonsense", "", "approval"])
 def test_an_unknown_outcome_is_a_usage_error_and_writes_nothing(
     gaia: Gaia, put: Gaia, tree: Gaia, outcome: str
 ) -> None:
