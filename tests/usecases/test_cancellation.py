@@ -18,7 +18,9 @@ from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.usecases import cancellation, cleanup, listing, removal, tree
 from gaia_sessions.usecases.reconcile import reconcile
+from tests.examples import examples
 from tests.records import LIMITS, START, record_with
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -98,7 +100,7 @@ def adopt(store: Store, model: Model, one: str, parent_id: str) -> None:
         model.parents[one] = parent_id
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(STEPS)
 def test_whoever_is_below_a_cancelled_session_is_cancelled_in_whatever_order_they_came(
     steps: list[tuple[str, str, str | None]],
@@ -151,9 +153,9 @@ def a_circle(count: int) -> Counted:
 
 def a_chain(count: int) -> Counted:
     store = Counted()
-    put(store, 0)
-    for number in range(1, count):
+    for number in reversed(range(1, count)):  # from below: whoever is begun looks at all above
         put(store, number, parent_id=f"s-{number - 1}")
+    put(store, 0)
     return store
 
 
@@ -170,8 +172,8 @@ PASSES: dict[str, Callable[[Store], object]] = {
 }
 
 
-@pytest.mark.parametrize("made", [a_circle, a_chain])
-@pytest.mark.parametrize("name", PASSES)
+@table("made", [a_circle, a_chain])
+@table("name", PASSES)
 def test_each_command_looks_at_each_session_a_few_times_however_they_are_linked(name: str, made: Any) -> None:
     store = made(300)
     store.looks = 0

@@ -118,9 +118,9 @@ def test_a_circle_of_sessions_that_the_options_exclude_ends_too(store: MemorySto
 
 def test_a_line_of_parents_may_be_as_long_as_it_likes(store: MemoryStore) -> None:
     ids = [f"s-{number}" for number in range(1200)]  # more than Python's recursion may be deep
-    put(store, ids[0])
-    for number in range(1, len(ids)):
+    for number in reversed(range(1, len(ids))):  # from below: whoever is begun looks at all above
         put(store, ids[number], **below(ids[number - 1]))
+    put(store, ids[0])
 
     levels = [level for level, _ in session_tree(store, Filter(), START, LIMITS)]
     assert levels == list(range(len(ids)))
