@@ -27,15 +27,18 @@ from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.listing import Filter, list_sessions
 from gaia_sessions.usecases.revivals import Rule, revivals
 from tests.hook.test_hosts_replay import CAPTURES as OTHERS
-from tests.hook.test_hosts_replay import IDS as OTHER_IDS
 from tests.hook.test_hosts_replay import fresh
-from tests.hook.test_lives import CAPTURES, IDS, LIVES, lives
+from tests.hook.test_lives import CAPTURES, lives
 from tests.records import LIMITS, record_with
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["fresh", "lives"]  # fixtures
+
+NEWEST = [capture for capture in CAPTURES if capture.parent == CAPTURES[-1].parent]
+OLDER = [capture for capture in CAPTURES if capture not in NEWEST]
 
 STOPPED = {
     "tui-esc": ["interrupted"],
@@ -52,15 +55,8 @@ STOPPED = {
 }
 
 
-@pytest.mark.parametrize(
-    "capture",
-    [
-        pytest.param(capture, id=name)
-        for capture, name in zip(CAPTURES, IDS, strict=True)
-        if capture.stem in STOPPED and "claude-code" in str(capture)
-    ],
-)
-@pytest.mark.parametrize("times", [1, 2])
+@table("capture", [capture for capture in CAPTURES if capture.stem in STOPPED])
+@table("times", [1, 2])
 def test_a_stop_in_a_real_client_leads_to_the_agent_that_it_stopped(capture: Path, times: int, lives: Any) -> None:
     life = lives()
     lines = [line for line in life.lines(capture) for _ in range(times)]
@@ -147,15 +143,18 @@ def over_the_hours(root: Path) -> None:
         kill_hosts(root)
 
 
-@pytest.mark.parametrize("capture", LIVES)
-def test_what_is_resumable_after_a_real_life_goes_on_or_is_named(capture: Path, lives: Any) -> None:
-    life = lives()
-    life.live(life.lines(capture))
+@pytest.mark.parametrize(
+    "captures", [NEWEST[0::2], NEWEST[1::2], pytest.param(OLDER, marks=pytest.mark.slow)], ids=["even", "odd", "older"]
+)
+def test_what_is_resumable_after_a_real_life_goes_on_or_is_named(captures: list[Path], lives: Any) -> None:
+    for capture in captures:
+        life = lives()
+        life.live(life.lines(capture))
 
-    over_the_hours(life.root)
+        over_the_hours(life.root)
 
 
-@pytest.mark.parametrize("capture", [capture for _, capture in OTHERS], ids=OTHER_IDS)
+@table("capture", [capture for _, capture in OTHERS])
 def test_what_is_resumable_after_a_life_in_another_host_goes_on_or_is_named(capture: Path, fresh: Any) -> None:
     life = fresh()
     life.play(life.told(capture))
