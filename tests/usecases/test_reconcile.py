@@ -26,6 +26,7 @@ from gaia_sessions.usecases.reconcile import reconcile
 from gaia_sessions.usecases.reconcile_rules import Evidence, judge
 from tests.hook.client import client
 from tests.records import WHEN, record_with
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +37,6 @@ NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
 GONE = Evidence("Codex crashed or was closed: there is no process 7", host_gone=True)
 THERE = Evidence("Codex runs: process 7 is there", host_gone=False)
 UNKNOWN = Evidence()
-LIVES = "import sys; print('ready', flush=True); sys.stdin.read()"
 NOBODY = 2**22 + 1  # no pid is as large
 
 
@@ -57,89 +57,54 @@ CLAIMED: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "
 WITHOUT_START_EVENT: dict[str, Any] = {**CLAIMED, "unannounced": True}
 
 
-@pytest.mark.parametrize(
-    ("run", "evidence", "verdict"),
-    [
-        pytest.param(BEGUN, GONE, "lost", id="its host is gone"),
-        pytest.param({**BEGUN, "started_at": ago(seconds=5)}, GONE, "lost", id="gone a moment after it began"),
-        pytest.param(BEGUN, THERE, "running", id="its host is there"),
-        pytest.param(BEGUN, evidence_of(host_gone=False, written_at=at(days=1)), "running", id="there, and silent"),
-        pytest.param(BEGUN, UNKNOWN, "unsure", id="nothing is known"),
-        pytest.param({**BEGUN, "started_at": ago(minutes=9)}, UNKNOWN, "running", id="began lately"),
-        pytest.param({**BEGUN, "started_at": ago(minutes=10)}, UNKNOWN, "unsure", id="began ten minutes ago"),
-        pytest.param({**BEGUN, "started_at": ago(hours=-1)}, UNKNOWN, "unsure", id="will begin"),
-        pytest.param({"run": 1, "host_agent_id": "a"}, UNKNOWN, "unsure", id="began nobody knows when"),
-        pytest.param({"run": 1, "host_agent_id": "a"}, GONE, "lost", id="began nobody knows when, host gone"),
-        pytest.param(BEGUN, evidence_of(written_at=at(minutes=9)), "running", id="wrote lately"),
-        pytest.param(BEGUN, evidence_of(written_at=at(minutes=10)), "unsure", id="silent"),
-        pytest.param(BEGUN, evidence_of(written_at=at(minutes=-4)), "running", id="wrote, by a clock a little ahead"),
-        pytest.param(BEGUN, evidence_of(written_at=at(minutes=-6)), "unsure", id="wrote in the future"),
-        pytest.param(
-            {**BEGUN, "started_at": ago(seconds=59)},
-            evidence_of(written_at=at(days=1)),
-            "running",
-            id="silent, but young",
-        ),
-        pytest.param(BEGUN, evidence_of(over_at=at(minutes=5)), "ended_with_host", id="the host's session ended"),
-        pytest.param(
-            BEGUN, evidence_of(over_at=at(minutes=5), host_gone=True), "ended_with_host", id="ended, then gone"
-        ),
-        pytest.param(
-            BEGUN, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure", id="ended, and its host is there"
-        ),
-        pytest.param(CLAIMED, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure", id="the same of a claim"),
-        pytest.param(
-            BEGUN, evidence_of(over_at=at(minutes=-4)), "ended_with_host", id="ended, by a clock a little ahead"
-        ),
-        pytest.param(BEGUN, evidence_of(over_at=at(minutes=-6)), "unsure", id="ended in the future"),
-        pytest.param(BEGUN, evidence_of(over_at=at(hours=2), host_gone=False), "running", id="ended before it began"),
-        pytest.param(
-            BEGUN, evidence_of(over_at=at(hours=2)), "unsure", id="ended before it began, nothing known since"
-        ),
-        pytest.param(
-            BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=3)), "running", id="at work after that end"
-        ),
-        pytest.param(
-            BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=4.5)), "ended_with_host", id="a late line"
-        ),
-        pytest.param(
-            {"run": 1, "host_agent_id": "a"},
-            evidence_of(over_at=at(minutes=5)),
-            "unsure",
-            id="ended, maybe before it began",
-        ),
-        pytest.param(CLAIMED, GONE, "denied", id="never started, its host is gone"),
-        pytest.param(
-            CLAIMED, evidence_of(over_at=at(minutes=5)), "denied", id="never started, the host's session ended"
-        ),
-        pytest.param(CLAIMED, evidence_of(over_at=at(hours=2)), "unsure", id="delegated after that end"),
-        pytest.param(CLAIMED, THERE, "unsure", id="never started, its host is there"),
-        pytest.param(CLAIMED, UNKNOWN, "unsure", id="never started, nothing is known"),
-        pytest.param({**CLAIMED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running", id="the claim holds"),
-        pytest.param({**CLAIMED, "claimed_at": ago(minutes=9)}, GONE, "unsure", id="the claim holds, host gone"),
-        pytest.param({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "denied", id="the claim just lapsed"),
-        pytest.param({**CLAIMED, "claimed_at": ago(hours=-1)}, GONE, "unsure", id="will be delegated"),
-        pytest.param({"run": 1}, GONE, "unsure", id="an empty run"),
-        pytest.param(WITHOUT_START_EVENT, GONE, "lost", id="no start is told of, its host is gone"),
-        pytest.param(
-            {**WITHOUT_START_EVENT, "claimed_at": ago(minutes=1)}, GONE, "lost", id="no start is told of, gone soon"
-        ),
-        pytest.param(WITHOUT_START_EVENT, THERE, "running", id="no start is told of, its host is there"),
-        pytest.param(WITHOUT_START_EVENT, UNKNOWN, "unsure", id="no start is told of, nothing is known"),
-        pytest.param(
-            {**WITHOUT_START_EVENT, "claimed_at": ago(minutes=9)}, UNKNOWN, "running", id="no start is told of, young"
-        ),
-        pytest.param(
-            WITHOUT_START_EVENT,
-            evidence_of(over_at=at(minutes=5)),
-            "ended_with_host",
-            id="no start is told of, the session ended",
-        ),
-        pytest.param(
-            {**WITHOUT_START_EVENT, "unannounced": False}, GONE, "denied", id="its start would have been told of"
-        ),
-    ],
-)
+VERDICTS: list[tuple[dict[str, Any], Evidence, str]] = [
+    (BEGUN, GONE, "lost"),  # its host is gone
+    ({**BEGUN, "started_at": ago(seconds=5)}, GONE, "lost"),  # gone a moment after it began
+    (BEGUN, THERE, "running"),  # its host is there
+    (BEGUN, evidence_of(host_gone=False, written_at=at(days=1)), "running"),  # there, and silent
+    (BEGUN, UNKNOWN, "unsure"),  # nothing is known
+    ({**BEGUN, "started_at": ago(minutes=9)}, UNKNOWN, "running"),  # began lately
+    ({**BEGUN, "started_at": ago(minutes=10)}, UNKNOWN, "unsure"),  # began ten minutes ago
+    ({**BEGUN, "started_at": ago(hours=-1)}, UNKNOWN, "unsure"),  # will begin
+    ({"run": 1, "host_agent_id": "a"}, UNKNOWN, "unsure"),  # began nobody knows when
+    ({"run": 1, "host_agent_id": "a"}, GONE, "lost"),  # began nobody knows when, host gone
+    (BEGUN, evidence_of(written_at=at(minutes=9)), "running"),  # wrote lately
+    (BEGUN, evidence_of(written_at=at(minutes=10)), "unsure"),  # silent
+    (BEGUN, evidence_of(written_at=at(minutes=-4)), "running"),  # wrote, by a clock a little ahead
+    (BEGUN, evidence_of(written_at=at(minutes=-6)), "unsure"),  # wrote in the future
+    ({**BEGUN, "started_at": ago(seconds=59)}, evidence_of(written_at=at(days=1)), "running"),  # silent, but young
+    (BEGUN, evidence_of(over_at=at(minutes=5)), "ended_with_host"),  # the host's session ended
+    (BEGUN, evidence_of(over_at=at(minutes=5), host_gone=True), "ended_with_host"),  # ended, then gone
+    (BEGUN, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure"),  # ended, and its host is there
+    (CLAIMED, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure"),  # the same of a claim
+    (BEGUN, evidence_of(over_at=at(minutes=-4)), "ended_with_host"),  # ended, by a clock a little ahead
+    (BEGUN, evidence_of(over_at=at(minutes=-6)), "unsure"),  # ended in the future
+    (BEGUN, evidence_of(over_at=at(hours=2), host_gone=False), "running"),  # ended before it began
+    (BEGUN, evidence_of(over_at=at(hours=2)), "unsure"),  # ended before it began, nothing known since
+    (BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=3)), "running"),  # at work after that end
+    (BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=4.5)), "ended_with_host"),  # a late line
+    ({"run": 1, "host_agent_id": "a"}, evidence_of(over_at=at(minutes=5)), "unsure"),  # ended, maybe before it began
+    (CLAIMED, GONE, "denied"),  # never started, its host is gone
+    (CLAIMED, evidence_of(over_at=at(minutes=5)), "denied"),  # never started, the host's session ended
+    (CLAIMED, evidence_of(over_at=at(hours=2)), "unsure"),  # delegated after that end
+    (CLAIMED, THERE, "unsure"),  # never started, its host is there
+    (CLAIMED, UNKNOWN, "unsure"),  # never started, nothing is known
+    ({**CLAIMED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running"),  # the claim holds
+    ({**CLAIMED, "claimed_at": ago(minutes=9)}, GONE, "unsure"),  # the claim holds, host gone
+    ({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "denied"),  # the claim just lapsed
+    ({**CLAIMED, "claimed_at": ago(hours=-1)}, GONE, "unsure"),  # will be delegated
+    ({"run": 1}, GONE, "unsure"),  # an empty run
+    (WITHOUT_START_EVENT, GONE, "lost"),  # no start is told of, its host is gone
+    ({**WITHOUT_START_EVENT, "claimed_at": ago(minutes=1)}, GONE, "lost"),  # no start is told of, gone soon
+    (WITHOUT_START_EVENT, THERE, "running"),  # no start is told of, its host is there
+    (WITHOUT_START_EVENT, UNKNOWN, "unsure"),  # no start is told of, nothing is known
+    ({**WITHOUT_START_EVENT, "claimed_at": ago(minutes=9)}, UNKNOWN, "running"),  # no start is told of, young
+    (WITHOUT_START_EVENT, evidence_of(over_at=at(minutes=5)), "ended_with_host"),  # no start is told of, session ended
+    ({**WITHOUT_START_EVENT, "unannounced": False}, GONE, "denied"),  # its start would have been told of
+]
+
+
+@table(("run", "evidence", "verdict"), VERDICTS)
 def test_each_kind_of_evidence_has_its_verdict(run: Any, evidence: Evidence, verdict: str) -> None:
     word, detail = judge(run, evidence, NOW)
     assert word == verdict
@@ -199,9 +164,9 @@ def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned(root: 
     assert events == [{"at": format_time(NOW), "kind": "reconcile", **stands, "evidence": evidence}]
 
 
-@pytest.mark.parametrize("phase", ["investigating", "planning", "approval"])
+@table("phase", ["investigating", "planning", "approval"])
 def test_work_that_may_be_resumed_is_left_open_when_its_run_is_lost(root: str, phase: str) -> None:
-    _, record, _ = reconciled(root, {**BEGUN, "host_process": gone_here()}, phase=phase)
+    _, record, _ = reconciled(f"{root}-{phase}", {**BEGUN, "host_process": gone_here()}, phase=phase)
     assert (record["phase"], record["runs"][0]["end"]) == (phase, "lost")
 
 
@@ -215,10 +180,10 @@ def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_
     assert (record["phase"], record["runs"][1]["end"]) == ("approval", "denied")
 
 
-@pytest.mark.parametrize(("ended", "end"), [(False, "lost"), (True, "ended_with_host")])
+@table(("ended", "end"), [(False, "lost"), (True, "ended_with_host")])
 def test_what_has_no_start_event_was_at_work_since_its_delegation(root: str, end: str, *, ended: bool) -> None:
     run = {**WITHOUT_START_EVENT, "claimed_at": WHEN, "host_process": gone_here()}
-    _, record, _ = reconciled(root, run, phase="initializing", ended=ended)
+    _, record, _ = reconciled(f"{root}-{end}", run, phase="initializing", ended=ended)
     assert (record["phase"], record["resume_ready"]) == ("investigating", True)
     assert (record["last_updated"], record["history"][-1]["timestamp"]) == (WHEN, WHEN)
     [closed] = record["runs"]
@@ -288,12 +253,9 @@ def put(root: str) -> Put:
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, "-c", LIVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    yield process
-    process.kill()
-    process.communicate()
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process
+        process.kill()
 
 
 def verdicts(root: str, *, dry_run: bool = False) -> dict[str, str]:
@@ -347,27 +309,27 @@ def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, 
     assert sorted(left) == ["abandoned", "investigating"]  # what had begun may be resumed
 
 
-@pytest.mark.parametrize("same", [True, False], ids=["of this machine", "of another"])
-def test_another_boot_is_proof_only_of_the_same_machine(root: str, put: Put, same: bool) -> None:  # noqa: FBT001
+def test_another_boot_is_proof_only_of_the_same_machine(root: str, put: Put) -> None:
     process: Any = describe(os.getpid())
     if "machine" not in process:
         pytest.skip("needs a machine that has an id (/etc/machine-id)")
-    machine = process["machine"] if same else "0" * 32
-    put("a", {**BEGUN, "host_process": {**process, "boot_id": "another", "machine": machine}})
-    assert verdicts(root) == {"a": "lost" if same else "unsure"}
-    assert ends(root, "a") == (["lost"] if same else [None])
+    put("here", {**BEGUN, "host_process": {**process, "boot_id": "another"}})
+    put("elsewhere", {**BEGUN, "host_process": {**process, "boot_id": "another", "machine": "0" * 32}})
+    assert verdicts(root) == {"here": "lost", "elsewhere": "unsure"}
+    assert (ends(root, "here"), ends(root, "elsewhere")) == (["lost"], [None])
 
 
 WRITES = """
-import json, os, sys
+import os, sys
 from gaia_sessions.system.processes import describe
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from datetime import UTC, datetime
-root, agent_id, pid = sys.argv[1:]
-run = {"run": 1, "started_at": "2026-01-08T18:00:00Z", "host_process": {**describe(os.getpid()), "pid": int(pid)}}
-record = new_record(agent_id, "-", "-", {}, datetime(2026, 1, 8, 18, tzinfo=UTC))
-FileStore(root).create({**record, "phase": "executing", "runs": [run]})
+root, *pids = sys.argv[1:]
+for pid in pids:
+    run = {"run": 1, "started_at": "2026-01-08T18:00:00Z", "host_process": {**describe(os.getpid()), "pid": int(pid)}}
+    record = new_record(f"a-{pid}", "-", "-", {}, datetime(2026, 1, 8, 18, tzinfo=UTC))
+    FileStore(root).create({**record, "phase": "executing", "runs": [run]})
 """
 RECONCILES = """
 import json, sys, gaia_sessions
@@ -384,26 +346,22 @@ def inside(source: str, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, check=True, text=True, cwd=package).stdout
 
 
-@pytest.mark.parametrize("pid", [os.getpid(), 1, NOBODY], ids=["a pid that is there", "the first", "nobody's"])
-def test_nothing_of_another_pid_namespace_is_ended_from_outside(root: str, pid: int) -> None:
-    inside(WRITES, root, "a", str(pid))
-    before = Path(root, "a", "state.json").read_bytes()
+def test_nothing_of_another_pid_namespace_is_ended_from_outside(root: str) -> None:
+    """Whether its pid is here that of a process, of the first, or nobody's."""
+    pids = [os.getpid(), 1, NOBODY]
+    inside(WRITES, root, *map(str, pids))
+    states = [Path(root, f"a-{pid}", "state.json") for pid in pids]
+    before = [state.read_bytes() for state in states]
     report = gaia_sessions.Sessions(root).reconcile()
-    [verdict] = report["verdicts"]
     expected = (
         "it is not known whether its client still runs: it ran in another pid namespace, or its pid is not known; "
-        "it began at 2026-01-08T18:00:00.000000Z"
+        "it began at 2026-01-08T18:00:00.000000Z, and there is no transcript to look at"
     )
-    assert verdict == {
-        "agent_id": "a",
-        "run": 1,
-        "verdict": "unsure",
-        "evidence": f"{expected}, and there is no transcript to look at",
-        "phase": "executing",
-        "closed": False,
-    }
-    assert Path(root, "a", "state.json").read_bytes() == before
-    assert not Path(root, "a", "events.jsonl").exists()
+    verdict = {"run": 1, "verdict": "unsure", "evidence": expected, "phase": "executing", "closed": False}
+    found = sorted(report["verdicts"], key=lambda one: one["agent_id"])
+    assert found == [{"agent_id": agent_id, **verdict} for agent_id in sorted(f"a-{pid}" for pid in pids)]
+    assert [state.read_bytes() for state in states] == before
+    assert list(Path(root).glob("*/events.jsonl")) == []
 
 
 def test_nothing_from_outside_is_ended_in_a_namespace_where_its_pid_is_nobodys(
