@@ -24,6 +24,7 @@ from gaia_sessions.store import index
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import Source
 from gaia_sessions.usecases.importing import import_folders
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
@@ -142,10 +143,11 @@ def test_the_record_says_where_it_came_from_and_goes_on_with_the_next_revision(h
     assert gaia_sessions.update_state("a", "executing", root=here)["revision"] == 4
 
 
-@pytest.mark.parametrize(("phase", "after"), [("investigating", "investigating"), ("executing", "abandoned")])
+@table(("phase", "after"), [("investigating", "investigating"), ("executing", "abandoned")])
 def test_a_run_without_an_end_is_lost_and_its_work_may_be_resumed_if_its_phase_can(
     here: str, there: str, phase: str, after: str
 ) -> None:
+    here, there = f"{here}-{phase}", f"{there}-{phase}"
     create_at_work(there, "a", phase)
 
     gaia_sessions.Sessions(here).import_from(there)
@@ -327,11 +329,12 @@ def huge(path: Path) -> None:
 KINDS = [fifo, link, hanging_link, folder, unix_socket, huge]
 
 
-@pytest.mark.parametrize("name", ["transcript.jsonl", "events.jsonl", "transcript-aside.jsonl"])
-@pytest.mark.parametrize("make", KINDS)
+@table("name", ["transcript.jsonl", "events.jsonl", "transcript-aside.jsonl"])
+@table("make", KINDS)
 def test_a_session_is_not_taken_without_a_file_of_its_own_that_is_none(
     here: str, there: str, name: str, make: Any
 ) -> None:
+    here, there = (f"{one}-{name}-{make.__name__}" for one in (here, there))
     create(there, "a")
     create(there, "b")
     path = Path(there, "a", name)
@@ -368,10 +371,11 @@ class WrittenMeanwhile(Source):
             gaia_sessions.Sessions(self.root).add_message(agent_id, "user", "one more")
 
 
-@pytest.mark.parametrize(("times", "taken"), [(1, ["a"]), (2, ["a"]), (1000, [])])
+@table(("times", "taken"), [(1, ["a"]), (2, ["a"]), (1000, [])])
 def test_a_session_that_is_written_while_it_is_copied_is_copied_again_or_not_taken(
     here: str, there: str, times: int, taken: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    here, there = f"{here}-{times}", f"{there}-{times}"
     create(there, "a")
     monkeypatch.setattr("gaia_sessions.store.import_source.Source", WrittenMeanwhile)
     monkeypatch.setattr(WrittenMeanwhile, "times", times)

@@ -19,6 +19,7 @@ from gaia_sessions.session.trace import trace_of
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.listing import Filter, list_sessions
 from tests.records import LIMITS, WHEN, record_with
+from tests.table import table
 
 LATER = datetime(2026, 1, 8, 18, 20, tzinfo=UTC)
 
@@ -44,7 +45,7 @@ def store(root: str) -> FileStore:
     return FileStore(root)
 
 
-@pytest.mark.parametrize(
+@table(
     ("phase", "state", "status", "reason", "until"),
     [
         ("initializing", "new", "active", "phase_not_resumable", None),
@@ -54,8 +55,9 @@ def store(root: str) -> FileStore:
     ],
 )
 def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
-    store: FileStore, phase: str, state: str, status: str, reason: str, until: str | None
+    root: str, phase: str, state: str, status: str, reason: str, until: str | None
 ) -> None:
+    store = FileStore(f"{root}-{phase}")
     record = record_with(phase=phase, resume_ready=True, error_count=2, last_updated=WHEN, summary="not in it")
     store.create(record)
     [line] = listed(store, LATER)
@@ -143,22 +145,23 @@ def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no(store
     )
 
 
-@pytest.mark.parametrize("phase", ["approval", "executing"])
-def test_a_summary_says_that_an_agent_is_at_work_whatever_the_phase(store: FileStore, phase: str) -> None:
+@table("phase", ["approval", "executing"])
+def test_a_summary_says_that_an_agent_is_at_work_whatever_the_phase(root: str, phase: str) -> None:
+    store = FileStore(f"{root}-{phase}")
     record = record_with({"run": 1, "started_at": WHEN}, phase=phase, resume_ready=True, last_updated=WHEN)
     store.create(record)
     [line] = listed(store, LATER)
     assert (line["running"], line["resume"]["should_resume"]) == (True, False)
 
 
-@pytest.mark.parametrize("phases", ["approval", "", b"approval", None, 5])
+@table("phases", ["approval", "", b"approval", None, 5])
 def test_one_text_is_not_taken_for_a_list_of_phases(phases: Any, root: str) -> None:
     with pytest.raises(BadArgument, match=f"^phases {phases!r} is not valid") as refused:
         gaia_sessions.list_sessions(phases=phases, root=root)
     assert refused.value.hint == "must be a list of phases"
 
 
-@pytest.mark.parametrize("limit", [-1, "3", 1.5, True, []], ids=repr)
+@table("limit", [-1, "3", 1.5, True, []])
 def test_a_limit_that_is_no_number_of_sessions_is_refused_when_the_list_is_asked_for(limit: Any, root: str) -> None:
     for ask in (gaia_sessions.Sessions(root).list, gaia_sessions.Sessions(root).tree):
         with pytest.raises(BadArgument) as refused:
@@ -169,7 +172,7 @@ def test_a_limit_that_is_no_number_of_sessions_is_refused_when_the_list_is_asked
         )
 
 
-@pytest.mark.parametrize(("states", "wrong"), [(["error", "eror"], "eror"), ([5], 5), ([["new"]], ["new"])])
+@table(("states", "wrong"), [(["error", "eror"], "eror"), ([5], 5), ([["new"]], ["new"])])
 def test_an_unknown_state_is_refused_with_those_that_there_are(states: Any, wrong: object, root: str) -> None:
     with pytest.raises(UnknownState) as refused:
         gaia_sessions.list_sessions(states=states, root=root)
@@ -191,8 +194,8 @@ def test_a_list_of_states_has_the_sessions_of_which_a_list_says_so(root: str) ->
         assert listed(store, LATER, states=states) == expected
 
 
-@pytest.mark.parametrize("name", ["agent_name", "grep"])
-@pytest.mark.parametrize("value", [5, ["x"], b"x"], ids=repr)
+@table("name", ["agent_name", "grep"])
+@table("value", [5, ["x"], b"x"])
 def test_what_is_no_text_is_refused_where_one_is_wanted(name: str, value: Any, root: str) -> None:
     with pytest.raises(BadArgument, match=f"^{name} .* is not valid") as refused:
         gaia_sessions.list_sessions(**{name: value}, root=root)
@@ -206,7 +209,7 @@ def test_the_events_of_a_missing_session_are_refused_when_they_are_asked_for(roo
     assert list(gaia_sessions.Sessions(root).events("agent-1")) == []
 
 
-@pytest.mark.parametrize("hours", ["2h", None, -1, float("nan"), 1e9])
+@table("hours", ["2h", None, -1, float("nan"), 1e9])
 def test_an_age_that_is_no_number_of_hours_is_refused(hours: Any, root: str) -> None:
     with pytest.raises(BadArgument, match=r"^hours "):
         gaia_sessions.cleanup_sessions(hours, root=root)

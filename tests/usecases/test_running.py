@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,15 +42,15 @@ from gaia_sessions.session.requests import Start
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases import running
 from gaia_sessions.usecases.briefing import ENDED
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.session.schema import HostProcess
     from gaia_sessions.usecases.running import Begun
-
-LIVES = "import sys; print('ready', flush=True); sys.stdin.read()"
 
 
 @pytest.fixture
@@ -62,10 +61,7 @@ def sessions(root: str) -> Sessions:
 @pytest.fixture
 def wrapper() -> Iterator[subprocess.Popen[str]]:
     """A process that lives until it is killed."""
-    command = [sys.executable, "-c", LIVES]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    with subprocess.Popen(["sleep", "600"], text=True) as process:
         yield process
         process.kill()
 
@@ -165,7 +161,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("cause", "code", "status", "error", "phase"), ENDS)
+@table(("cause", "code", "status", "error", "phase"), ENDS)
 def test_every_other_end_is_reported_with_what_was_said(
     sessions: Sessions, cause: str, code: int, status: str, error: str, phase: str
 ) -> None:
@@ -240,9 +236,10 @@ def test_what_has_ended_is_continued_in_a_new_session(sessions: Sessions) -> Non
     assert (other["agent_name"], other["purpose"]) == ("Explore", "more")
 
 
-@pytest.mark.parametrize("is_begun_again", [True, False])
-def test_a_wrapper_ends_no_run_but_its_own(sessions: Sessions, *, is_begun_again: bool) -> None:
+@table("is_begun_again", [True, False])
+def test_a_wrapper_ends_no_run_but_its_own(root: str, *, is_begun_again: bool) -> None:
     """As when the session was removed and created again meanwhile, or restored from an older copy."""
+    sessions = Sessions(f"{root}-{is_begun_again}")
     first = begin(sessions, new_id="agent-1")
     sessions.remove(["agent-1"], force=True)
     second = begin(sessions, new_id="agent-1") if is_begun_again else None
@@ -296,7 +293,7 @@ def test_whatever_may_not_begin_is_refused_and_nothing_is_written(sessions: Sess
     assert states(sessions) == before
 
 
-@pytest.mark.parametrize("only", [False, True])
+@table("only", [False, True])
 def test_nothing_begins_for_or_below_what_is_cancelled(sessions: Sessions, *, only: bool) -> None:
     top = sessions.create()
     ended, resting = (begin(sessions, parent_id=top) for _ in range(2))
@@ -499,7 +496,7 @@ def test_runs_below_end_with_the_processes_in_which_they_lived(
     assert (sessions.read(hosted)["phase"], sessions.read(contained)["phase"]) == ("planning", "abandoned")
 
 
-@pytest.mark.parametrize("cause", CAUSES)
+@table("cause", CAUSES)
 def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -> None:
     agent_id = sessions.create()
     sessions.add_message(agent_id, "user", "hello")
@@ -531,8 +528,9 @@ def test_a_run_that_may_have_no_room_for_its_end_does_not_begin(sessions: Sessio
 
 
 def test_a_session_below_that_somebody_changes_delays_no_end(
-    sessions: Sessions, wrapper: subprocess.Popen[str]
+    sessions: Sessions, wrapper: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(running, "_SHORT_WAIT", 0.05)
     begun = begin(sessions)
     top = begun.record["agent_id"]
     lost = [sessions.begin_run(Start(parent_id=top), fields(wrapper.pid)).record["agent_id"] for _ in range(2)]

@@ -15,6 +15,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases import transcript
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +121,7 @@ def test_no_more_is_read_than_is_taken() -> None:
     assert store.count < 40
 
 
-@pytest.mark.parametrize("last", [-1, 1.5, "2", True])
+@table("last", [-1, 1.5, "2", True])
 def test_what_is_no_number_of_messages_is_refused(last: Any) -> None:
     with pytest.raises(BadArgument):
         transcript.messages(store_with(0), "agent-1", last)
