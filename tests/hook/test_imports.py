@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import pytest
-
 import gaia_sessions
-from tests.hook.conftest import SCRIPTS, paused
+from tests.hook.conftest import SCRIPTS, Host, own_host, paused
+from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
-
-    from tests.hook.conftest import Host
 
     Prepare = Callable[[Host], dict[str, Any]]
 
@@ -59,7 +59,7 @@ class Loaded(NamedTuple):
         return {name.partition(".")[0] for name in self.ours} - {""}
 
 
-def imported(host: Host, *command: str | Path, payload: str = "") -> set[str]:
+def imported(*command: str | Path, payload: str = "", environment: Mapping[str, str] | None = None) -> frozenset[str]:
     """Every module that a fresh interpreter imports for ``command``, by its own account."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *command],
@@ -67,18 +67,22 @@ def imported(host: Host, *command: str | Path, payload: str = "") -> set[str]:
         capture_output=True,
         text=True,
         check=True,
-        env=host.environment(),
+        env=environment,
     )
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
-    return {line.rpartition("|")[2].strip() for line in lines[1:]}
+    return frozenset(line.rpartition("|")[2].strip() for line in lines[1:])
+
+
+bare = cache(lambda: imported("-c", "pass"))
+"""What any interpreter imports."""
 
 
 def loaded(host: Host, hook: str, payload: object, *arguments: str) -> Loaded:
     """What ``hook`` loads for ``payload``; in no case more than any hook may."""
     text = payload if isinstance(payload, str) else json.dumps(payload)
-    names = imported(host, SCRIPTS / f"{hook}.py", *arguments, payload=text) - imported(host, "-c", "pass")
+    names = imported(SCRIPTS / f"{hook}.py", *arguments, payload=text, environment=host.environment()) - bare()
     ours = {name for name in names if name.partition(".")[0] == "gaia_sessions"}
-    found = Loaded({name.removeprefix("gaia_sessions").removeprefix(".") for name in ours}, names - ours)
+    found = Loaded({name.removeprefix("gaia_sessions").removeprefix(".") for name in ours}, {*names} - ours)
     assert sorted(found.rooms() - ROOMS) == []
     assert [name for name in found.ours if name.endswith("settings")] == []
 
@@ -94,7 +98,7 @@ def test_the_standard_library_has_every_module_that_may_be_loaded_of_it() -> Non
     assert {name.partition(".")[0] for name in STANDARD | OPENSSL} <= sys.stdlib_module_names
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@table("hook", HOOKS)
 def test_empty_input_loads_next_to_nothing(host: Host, hook: str) -> None:
     found = loaded(host, hook, "")
 
@@ -114,7 +118,8 @@ SILENT: dict[str, tuple[str, Prepare, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(("hook", "prepare", "arguments"), SILENT.values(), ids=SILENT)
+@table(("hook", "prepare", "arguments"), SILENT.values())
+@own_host
 def test_what_concerns_no_agent_opens_no_store(
     host: Host, hook: str, prepare: Prepare, arguments: tuple[str, ...]
 ) -> None:
@@ -150,7 +155,8 @@ DIRECT: dict[str, tuple[str, Prepare, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("hook", "prepare", "phases"), DIRECT.values(), ids=DIRECT)
+@table(("hook", "prepare", "phases"), DIRECT.values())
+@own_host
 def test_a_direct_request_loads_no_host(host: Host, hook: str, prepare: Prepare, phases: list[str]) -> None:
     found = loaded(host, hook, prepare(host))
 
@@ -179,7 +185,8 @@ EVENTS: dict[str, tuple[Prepare, str]] = {
 }
 
 
-@pytest.mark.parametrize(("prepare", "decision"), EVENTS.values(), ids=EVENTS)
+@table(("prepare", "decision"), EVENTS.values())
+@own_host
 def test_an_event_of_an_agent_loads_few_modules(host: Host, prepare: Prepare, decision: str) -> None:
     host.work()
 
@@ -217,7 +224,8 @@ def test_applying_a_start_that_waits_loads_few_modules(host: Host) -> None:
     assert host.record()["phase"] == "investigating"
 
 
-@pytest.mark.parametrize("hook", ["pre_delegate", "every_event"])
+@table("hook", ["pre_delegate", "every_event"])
+@own_host
 def test_a_first_delegation_loads_few_modules(host: Host, hook: str) -> None:
     found = loaded(host, hook, host.delegation())
 
@@ -253,7 +261,8 @@ REPLIES: dict[str, tuple[Prepare, int]] = {
 }
 
 
-@pytest.mark.parametrize(("prepare", "more"), REPLIES.values(), ids=REPLIES)
+@table(("prepare", "more"), REPLIES.values())
+@own_host
 def test_a_reply_loads_few_modules(host: Host, prepare: Prepare, more: int) -> None:
     payload = prepare(host)
 
@@ -264,36 +273,41 @@ def test_a_reply_loads_few_modules(host: Host, prepare: Prepare, more: int) -> N
     assert host.log("hook")[-1]["told"] is True
 
 
-# What waits for a lock that somebody holds: it is kept for later with nothing more than a lock takes.
-def test_a_direct_stop_that_waits_for_a_held_lock_loads_few_modules(host: Host) -> None:
+def stopped_directly(host: Host, stack: ExitStack) -> Any:
     agent_id = gaia_sessions.create_session(root=str(host.root))
-
-    with host.held(agent_id):
-        found = loaded(host, "subagent_stop", {"agent_id": agent_id})
-
-    assert sorted(found.others - STANDARD) == []
-    assert len(found.ours) <= MOST_FOR_DIRECT
-    assert [event["kind"] for event in host.deferred()] == ["finalize"]
+    stack.enter_context(host.held(agent_id))
+    return {"agent_id": agent_id}
 
 
-def test_a_host_s_stop_that_waits_for_a_held_lock_loads_few_modules(host: Host) -> None:
-    with host.held(host.delegate()):
-        found = loaded(host, "subagent_stop", host.ending())
-
-    assert sorted(found.others - STANDARD) == []
-    assert len(found.ours) <= MOST_FOR_EVENT
-    assert [event["kind"] for event in host.deferred()] == ["stop"]
+def stopped_by_its_host(host: Host, stack: ExitStack) -> Any:
+    stack.enter_context(host.held(host.delegate()))
+    return host.ending()
 
 
-def test_a_delegation_that_waits_for_the_lock_on_its_key_loads_few_modules(host: Host) -> None:
+def delegated_meanwhile(host: Host, stack: ExitStack) -> Any:
     host.run("pre_delegate", host.delegation("toolu_0"))
+    stack.enter_context(host.key_held("toolu_1"))
+    return host.delegation("toolu_1")
 
-    with host.key_held("toolu_1"):
-        found = loaded(host, "pre_delegate", host.delegation("toolu_1"))
 
-    assert sorted(found.others - STANDARD) == []
-    assert len(found.ours) <= MOST_FOR_EVENT
-    assert [event["kind"] for event in host.deferred()] == ["delegate"]
+WAITING: list[tuple[str, Callable[[Host, ExitStack], Any], int, str]] = [
+    ("subagent_stop", stopped_directly, MOST_FOR_DIRECT, "finalize"),
+    ("subagent_stop", stopped_by_its_host, MOST_FOR_EVENT, "stop"),
+    ("pre_delegate", delegated_meanwhile, MOST_FOR_EVENT, "delegate"),
+]
+
+
+def test_what_waits_for_a_held_lock_is_kept_for_later_with_few_modules(host: Host) -> None:
+    """All wait at the same time, each for the lock of a project of its own."""
+    hosts = [Host(host.folder / hook / str(number)) for number, (hook, *_) in enumerate(WAITING)]
+    with ExitStack() as stack, ThreadPoolExecutor() as pool:
+        payloads = [prepare(one, stack) for one, (_, prepare, *_) in zip(hosts, WAITING, strict=True)]
+        every = [*pool.map(loaded, hosts, [hook for hook, *_ in WAITING], payloads)]
+
+    for one, found, (*_, most, kind) in zip(hosts, every, WAITING, strict=True):
+        assert sorted(found.others - STANDARD) == []
+        assert len(found.ours) <= most
+        assert [event["kind"] for event in one.deferred()] == [kind]
 
 
 TOOLS: dict[str, tuple[str, str, str]] = {
@@ -304,7 +318,8 @@ TOOLS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("event", "name", "decision"), TOOLS.values(), ids=TOOLS)
+@table(("event", "name", "decision"), TOOLS.values())
+@own_host
 def test_a_tool_is_tracked_with_few_modules(host: Host, event: str, name: str, decision: str) -> None:
     host.work()
     payload = host.delegation("toolu_r", hook_event_name=event, tool_name=name, tool_input={"command": "ls"})
@@ -331,7 +346,8 @@ DELEGATIONS: dict[str, tuple[dict[str, object], frozenset[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", DELEGATIONS)
+@table("name", DELEGATIONS)
+@own_host
 def test_a_delegation_of_another_host_loads_the_module_of_no_other(host: Host, name: str) -> None:
     payload, more = DELEGATIONS[name]
 

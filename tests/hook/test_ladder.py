@@ -10,20 +10,21 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import pytest
-
 import gaia_sessions
 from gaia_sessions.hook import argument_words, read_arguments
-from tests.hook.conftest import SCRIPTS
+from tests.hook.conftest import LONGEST, SCRIPTS, SILENT, own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    import pytest
+
+    from tests.calls import Ran
     from tests.hook.conftest import Host
 
 HOOKS = ["pre_delegate", "subagent_stop"]
-LONGEST = 6
 
 
 def payload(host: Host, hook: str) -> dict[str, Any]:
@@ -32,26 +33,19 @@ def payload(host: Host, hook: str) -> dict[str, Any]:
     return host.delegation() if hook == "pre_delegate" else host.ending()
 
 
-@pytest.fixture(params=["environment", "project file", "user file"])
-def off(request: pytest.FixtureRequest, host: Host, away_from_home: Path) -> dict[str, str]:
+def switched_off(host: Host, away_from_home: Path, place: str) -> dict[str, str]:
     """The hooks are switched off, in each of the places where that can be said; the environment to run in."""
-    if request.param == "environment":
+    if place == "environment":
         return {"GAIA_SESSIONS_HOOKS": "off"}
     file = host.project / ".claude" / "gaia-sessions.toml"
-    if request.param == "user file":
+    if place == "user file":
         file = away_from_home / ".config" / "gaia-sessions" / "config.toml"
-        file.parent.mkdir(parents=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
     return {}
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-def test_switched_off_a_hook_does_nothing_to_what_a_host_sends(host: Host, off: dict[str, str], hook: str) -> None:
-    told = payload(host, hook)
-    before = host.tree(host.folder)
-
-    assert host.start(hook, told, off) == (0, b"", b"")
-    assert host.tree(host.folder) == before
+PLACES = ["environment", "project file", "user file"]  # the last one holds for all rows that follow
 
 
 NO: dict[str, dict[str, object]] = {
@@ -60,8 +54,19 @@ NO: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-def test_switched_off_the_direct_form_says_so_and_does_nothing(host: Host, off: dict[str, str], hook: str) -> None:
+@table("place", PLACES)
+@table("hook", HOOKS)
+@own_host
+def test_switched_off_a_hook_does_nothing_but_say_so_to_whoever_asks_directly(
+    host: Host, hook: str, away_from_home: Path, place: str
+) -> None:
+    off = switched_off(host, away_from_home, place)
+    told = payload(host, hook)
+    before = host.tree(host.folder)
+
+    assert host.run(hook, told, off) == SILENT
+    assert host.tree(host.folder) == before
+
     agent_id = gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
     asked = {"agent_id": agent_id, "create": True}
     before = host.tree(host.folder)
@@ -72,23 +77,25 @@ def test_switched_off_the_direct_form_says_so_and_does_nothing(host: Host, off: 
     assert host.tree(host.folder) == before
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@table("hook", HOOKS)
+@own_host
 def test_switched_off_not_even_an_unknown_setting_makes_a_hook_touch_anything(host: Host, hook: str) -> None:
     told = payload(host, hook)
     before = host.tree(host.folder)
 
-    host.start(hook, told, {"GAIA_SESSIONS_HOOKS": "off", "GAIA_SESSIONS_NOISE": "1"})
+    host.run(hook, told, {"GAIA_SESSIONS_HOOKS": "off", "GAIA_SESSIONS_NOISE": "1"})
 
     assert host.tree(host.folder) == before
 
 
-@pytest.mark.parametrize("ignored", ["Explore", "explore", "Plan, EXPLORE"])
-@pytest.mark.parametrize("hook", HOOKS)
+@table("ignored", ["Explore", "explore", "Plan, EXPLORE"])
+@table("hook", HOOKS)
+@own_host
 def test_of_an_ignored_agent_nothing_is_taken_in(host: Host, hook: str, ignored: str) -> None:
     told = payload(host, hook)
     before = host.tree(host.folder)
 
-    assert host.start(hook, told, {"GAIA_SESSIONS_IGNORE_AGENTS": ignored}) == (0, b"", b"")
+    assert host.run(hook, told, {"GAIA_SESSIONS_IGNORE_AGENTS": ignored}) == SILENT
     assert host.tree(host.folder) == before
 
 
@@ -97,8 +104,8 @@ def test_other_agents_than_the_ignored_ones_are_taken_in(host: Host) -> None:
         '[hooks]\nignore_agents = ["Explore"]\n', encoding="utf-8"
     )
 
-    host.start("pre_delegate", host.delegation("toolu_1"))
-    host.start("pre_delegate", host.delegation("toolu_2", tool_input={"subagent_type": "Plan"}))
+    host.run("pre_delegate", host.delegation("toolu_1"))
+    host.run("pre_delegate", host.delegation("toolu_2", tool_input={"subagent_type": "Plan"}))
 
     assert host.record()["agent_name"] == "Plan"
 
@@ -109,9 +116,9 @@ def test_the_environment_beats_the_project_file_which_beats_the_user_file(host: 
     (user / "config.toml").write_text("[hooks]\nenabled = true\nstore_description = false\n", encoding="utf-8")
     (host.project / ".claude" / "gaia-sessions.toml").write_text("[hooks]\nenabled = false\n", encoding="utf-8")
 
-    host.start("pre_delegate", host.delegation("toolu_1"))
+    host.run("pre_delegate", host.delegation("toolu_1"))
     assert host.records() == {}
-    host.start("pre_delegate", host.delegation("toolu_2"), {"GAIA_SESSIONS_HOOKS": "on"})
+    host.run("pre_delegate", host.delegation("toolu_2"), {"GAIA_SESSIONS_HOOKS": "on"})
     assert host.record()["purpose"] == "general"
 
 
@@ -127,13 +134,14 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("settings", "file", "words"), FAULTS.values(), ids=FAULTS)
+@table(("settings", "file", "words"), FAULTS.values())
+@own_host
 def test_a_setting_that_means_nothing_is_passed_over_with_a_word_in_the_log(
     host: Host, settings: dict[str, str], file: str, words: str
 ) -> None:
     (host.project / ".claude" / "gaia-sessions.toml").write_text(file, encoding="utf-8")
 
-    assert host.start("pre_delegate", host.delegation(), settings) == (0, b"", b"")
+    assert host.run("pre_delegate", host.delegation(), settings) == SILENT
 
     [line] = host.log("pre_delegate")
     assert words in line["setting"]
@@ -190,7 +198,7 @@ def test_a_root_that_is_no_whole_path_is_refused_and_nothing_is_made(host: Host)
         "error": "GAIA_SESSIONS_ROOT: 'sessions' is not absolute",
         "original_context": {"agent_id": "agent-1"},
     }
-    assert host.start("pre_delegate", host.delegation(), {"GAIA_SESSIONS_ROOT": "sessions"}) == (0, b"", b"")
+    assert host.run("pre_delegate", host.delegation(), {"GAIA_SESSIONS_ROOT": "sessions"}) == SILENT
     assert host.tree(host.folder) == before
 
 
@@ -199,14 +207,15 @@ def test_a_root_that_cannot_be_used_is_silence_to_a_host_and_an_error_to_everybo
     root.write_text("a plain file", encoding="utf-8")
     settings = {"GAIA_SESSIONS_ROOT": str(root)}
 
-    assert host.start("pre_delegate", host.delegation(), settings) == (0, b"", b"")
+    assert host.run("pre_delegate", host.delegation(), settings) == SILENT
     answer = host.ask("pre_delegate", {"agent_id": "agent-1"}, settings)
     assert (answer["should_resume"], answer["reason"]) == (False, "error")
     assert answer["error"].startswith(f"{root}: cannot ")
     assert root.read_text(encoding="utf-8") == "a plain file"
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+@table("umask", [0o000, 0o022, 0o777])
+@own_host
 def test_all_that_hooks_make_is_private_whatever_the_umask(host: Host, umask: int) -> None:
     host.start("pre_delegate", host.delegation(), umask=umask)
     host.knows("a1", "toolu_1")
@@ -231,7 +240,7 @@ def test_a_root_that_only_a_log_was_written_to_is_private_too_and_kept_out_of_ve
     ]
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@table("hook", HOOKS)
 def test_its_own_test_passes_and_leaves_nothing_in_the_project(host: Host, hook: str) -> None:
     before = host.tree(host.project)
 
@@ -251,9 +260,9 @@ def test_its_own_test_passes_and_leaves_nothing_in_the_project(host: Host, hook:
     assert host.tree(host.project) == before
 
 
-@pytest.mark.parametrize("words", [("--host", "codex"), ("--track-tools",), ("--host=codex", "--root", "/nowhere")])
-def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: tuple[str, ...]) -> None:
-    code, out, err = wired(host, "every_event", {}, *words, "--test")
+@table("words", ["--host codex", "--track-tools", "--host=codex --root /nowhere"])
+def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: str) -> None:
+    code, out, err = wired(host, "every_event", *words.split(), "--test")
 
     assert (code, err) == (0, b"")
     assert out.endswith(b" passed, 0 failed\n")
@@ -261,7 +270,7 @@ def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: 
 
 
 def test_its_own_test_names_what_it_does_not_know(host: Host) -> None:
-    code, out, err = wired(host, "every_event", {}, "--trackt\x1bools", "--test")
+    code, out, err = wired(host, "every_event", "--trackt\x1bools", "--test")
 
     assert (code, err) == (0, b"")
     assert out.splitlines()[0] == b"--tracktools is not an option and is ignored"
@@ -284,20 +293,18 @@ def test_its_own_test_fails_with_a_code_where_a_step_fails(host: Host, tmp_path:
     assert done.stdout.splitlines()[0] == b"FAILED: without an id there is nothing to resume"
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@table("hook", HOOKS)
 def test_help_shows_how_it_is_used(host: Host, hook: str) -> None:
-    ran = host.start(hook, b"", {}, sys.executable, str(SCRIPTS / f"{hook}.py"), "--help")
+    ran = wired(host, hook, "--help")
 
     usage = "reads one JSON object on standard input; --test tries the whole flow in a temporary root\n"
     assert ran == (0, f"{hook}.py {usage}".encode(), b"")
 
 
-def wired(host: Host, hook: str, told: object, *words: str) -> tuple[int, bytes, bytes]:
+def wired(host: Host, hook: str, *words: str, told: object = None) -> Ran:
     """What the script leaves behind that a host starts with ``words`` behind it."""
-    command = [sys.executable, str(SCRIPTS / f"{hook}.py"), *words]
-    data = json.dumps(told).encode()
-    done = subprocess.run(command, input=data, capture_output=True, check=False, env=host.environment())
-    return done.returncode, done.stdout, done.stderr
+    host.words = [*words]
+    return host.start(hook, told)
 
 
 WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -317,41 +324,43 @@ WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("host", [None, "codex"])
-@pytest.mark.parametrize("root", [None, "/some/where"])
-@pytest.mark.parametrize("given", [True, False])
+@table("host", [None, "codex"])
+@table("root", [None, "/some/where"])
+@table("given", [True, False])
 def test_what_is_written_of_a_hook_is_what_it_reads(host: str | None, root: str | None, *, given: bool) -> None:
     told: dict[str, Any] = {"host": host, "root": root, "tools": given, "reports": given, "enforce": given}
 
     assert read_arguments(argument_words(**told)) == {**told, "test": False, "help": False, "ignored": []}
 
 
-@pytest.mark.parametrize(("words", "told"), WIRED.values(), ids=WIRED)
-@pytest.mark.parametrize("hook", [*HOOKS, "every_event"])
+@table(("words", "told"), WIRED.values())
+@table("hook", [*HOOKS, "every_event"])
+@own_host
 def test_however_it_is_wired_a_host_hears_nothing_and_the_log_has_what_was_not_understood(
     host: Host, hook: str, words: list[str], told: dict[str, Any]
 ) -> None:
-    told_it = {**host.delegation(tool_name="Task"), "hook_event_name": "PreToolUse"}
-    assert wired(host, hook, told_it, *words) == (0, b"", b"")
+    host.words = words
+    assert host.run(hook, host.delegation(tool_name="Task")) == SILENT
 
     [line] = host.log({"every_event": "hook"}.get(hook, hook))
     assert {key: line[key] for key in ("host", "unknown_host", "ignored") if key in line} == told
 
 
-@pytest.mark.parametrize("hook", [*HOOKS, "every_event"])
-@pytest.mark.parametrize("words", [["--root", "{}"], ["--root={}"]])
+@table("hook", [*HOOKS, "every_event"])
+@table("words", [["--root", "{}"], ["--root={}"]])
+@own_host
 def test_the_root_it_was_wired_with_is_where_it_writes(host: Host, hook: str, words: list[str]) -> None:
     elsewhere = host.folder / "elsewhere"
     given = [word.format(elsewhere) for word in words]
-    assert wired(host, hook, host.delegation(), *given) == (0, b"", b"")
+    assert wired(host, hook, *given, told=host.delegation()) == SILENT
 
     assert elsewhere.exists()
     assert host.records() == {}
 
 
 def test_a_line_of_the_log_says_in_our_words_what_the_host_told(host: Host) -> None:
-    host.start("every_event", host.delegation())
-    host.start("every_event", host.delegation(tool_name="Read"))
+    host.run("every_event", host.delegation())
+    host.run("every_event", host.delegation(tool_name="Read"))
 
     told, other = host.log("hook")
     ours = {"host": "claude-code", "host_session_id": host.SESSION, "kinds": ["delegate"]}
@@ -361,12 +370,13 @@ def test_a_line_of_the_log_says_in_our_words_what_the_host_told(host: Host) -> N
     assert not {"kinds", "host_session_id"} & set(other)
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-def test_the_script_can_be_started_by_its_name(hook: str) -> None:
+@table("hook", [*HOOKS, "every_event"])
+def test_a_script_can_be_started_by_its_name_and_read_at_a_glance(hook: str) -> None:
     script = SCRIPTS / f"{hook}.py"
 
     assert script.stat().st_mode & 0o111 == 0o111
     assert script.read_bytes().startswith(b"#!/usr/bin/env python3\n")
+    assert len(script.read_text("utf-8").splitlines()) < 20
 
 
 def test_the_scripts_differ_in_nothing_but_their_hook_and_where_an_installed_one_stands() -> None:
@@ -379,15 +389,10 @@ def test_the_scripts_differ_in_nothing_but_their_hook_and_where_an_installed_one
         assert (found[0], found[2]) == (shared[0], shared[2])
 
 
-@pytest.mark.parametrize("hook", [*HOOKS[:2], "every_event"])
-def test_a_script_can_be_read_at_a_glance(hook: str) -> None:
-    assert len((SCRIPTS / f"{hook}.py").read_text("utf-8").splitlines()) < 20
-
-
-@pytest.mark.parametrize("hook", HOOKS)
+@table("hook", HOOKS)
 def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: Host, tmp_path: Path, hook: str) -> None:
     lonely = tmp_path / "share" / "hooks"
-    lonely.mkdir(parents=True)
+    lonely.mkdir(parents=True, exist_ok=True)
     (lonely / f"{hook}.py").write_bytes((SCRIPTS / f"{hook}.py").read_bytes())
 
     ran = host.start(hook, payload(host, hook), {}, sys.executable, "-I", "-S", str(lonely / f"{hook}.py"))

@@ -7,30 +7,31 @@ import os
 import pty
 import subprocess
 import sys
-import time
+import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gaia_sessions
-from tests.hook.conftest import SCRIPTS
+from gaia_sessions.hook.run import main
+from gaia_sessions.system import streams
+from tests.calls import call
+from tests.hook.conftest import LONGEST, SCRIPTS, SILENT
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.calls import Ran
     from tests.hook.conftest import Host
-
-    Source = int | IO[bytes]
 
 HOOKS = ["pre_delegate", "subagent_stop"]
 NO: dict[str, dict[str, object]] = {
     "pre_delegate": {"should_resume": False},
     "subagent_stop": {"finalized": False, "outcome": None},
 }
-
-LONGEST = 6
 
 
 @pytest.fixture(autouse=True)
@@ -93,8 +94,8 @@ def of_a_host(data: bytes) -> bytes:
     return data + b' "hook_event_name": "PreToolUse"'
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-@pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
+@table("hook", HOOKS)
+@table("data", UNREADABLE.values())
 def test_what_cannot_be_read_is_answered_with_one_object_that_says_why(host: Host, data: bytes, hook: str) -> None:
     answer = host.ask(hook, data)
 
@@ -105,19 +106,19 @@ def test_what_cannot_be_read_is_answered_with_one_object_that_says_why(host: Hos
     assert not host.root.exists()
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-@pytest.mark.parametrize("data", [data for data in UNREADABLE.values() if len(data) < 9 << 20])
+@table("hook", HOOKS)
+@table("data", [data for data in UNREADABLE.values() if len(data) < 9 << 20])
 def test_what_cannot_be_read_is_met_with_silence_when_a_host_sent_it(host: Host, data: bytes, hook: str) -> None:
-    assert host.start(hook, of_a_host(data)) == (0, b"", b"")
+    assert host.run(hook, of_a_host(data)) == SILENT
 
     assert not host.root.exists()
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@table("hook", HOOKS)
 def test_nine_mebibytes_of_a_host_are_met_with_silence(host: Host, hook: str) -> None:
     told = host.delegation(tool_input={"prompt": "x" * (9 << 20)})
 
-    assert host.start(hook, told) == (0, b"", b"")
+    assert host.start(hook, told) == SILENT
 
     assert not host.root.exists()
 
@@ -132,12 +133,12 @@ def test_what_cannot_be_read_leaves_a_line_in_the_log(host: Host) -> None:
 def test_eight_mebibytes_of_a_host_are_read(host: Host) -> None:
     told = host.delegation(tool_input={"description": "Long", "prompt": "x" * ((8 << 20) - 1_000)})
 
-    assert host.start("pre_delegate", told) == (0, b"", b"")
+    assert host.start("pre_delegate", told) == SILENT
 
     assert host.record()["purpose"] == "Long"
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@table("hook", HOOKS)
 def test_eight_mebibytes_of_text_are_answered(host: Host, hook: str) -> None:
     asked = {"agent_name": "x" * ((8 << 20) - 1_000)}
 
@@ -155,26 +156,29 @@ ECHOED_AT_LENGTH = {
 }
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-@pytest.mark.parametrize("data", ECHOED_AT_LENGTH.values(), ids=ECHOED_AT_LENGTH)
+@table("hook", HOOKS)
+@table("data", ECHOED_AT_LENGTH.values())
 def test_what_can_just_be_read_is_answered_too(host: Host, data: bytes, hook: str) -> None:
     answer = host.ask(hook, data)
 
     assert answer == {**answer, **NO[hook]}
 
 
-def run(host: Host, hook: str, *, stdin: Source, stdout: Source = subprocess.PIPE) -> tuple[int, bytes, bytes]:
-    """Runs the script on streams as they are given."""
-    done = subprocess.run(
-        [sys.executable, SCRIPTS / f"{hook}.py"],
-        stdin=stdin,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        env=host.environment(),
-        timeout=LONGEST,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+def on_streams(host: Host, hook: str, told: bytes = b"", *, stdin: int = 0, stdout: int = 1) -> Ran:
+    """Runs the hook in this process with other standard streams than a file with what is told, and one for answers."""
+
+    def run() -> int:
+        os.dup2(stdin, 0)
+        os.dup2(stdout, 1)
+        return main(hook, [])
+
+    return call(run, told, host.environment(), host.project)
+
+
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Input is waited for only a moment."""
+    monkeypatch.setattr("gaia_sessions.hook.run.READ_TIMEOUT", 0.2)
 
 
 @contextmanager
@@ -190,143 +194,130 @@ def pipe(*first: bytes) -> Iterator[tuple[int, int]]:
         os.close(writer)
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@contextmanager
+def terminal(typed: bytes = b"") -> Iterator[int]:
+    """A terminal at which somebody has ``typed``."""
+    near, far = pty.openpty()
+    try:
+        os.write(near, typed)
+        yield far
+    finally:
+        os.close(near)
+        os.close(far)
+
+
+@table("hook", HOOKS)
 def test_no_input_at_all_is_met_with_silence(host: Host, hook: str) -> None:
-    assert host.start(hook, b"") == (0, b"", b"")
-    assert host.start(hook, b"", {}, "sh", "-c", 'exec "$@" <&-', "sh") == (0, b"", b"")
+    assert host.run(hook, b"") == SILENT
+    assert host.start(hook, b"", {}, "sh", "-c", 'exec "$@" <&-', "sh") == SILENT
     assert not host.root.exists()
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-def test_a_pipe_through_which_nothing_comes_is_not_waited_for(host: Host, hook: str) -> None:
+@pytest.mark.usefixtures("briefly")
+@table("hook", HOOKS)
+def test_a_pipe_or_a_terminal_through_which_nothing_comes_is_not_waited_for(host: Host, hook: str) -> None:
     with pipe() as (reader, _):
-        assert run(host, hook, stdin=reader) == (0, b"", b"")
+        assert on_streams(host, hook, stdin=reader) == SILENT
+    with terminal() as far:
+        assert on_streams(host, hook, stdin=far) == SILENT
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-def test_a_terminal_at_which_nobody_types_is_not_waited_for(host: Host, hook: str) -> None:
-    near, far = pty.openpty()
-    try:
-        assert run(host, hook, stdin=far) == (0, b"", b"")
-    finally:
-        os.close(near)
-        os.close(far)
+def test_a_script_does_not_wait_for_a_pipe_through_which_nothing_comes(host: Host) -> None:
+    command, environment = [sys.executable, str(SCRIPTS / "pre_delegate.py")], host.environment()
+    with pipe() as (reader, _):
+        done = subprocess.run(command, stdin=reader, capture_output=True, env=environment, timeout=LONGEST, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == SILENT
 
 
 def test_what_is_typed_at_a_terminal_is_answered(host: Host) -> None:
-    near, far = pty.openpty()
-    try:
-        os.write(near, b'{"agent_name": "x"}\n\x04')
-        code, out, err = run(host, "pre_delegate", stdin=far)
-    finally:
-        os.close(near)
-        os.close(far)
+    with terminal(b'{"agent_name": "x"}\n\x04') as far:
+        answer = on_streams(host, "pre_delegate", stdin=far).answer
 
-    assert (code, err) == (0, b"")
-    assert json.loads(out)["reason"] == "no_existing_session"
+    assert answer["reason"] == "no_existing_session"
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_host_that_forgets_to_close_the_pipe_gets_its_delegation_taken_in(host: Host) -> None:
     with pipe(json.dumps(host.delegation()).encode()) as (reader, _):
-        assert run(host, "pre_delegate", stdin=reader) == (0, b"", b"")
+        assert on_streams(host, "pre_delegate", stdin=reader) == SILENT
 
     assert host.record()["agent_name"] == "Explore"
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_pipe_that_trickles_is_given_up(host: Host) -> None:
-    told = iter(b'{"agent_name": "terraform-architect"}')
-    with pipe(bytes([next(told)])) as (reader, writer):
-        process = subprocess.Popen(
-            [sys.executable, SCRIPTS / "pre_delegate.py"],
-            stdin=reader,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=host.environment(),
-        )
-        for byte in list(told)[:LONGEST]:
-            if process.poll() is not None:
-                break
-            time.sleep(1)
-            os.write(writer, bytes([byte]))
-        out, err = process.communicate(timeout=1)
+    is_over = threading.Event()
+    with pipe(b'{"agent_name": "') as (reader, writer):
 
-    assert (process.returncode, err) == (0, b"")
-    assert json.loads(out)["reason"] == "invalid_input"
+        def trickle() -> None:
+            while not is_over.wait(0.02):
+                os.write(writer, b"x")
+
+        trickling = threading.Thread(target=trickle)
+        trickling.start()
+        try:
+            answer = on_streams(host, "pre_delegate", stdin=reader).answer
+        finally:
+            is_over.set()
+            trickling.join()
+
+    assert answer["reason"] == "invalid_input"
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-@pytest.mark.parametrize("source", ["zeros", "a pipe"])
-def test_input_that_never_ends_is_given_up(host: Host, source: str, hook: str) -> None:
-    if source == "zeros":
-        with Path("/dev/zero").open("rb") as zeros:
-            code, out, err = run(host, hook, stdin=zeros)
-    else:
-        with subprocess.Popen(["yes", "{"], stdout=subprocess.PIPE) as endless:
-            assert endless.stdout is not None
-            code, out, err = run(host, hook, stdin=endless.stdout)
-            endless.kill()
+@table("hook", HOOKS)
+def test_input_that_never_ends_is_given_up(host: Host, hook: str) -> None:
+    with Path("/dev/zero").open("rb") as zeros:
+        answers = [on_streams(host, hook, stdin=zeros.fileno()).answer]
+    with subprocess.Popen(["yes", "{"], stdout=subprocess.PIPE) as endless:
+        assert endless.stdout is not None
+        answers.append(on_streams(host, hook, stdin=endless.stdout.fileno()).answer)
+        endless.kill()
 
-    assert (code, err) == (0, b"")
-    assert (json.loads(out)["reason"], json.loads(out)["original_context"]) == ("invalid_input", None)
+    assert [(answer["reason"], answer["original_context"]) for answer in answers] == [("invalid_input", None)] * 2
 
 
-def to_full(host: Host, hook: str, told: bytes) -> tuple[int, bytes]:
+@contextmanager
+def full_device() -> Iterator[int]:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full, a device that is always full")
     with Path("/dev/full").open("wb") as full:
-        return to(host, hook, told, full)
+        yield full.fileno()
 
 
-def to_broken_pipe(host: Host, hook: str, told: bytes) -> tuple[int, bytes]:
+@contextmanager
+def broken_pipe() -> Iterator[int]:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        return to(host, hook, told, writer)
+        yield writer
     finally:
         os.close(writer)
 
 
-def to(host: Host, hook: str, told: bytes, stdout: Source) -> tuple[int, bytes]:
-    done = subprocess.run(
-        [sys.executable, SCRIPTS / f"{hook}.py"],
-        input=told,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        env=host.environment(),
-        timeout=LONGEST,
-        check=False,
-    )
-    return done.returncode, done.stderr
+@contextmanager
+def end_that_nobody_may_write_to() -> Iterator[int]:
+    with pipe() as (reader, _):
+        yield reader
 
 
-def through(redirection: str) -> Callable[[Host, str, bytes], tuple[int, bytes]]:
-    def start(host: Host, hook: str, told: bytes) -> tuple[int, bytes]:
-        ran = host.start(hook, told, {}, "sh", "-c", f'exec "$@" {redirection}', "sh")
-        assert ran.out == b""
-        return ran.code, ran.err
-
-    return start
-
-
-OUTPUTS = {
-    "closed": through(">&-"),
-    "and errors closed": through(">&- 2>&-"),
-    "a full device": to_full,
-    "a broken pipe": to_broken_pipe,
-    "a file nobody may write to": through(">&0"),
-}
-
-
-@pytest.mark.parametrize("start", OUTPUTS.values(), ids=OUTPUTS)
+@pytest.mark.parametrize("output", [full_device, broken_pipe, end_that_nobody_may_write_to, ">&-", ">&- 2>&-"])
 def test_an_answer_that_cannot_be_given_does_not_matter_to_what_was_asked_for(
-    host: Host, start: Callable[[Host, str, bytes], tuple[int, bytes]]
+    host: Host, output: str | Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if start is to_full and not Path("/dev/full").exists():
-        pytest.skip("needs /dev/full, a device that is always full")
     ending, other = (gaia_sessions.create_session(agent_id=name, root=str(host.root)) for name in ("one", "two"))
     asked = {"agent_id": ending, "summary": "Done", "noise": "x" * 100_000}
+    write = streams.write_output
+    monkeypatch.setattr(streams, "write_output", lambda data, seconds: write(data, min(seconds, 0.1)))
 
-    assert start(host, "subagent_stop", json.dumps(asked).encode()) == (0, b"")
-    assert start(host, "pre_delegate", json.dumps({"agent_id": "three", "create": True}).encode()) == (0, b"")
-    assert start(host, "pre_delegate", json.dumps(host.delegation()).encode()) == (0, b"")
+    def tell(hook: str, told: dict[str, Any]) -> Ran:
+        if isinstance(output, str):
+            return host.start(hook, told, {}, "sh", "-c", f'exec "$@" {output}', "sh")
+        with output() as stdout:
+            return on_streams(host, hook, json.dumps(told).encode(), stdout=stdout)
+
+    assert tell("subagent_stop", asked) == SILENT
+    assert tell("pre_delegate", {"agent_id": "three", "create": True}) == SILENT
+    assert tell("pre_delegate", host.delegation()) == SILENT
 
     records = host.records()
     delegated = set(records) - {ending, other, "three"}
@@ -340,8 +331,8 @@ def test_an_answer_that_cannot_be_given_does_not_matter_to_what_was_asked_for(
     assert records[ending]["summary"] == "Done"
 
 
-@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- >&-", "<&- 2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("hook", HOOKS)
+@table("closed", ["<&-", "2>&-", "<&- >&-", "<&- 2>&-", "<&- >&- 2>&-"])
+@table("hook", HOOKS)
 def test_closed_streams_are_no_fault(host: Host, hook: str, closed: str) -> None:
     ran = host.start(hook, b'{"agent_name": "x"}', {}, "sh", "-c", f'exec "$@" {closed}', "sh")
 

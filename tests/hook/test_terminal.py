@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.hook import READ_TIMEOUT
+from gaia_sessions.hook import TOTAL_TIMEOUT
+from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 HOOKS = Path(__file__).resolve().parents[2] / "hooks"
 COMMAND = [sys.executable, "-m", "gaia_sessions", "hook"]
@@ -26,8 +27,7 @@ SCRIPTS = {
     f"{name}.py": [sys.executable, str(HOOKS / f"{name}.py")]
     for name in ("every_event", "pre_delegate", "subagent_stop")
 }
-SCRIPT = pytest.mark.parametrize("call", SCRIPTS.values(), ids=SCRIPTS)
-CALL = pytest.mark.parametrize("call", [*SCRIPTS.values(), COMMAND], ids=[*SCRIPTS, "gaia-sessions hook"])
+CALLS = [*SCRIPTS.values(), COMMAND]
 PROMPT = b"Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\r\n"
 START = {"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a1", "agent_type": "Explore"}
 DELEGATION = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Agent", "tool_use_id": "t"}
@@ -57,35 +57,46 @@ class Terminal:
             data += os.read(self.ours, 1)
         return data.decode().splitlines()
 
+    def close(self) -> None:
+        os.close(self.ours)
+        os.close(self.theirs)
+
 
 @pytest.fixture
-def terminal(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+def terminals(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Terminal]]:
+    """Makes terminals, at which programs find an empty root."""
+    made: list[Terminal] = []
+
+    def new() -> Terminal:
+        made.append(Terminal())
+        return made[-1]
+
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
-    made = Terminal()
-    yield made
-    os.close(made.ours)
-    os.close(made.theirs)
+    yield new
+    for one in made:
+        one.close()
 
 
-@SCRIPT
 def test_at_a_terminal_it_says_what_it_waits_for_and_waits_longer_than_for_a_host(
-    terminal: Terminal, call: list[str], root: str
+    terminals: Callable[[], Terminal], root: str
 ) -> None:
-    process = terminal.start(call)
-    assert terminal.read(len(PROMPT)) == PROMPT
-    time.sleep(READ_TIMEOUT + 1.5)
-    assert process.poll() is None
-    asked = START if "every" in call[-1] else {"agent_id": "nobody"}
-    os.write(terminal.ours, json.dumps(asked).encode() + b"\n\x04")
-    out, _ = process.communicate(timeout=30)
-    assert (process.returncode, set(json.loads(out)) & {"hookSpecificOutput", "reason"} != set()) == (0, True)
-    assert os.path.isdir(os.path.join(root, ".logs"))
+    started = [(call[-1], terminal := terminals(), terminal.start(call)) for call in SCRIPTS.values()]
+    assert [terminal.read(len(PROMPT)) for _, terminal, _ in started] == [PROMPT] * 3
+    time.sleep(TOTAL_TIMEOUT + 0.4)
+    assert [process.poll() for _, _, process in started] == [None] * 3
+    for script, terminal, process in started:
+        asked = START if "every" in script else {"agent_id": "nobody"}
+        os.write(terminal.ours, json.dumps(asked).encode() + b"\n\x04")
+        out, _ = process.communicate(timeout=30)
+        assert (process.returncode, set(json.loads(out)) & {"hookSpecificOutput", "reason"} != set()) == (0, True)
+    assert sorted(os.listdir(os.path.join(root, ".logs"))) == ["hook.log", "pre_delegate.log", "subagent_stop.log"]
 
 
-@SCRIPT
+@table("call", SCRIPTS.values())
 def test_it_ends_when_a_host_has_sent_its_whole_json_to_a_terminal_of_its_own(
-    terminal: Terminal, call: list[str]
+    terminals: Callable[[], Terminal], call: list[str]
 ) -> None:
+    terminal = terminals()
     process = terminal.start(call)
     terminal.read(len(PROMPT))
     os.write(terminal.ours, json.dumps(START, indent=1).encode() + b"\n")
@@ -93,21 +104,24 @@ def test_it_ends_when_a_host_has_sent_its_whole_json_to_a_terminal_of_its_own(
     assert process.returncode == 0
 
 
-@SCRIPT
-def test_the_end_of_the_input_alone_ends_it_and_nothing_is_made(terminal: Terminal, call: list[str], root: str) -> None:
+@table("call", SCRIPTS.values())
+def test_the_end_of_the_input_alone_ends_it_and_nothing_is_made(
+    terminals: Callable[[], Terminal], call: list[str], root: str
+) -> None:
+    terminal = terminals()
     process = terminal.start(call)
     terminal.read(len(PROMPT))
     os.write(terminal.ours, b"\x04")
     assert (process.communicate(timeout=30)[0], process.returncode, os.path.exists(root)) == (b"", 0, False)
 
 
-@CALL
-def test_a_host_that_lends_its_terminal_hears_nothing_and_does_not_wait(terminal: Terminal, call: list[str]) -> None:
-    process = terminal.start(call, stderr=subprocess.PIPE)
-    assert (*process.communicate(timeout=30), process.returncode) == (b"", b"", 0)
+def test_a_host_that_lends_its_terminal_hears_nothing_and_does_not_wait(terminals: Callable[[], Terminal]) -> None:
+    started = [terminals().start(call, stderr=subprocess.PIPE) for call in CALLS]
+    ended = [(*process.communicate(timeout=30), process.returncode) for process in started]
+    assert ended == [(b"", b"", 0)] * 4
 
 
-@CALL
+@table("call", CALLS)
 def test_where_standard_input_is_no_terminal_nothing_is_said(call: list[str], root: str) -> None:
     ours, theirs = pty.openpty()
     told = json.dumps(DELEGATION).encode()
@@ -135,11 +149,12 @@ TYPED = {
 }
 
 
-@pytest.mark.parametrize("typed", TYPED)
+@table("typed", TYPED)
 def test_a_person_who_types_the_command_of_hosts_is_told_at_once_what_it_is_for(
-    terminal: Terminal, typed: str, root: str
+    terminals: Callable[[], Terminal], typed: str, root: str
 ) -> None:
     code, kind, message, hints = TYPED[typed]
+    terminal = terminals()
     process = terminal.start([*COMMAND[:-1], *typed.split()])
     assert (process.communicate(timeout=30)[0], process.returncode) == (b"", code)  # and nobody has typed anything
     os.write(terminal.theirs, b"END\n")
