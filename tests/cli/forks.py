@@ -74,12 +74,17 @@ class Fork:
         self._process.join(PATIENCE)
         code = self.poll()
         assert code is not None, f"still at work: {self.out!r}"
-        return Ended(code, self.out, _content(self._files[2].fileno()))
+        return Ended(code, self.out, self.err)
 
     @property
     def out(self) -> bytes:
         """What it has printed so far."""
         return _content(self._files[1].fileno())
+
+    @property
+    def err(self) -> bytes:
+        """What it has complained of so far."""
+        return _content(self._files[2].fileno())
 
 
 def _be(argv: list[str], descriptors: list[int], environment: dict[str, str]) -> None:

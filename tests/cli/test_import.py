@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +14,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import models
+from tests.cli.forks import Fork
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -252,7 +252,7 @@ def test_where_nothing_can_be_taken_nothing_is_made(gaia: Gaia, leave: Gaia, sou
     assert not Path(root).exists()
 
 
-@pytest.mark.parametrize("what", ["missing", "a file", "no name"])
+@table("what", ["missing", "a file", "no name"])
 def test_what_is_no_folder_is_a_usage_error(gaia: Gaia, source: Path, tree: Gaia, what: str) -> None:
     Path(source, "file").write_text("x", encoding="utf-8")
     path = {"missing": str(source / "nowhere"), "a file": str(source / "file"), "no name": ""}[what]
@@ -283,10 +283,11 @@ def test_a_project_its_folder_of_sessions_and_that_of_one_session_lead_to_what_i
     assert gaia("import", str(project / named), "--json").json == report(source, root, imported=wanted)
 
 
-@pytest.mark.parametrize("spelling", ["{root}", "{root}/../session/", "{link}", "session", "{root}/a"])
+@table("spelling", ["{root}", "{root}/../session/", "{link}", "session", "{root}/a"])
 def test_of_the_root_itself_everything_is_here_already(
-    gaia: Gaia, put: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
+    anew: Gaia, gaia: Gaia, put: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
 ) -> None:
+    anew()
     put("a")
     link = tmp_path / "link"
     link.symlink_to(root)
@@ -357,10 +358,9 @@ def test_of_several_imports_at_once_one_takes_each_session_in(leave: Gaia, sourc
     ids = [f"agent-{number:02}" for number in range(40)]
     for agent_id in ids:
         leave({**OPEN, "agent_id": agent_id})
-    command = [sys.executable, "-m", "gaia_sessions", "import", str(source), "--json"]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(4)]
-    reports = [json.loads(process.communicate()[0]) for process in processes]
-    assert [process.returncode for process in processes] == [0] * 4
+    with ExitStack() as stack:
+        forks = [stack.enter_context(Fork("import", str(source), "--json")) for _ in range(4)]
+        reports = [fork.ended().json for fork in forks]
     assert sorted(agent_id for one in reports for agent_id in one["imported"]) == ids
     assert [sorted([*one["imported"], *one["already_there"]]) for one in reports] == [ids] * 4
 
@@ -373,11 +373,9 @@ def test_killed_in_the_middle_it_leaves_whole_sessions_only_and_can_be_repeated(
         leave({**OPEN, "agent_id": f"agent-{one:03}"})
     came: list[int] = []
     for wanted in (1, 20, 40):
-        process = subprocess.Popen([sys.executable, "-m", "gaia_sessions", "import", source], stdout=subprocess.DEVNULL)
-        while process.poll() is None and len(list(Path(root).glob("[!.]*"))) < wanted:
-            time.sleep(0.001)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        with Fork("import", str(source)) as fork:
+            while fork.poll() is None and len(list(Path(root).glob("[!.]*"))) < wanted:
+                time.sleep(0.001)
         lines = list(gaia_sessions.list_sessions())
         assert [line for line in lines if "problem" in line] == []
         came.append(len(lines))

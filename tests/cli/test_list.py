@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import STATES
 from gaia_sessions.session.trace import trace_of
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ def three(put: Gaia) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("words", [[], ["--active-only"], ["--agent", "x"], ["--limit", "3"], ["--since", "1h"]])
+@table("words", [[], ["--active-only"], ["--agent", "x"], ["--limit", "3"], ["--since", "1h"]])
 def test_where_there_is_nothing_it_says_so_and_where_it_looked(
     gaia: Gaia, tree: Gaia, root: str, words: list[str]
 ) -> None:
@@ -120,7 +121,7 @@ def test_in_json_it_says_what_a_session_cost_and_the_model_and_worktree_of_its_l
 
 
 @pytest.mark.usefixtures("three")
-@pytest.mark.parametrize(
+@table(
     ("words", "found"),
     [
         ([], ["b", "a", "c"]),
@@ -156,9 +157,7 @@ def test_a_folder_that_exists_and_has_no_sessions_is_not_said_to_be_missing(gaia
 
 
 @pytest.mark.usefixtures("three")
-@pytest.mark.parametrize(
-    "words", [["--agent", "scribe", "--waiting"], ["--phase", "failed"], ["--since", "60s"], ["--limit", "0"]]
-)
+@table("words", [["--agent", "scribe", "--waiting"], ["--phase", "failed"], ["--since", "60s"], ["--limit", "0"]])
 def test_what_the_options_leave_out_is_counted_where_nothing_else_is_there(
     gaia: Gaia, root: str, words: list[str]
 ) -> None:
@@ -166,7 +165,7 @@ def test_what_the_options_leave_out_is_counted_where_nothing_else_is_there(
     assert gaia("list", *words).all == (0, expected, "")
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "hint"),
     [
         ("general", "there are: general-purpose"),
@@ -220,8 +219,8 @@ def test_a_time_without_an_offset_is_local_and_a_date_begins_at_midnight(
         time.tzset()
 
 
-@pytest.mark.parametrize("option", ["--since", "--until", "--created-since"])
-@pytest.mark.parametrize("text", ["soon", "2026-13-01", "", "h", "99999999999w", "2 x"])
+@table("option", ["--since", "--until", "--created-since"])
+@table("text", ["soon", "2026-13-01", "", "h", "99999999999w", "2 x"])
 def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) -> None:
     ended = gaia("list", f"{option}={text}")
     assert ended.all == (
@@ -254,7 +253,7 @@ def test_since_and_until_are_about_the_last_activity_and_created_since_is_about_
         assert ids(gaia("tree", "--json", *words)) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "code"), [(["--limit", "-1"], "usage"), (["--limit", "x"], "usage"), (["--phase", "x"], "unknown_phase")]
 )
 def test_what_a_filter_cannot_mean_is_a_usage_error(gaia: Gaia, words: list[str], code: str) -> None:
@@ -263,7 +262,7 @@ def test_what_a_filter_cannot_mean_is_a_usage_error(gaia: Gaia, words: list[str]
 
 
 @pytest.mark.usefixtures("three")
-@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b'{"agent_id": "bad"}'])
+@table("data", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b'{"agent_id": "bad"}'])
 def test_a_corrupt_session_comes_last_and_hides_no_other(gaia: Gaia, spoil: Gaia, data: bytes) -> None:
     path = spoil("bad", data)
     assert ids(gaia("list")) == ["b", "a", "c", "bad"]
@@ -319,7 +318,7 @@ def states(put: Gaia, spoil: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("states")
-@pytest.mark.parametrize(
+@table(
     ("words", "found"),
     [
         (["--state", "error"], ["error"]),
@@ -346,7 +345,7 @@ def test_states_narrow_it_to_what_a_list_says_of_the_sessions(gaia: Gaia, words:
     assert gaia("list", "--json", *words).json == [line for line in everything if line["agent_id"] in found]
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "found"),
     [
         (["--grep", "BILLING"], ["billing", "b-2"]),
@@ -420,7 +419,7 @@ def five(put: Gaia, spoil: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("five")
-@pytest.mark.parametrize(
+@table(
     ("columns", "shown"),
     [
         (
@@ -571,8 +570,8 @@ def test_on_a_terminal_of_80_columns_each_state_is_seen_with_its_purpose(termina
 
 
 @pytest.mark.usefixtures("in_every_state")
-@pytest.mark.parametrize("columns", [60, 80, 120])
-@pytest.mark.parametrize("command", ["list", "tree"])
+@table("columns", [60, 80, 120])
+@table("command", ["list", "tree"])
 def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
     terminal: Gaia, gaia: Gaia, put: Gaia, command: str, columns: int
 ) -> None:
@@ -612,8 +611,11 @@ def test_a_short_id_is_of_no_session_that_the_list_leaves_out(terminal: Gaia, pu
 
 
 @pytest.mark.usefixtures("five")
-def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(program: Gaia) -> None:
-    lines = program("list", COLUMNS="40").out.decode().splitlines()
+def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = gaia("list").out.decode().splitlines()
     assert lines[0] == (
         "agent-20260108-180530-abc12345  terraform-architect: "
         "approval_workflow of the network in the three regions that are left"
@@ -695,7 +697,7 @@ def line_of_parents(lines: dict[str, Any], name: str | None) -> list[str]:
 
 
 @pytest.mark.usefixtures("family")
-@pytest.mark.parametrize("words", [[], ["--active-only"], ["--limit", "3"], ["--phase", "completed"]])
+@table("words", [[], ["--active-only"], ["--limit", "3"], ["--phase", "completed"]])
 def test_in_json_a_tree_has_the_sessions_of_the_list_in_the_order_of_the_tree(gaia: Gaia, words: list[str]) -> None:
     listed = {line["agent_id"]: line for line in gaia("list", "--json", *words).json}
     tree = gaia("tree", "--json", *words).json

@@ -17,6 +17,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.system.processes import describe
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +149,7 @@ WAITS_FOR_NOBODY: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("changed", WAITS_FOR_NOBODY.values(), ids=WAITS_FOR_NOBODY)
+@table("changed", WAITS_FOR_NOBODY.values())
 def test_what_waits_for_nobody_is_left_out(gaia: Gaia, ask: Gaia, changed: dict[str, Any]) -> None:
     ask("a", f"{MARKER} may I?", **changed)
     assert gaia("pending").all == (0, NOBODY, "")
@@ -193,7 +194,7 @@ https://example.com/{"y" * 150}
 {MARKER} {QUESTION}"""
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@table("columns", [60, 80, 120])
 def test_at_a_terminal_nothing_is_cut_only_a_word_is_too_wide_and_what_to_copy_stands_alone(
     terminal: Gaia, ask: Gaia, columns: int
 ) -> None:

@@ -13,6 +13,7 @@ from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system.processes import describe
+from tests.cli.forks import forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,8 +150,8 @@ def test_cleanup_reports_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
     assert gaia("cleanup").all == (0, f"removed {nothing}{kept}", "")
 
 
-def test_reconcile_as_a_process_of_its_own(program: Gaia, put: Gaia, state: Gaia) -> None:
+def test_reconcile_as_a_process_of_its_own(put: Gaia, state: Gaia) -> None:
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
-    ended = program("reconcile", "--json")
+    ended = forked("reconcile", "--json")
     assert (ended.code, ended.err, json.loads(ended.out)["verdicts"][0]["closed"]) == (0, b"", True)
     assert state("gone")["phase"] == "abandoned"

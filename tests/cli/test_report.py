@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.schema import MARKER_DETAIL
+from tests.cli.forks import Fork, forked, until
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +32,11 @@ def ended(end: str, **keys: Any) -> dict[str, Any]:
     return {**AT_WORK, "ended_at": WHEN, "end": end, **keys}
 
 
-@pytest.mark.parametrize("last", ["", "\n"])
-def test_stdout_is_the_answer_to_the_byte(program: Gaia, put: Gaia, last: str) -> None:
+@table("last", ["", "\n"])
+def test_stdout_is_the_answer_to_the_byte(put: Gaia, last: str) -> None:
     put("a", phase="completed", runs=[ended("stopped", last_message=ANSWER + last)])
 
-    done = program("report", "a")
+    done = forked("report", "a")
 
     assert (done.code, done.out.decode()) == (0, ANSWER + "\n")
     assert done.err.decode() == "a: completed 1 minute ago; 0 seconds in all\n"
@@ -133,8 +131,9 @@ ENDS: list[tuple[int, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "keys"), ENDS)
-def test_report_exits_as_wait_does(gaia: Gaia, put: Gaia, code: int, keys: dict[str, Any]) -> None:
+@table(("code", "keys"), ENDS)
+def test_report_exits_as_wait_does(anew: Gaia, gaia: Gaia, put: Gaia, code: int, keys: dict[str, Any]) -> None:
+    anew()
     put("a", **keys)
 
     assert [gaia("report", "a").code, gaia("report", "a", "--json").code] == [code] * 2
@@ -158,7 +157,7 @@ STATES = [
 ]
 
 
-@pytest.mark.parametrize(("state", "keys"), STATES)
+@table(("state", "keys"), STATES)
 def test_both_say_the_state_and_report_how_stopped_work_goes_on(
     gaia: Gaia, put: Gaia, state: str, keys: dict[str, Any]
 ) -> None:
@@ -181,7 +180,7 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
         assert told == ["if it is still wanted, this makes it resumable: gaia-sessions update a"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("told", "keys"),
     [
         ("crashed 3 hours ago", {"phase": "investigating", "runs": [ended("lost", ended_at=AGO)]}),
@@ -225,13 +224,10 @@ def test_wait_prints_each_answer_with_its_lines(gaia: Gaia, put: Gaia) -> None:
 
 def test_wait_says_at_once_who_does_not_exist_and_whom_nobody_runs(put: Gaia, root: str) -> None:
     put("agent-one")
-    words = [sys.executable, "-m", "gaia_sessions", "wait", "agent-one", "agent-two", "--timeout", "60"]
-
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
-        assert waiting.stderr is not None
-        told = [waiting.stderr.readline() for _ in range(4)]
+    with Fork("wait", "agent-one", "agent-two", "--timeout", "60") as waiting:
+        until(lambda: waiting.err.count(b"\n") == 4)
         assert waiting.poll() is None
-        waiting.kill()
+        told = waiting.err.decode().splitlines(keepends=True)
 
     assert told == [
         "Note: no agent was started for agent-one: it ends when somebody ends it\n",

@@ -14,6 +14,7 @@ from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.system.processes import describe
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -283,7 +284,7 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
     assert gaia("revive").out.decode().endswith("  its files are gone: start the workflow again\n  agent-a\n")
 
 
-@pytest.mark.parametrize(
+@table(
     ("interruption", "words"),
     [("usage_limit", "stopped by a usage limit"), ("stopped_by_user", "stopped by the user")],
 )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.cli.forks import forked
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +27,8 @@ def everything(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-@pytest.mark.parametrize("by_option", [True, False], ids=["--root", "GAIA_SESSIONS_ROOT"])
-@pytest.mark.parametrize(
+@table("by_option", [True, False])
+@table(
     "words",
     [
         ["create"],
@@ -35,16 +39,16 @@ def everything(folder: Path) -> list[str]:
         ["hooks", "install"],
         ["hooks", "status"],
     ],
-    ids=" ".join,
 )
 def test_a_url_makes_no_folder_and_its_password_is_said_nowhere(
-    program: Gaia, away_from_home: Path, words: list[str], *, by_option: bool
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, away_from_home: Path, words: list[str], *, by_option: bool
 ) -> None:
     before = everything(away_from_home)
 
-    ended = program(
-        *words, *(["--root", URL] if by_option else []), **({} if by_option else {"GAIA_SESSIONS_ROOT": URL})
-    )
+    with monkeypatch.context() as patch:
+        if not by_option:
+            patch.setenv("GAIA_SESSIONS_ROOT", URL)
+        ended = gaia(*words, *(["--root", URL] if by_option else []))
 
     origin = "--root" if by_option else "GAIA_SESSIONS_ROOT"
     assert ended.code == (1 if words[0] == "doctor" and not by_option else 2)  # doctor finds it, as it finds all else
@@ -53,12 +57,12 @@ def test_a_url_makes_no_folder_and_its_password_is_said_nowhere(
     assert everything(away_from_home) == before
 
 
-@pytest.mark.parametrize("wired", [[], ["--root", URL]], ids=["in the environment", "as an option"])
-def test_a_hook_that_is_given_a_url_does_nothing(program: Gaia, away_from_home: Path, wired: list[str]) -> None:
+@table("wired", [[], ["--root", URL]])
+def test_a_hook_that_is_given_a_url_does_nothing(away_from_home: Path, wired: list[str]) -> None:
     event = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
     before = everything(away_from_home)
 
-    ended = program("hook", *wired, stdin=event, **({} if wired else {"GAIA_SESSIONS_ROOT": URL}))
+    ended = forked("hook", *wired, stdin=event, **({} if wired else {"GAIA_SESSIONS_ROOT": URL}))
 
     assert ended.all == (0, "", "")
     assert everything(away_from_home) == before
@@ -74,15 +78,12 @@ def searched(monkeypatch: pytest.MonkeyPatch, away_from_home: Path) -> Path:
     return repository
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"]],
-    ids=lambda words: words[0],
-)
+@table("words", [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"]])
 def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
     gaia: Gaia, searched: Path, words: list[str]
 ) -> None:
     above = str(searched.parent / ".claude" / "session")
+    shutil.rmtree(above, ignore_errors=True)
     gaia("create", "--id", "a", "--root", above)
 
     missing = gaia(words[0], "a", *words[1:])
@@ -97,15 +98,13 @@ def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
     assert nowhere.endswith(b"Hint: there are no sessions in that folder; use --root DIR for another folder\n")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"], ["should-resume"]],
-    ids=lambda words: words[0],
-)
+@table("words", [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"], ["should-resume"]])
 def test_the_whole_id_of_a_session_further_up_is_not_taken_for_a_part_of_one_here(
     gaia: Gaia, searched: Path, words: list[str]
 ) -> None:
     above = str(searched.parent / ".claude" / "session")
+    for folder in (above, str(searched / ".claude")):
+        shutil.rmtree(folder, ignore_errors=True)
     gaia("create", "--id", "ac0ffee5", "--root", above)
     gaia("create", "--id", "agent-20260108-180530-ac0ffee5")
     before = everything(searched)
@@ -169,11 +168,12 @@ TO_TYPE = [
 ]
 
 
-@pytest.mark.parametrize("as_json", [False, True], ids=["for a person", "for a program"])
-@pytest.mark.parametrize("words", TO_TYPE, ids=" ".join)
+@table("as_json", [False, True])
+@table("words", TO_TYPE)
 def test_each_line_to_type_has_the_root_that_was_typed(
-    gaia: Gaia, put: Gaia, root: str, words: list[str], *, as_json: bool
+    anew: Gaia, gaia: Gaia, put: Gaia, root: str, words: list[str], *, as_json: bool
 ) -> None:
+    anew()
     ended = {"phase": "completed", "resume_ready": False}
     put("open")
     put("done", **ended)

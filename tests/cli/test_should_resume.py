@@ -7,10 +7,12 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pytest
 
     Gaia = Callable[..., Any]
 
@@ -29,22 +31,22 @@ def without_seconds(ended: Any) -> tuple[int, str, str]:
 
 
 CASES = [
-    pytest.param({}, 0, "session_resumable", id="approval"),
-    pytest.param({"phase": "planning"}, 0, "session_resumable", id="planning"),
-    pytest.param({"phase": "investigating"}, 0, "session_resumable", id="investigating"),
-    pytest.param({"phase": "initializing"}, 1, "phase_not_resumable", id="new"),
-    pytest.param({"phase": "executing"}, 1, "phase_not_resumable", id="executing"),
-    pytest.param({"phase": "completed"}, 1, "phase_not_resumable", id="completed"),
-    pytest.param({"runs": [{"run": 1, "started_at": "2026-01-08T18:05:30Z"}]}, 1, "running", id="running"),
-    pytest.param({"resume_ready": False}, 1, "not_ready", id="not ready"),
-    pytest.param({"idle": FUTURE}, 1, "clock_skew", id="in the future"),
-    pytest.param({"paused_until": "2199-01-08T18:05:30Z"}, 1, "waiting_for_limit", id="waiting for a limit"),
-    pytest.param({"idle": timedelta(minutes=31)}, 1, "expired", id="expired"),
-    pytest.param({"error_count": 3}, 1, "too_many_errors", id="too many errors"),
+    ({}, 0, "session_resumable"),
+    ({"phase": "planning"}, 0, "session_resumable"),
+    ({"phase": "investigating"}, 0, "session_resumable"),
+    ({"phase": "initializing"}, 1, "phase_not_resumable"),
+    ({"phase": "executing"}, 1, "phase_not_resumable"),
+    ({"phase": "completed"}, 1, "phase_not_resumable"),
+    ({"runs": [{"run": 1, "started_at": "2026-01-08T18:05:30Z"}]}, 1, "running"),
+    ({"resume_ready": False}, 1, "not_ready"),
+    ({"idle": FUTURE}, 1, "clock_skew"),
+    ({"paused_until": "2199-01-08T18:05:30Z"}, 1, "waiting_for_limit"),
+    ({"idle": timedelta(minutes=31)}, 1, "expired"),
+    ({"error_count": 3}, 1, "too_many_errors"),
 ]
 
 
-@pytest.mark.parametrize(("changed", "code", "reason"), CASES)
+@table(("changed", "code", "reason"), CASES)
 def test_exit_code_text_and_json_agree(gaia: Gaia, put: Gaia, changed: dict[str, Any], code: int, reason: str) -> None:
     put("agent-123", **changed)
     text = gaia("should-resume", "agent-123")
@@ -180,7 +182,7 @@ def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
     }
 
 
-@pytest.mark.parametrize("agent_id", ["../x", "", "x" * 300, "a/b"])
+@table("agent_id", ["../x", "", "x" * 300, "a/b"])
 def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> None:
     text, answer = gaia("should-resume", agent_id), gaia("should-resume", agent_id, "--json")
     assert (text.code, text.out) == (7, b"no: no session can have this ID (invalid_id)\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,7 +10,6 @@ import sys
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from rich.cells import cell_len
 
 import gaia_sessions
@@ -18,6 +18,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.trace import trace_of
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,26 +27,27 @@ if TYPE_CHECKING:
 
 
 COUNT_READINGS = """
-import sys
+import json, os, sys
+from gaia_sessions.cli.main import main
 opened = []
 sys.addaudithook(lambda event, words: opened.append(words[0]) if event == "open" else None)
-from gaia_sessions.cli.main import main
-main(sys.argv[1:])
-print(opened.count("state.json"))
+sys.stdout = open(os.devnull, "w")
+for words in json.loads(sys.argv[1]):
+    opened.clear()
+    main(words)
+    print(opened.count("state.json"), file=sys.__stdout__)
 """
 
 
-@pytest.mark.parametrize(
-    "words", [["show", "child"], ["show", "child", "--json"], ["show", "parent"], ["list"], ["tree"]]
-)
-def test_each_session_is_read_once_where_a_session_and_its_parent_are_shown(words: list[str], root: str) -> None:
+def test_each_session_is_read_once_where_a_session_and_its_parent_are_shown(root: str) -> None:
     gaia_sessions.create_session(agent_id="parent", root=root)
     gaia_sessions.create_session(agent_id="child", parent_id="parent", root=root)
 
-    command = [sys.executable, "-c", COUNT_READINGS, *words, "--root", root]
+    lines = [["show", "child"], ["show", "child", "--json"], ["show", "parent"], ["list"], ["tree"]]
+    command = [sys.executable, "-c", COUNT_READINGS, json.dumps(lines)]
     completed = subprocess.run(command, capture_output=True, text=True, check=True)
 
-    assert completed.stdout.splitlines()[-1] == "2"
+    assert completed.stdout.split() == ["2"] * len(lines)
 
 
 def minute(text: str) -> str:
@@ -217,7 +219,7 @@ def test_tokens_are_one_figure_that_the_runs_add_up_to_and_none_where_nothing_wa
     assert "token" not in uncounted
 
 
-@pytest.mark.parametrize(
+@table(
     ("changed", "shown"),
     [
         ({}, "question   may I?\nresumable  for 29 minutes\n\nlast message\n  It is\n    clear.\n\n"),
@@ -257,7 +259,7 @@ def test_of_work_that_stopped_it_says_why(gaia: Gaia, put: Gaia) -> None:
 QUESTION = "May I?\tAnd if so, " + "once or twice, or what is \u8ac7\u8a71, then? " * 60 + "x" * 300 + "\x1b[31m end?"
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@table("columns", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal_but_a_word_and_nothing_that_is_asked_is_cut(
     terminal: Gaia, gaia: Gaia, put: Gaia, columns: int
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ def test_e9_a_skill_of_one_session_is_not_that_of_its_child(gaia: Gaia, put: Gai
     assert (state("parent")["skills"], state("child")["skills"]) == ({"aws": 5}, {"git": 7})
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "tokens", "code"), [("", "5", 7), ("a\nb", "5", 7), ("x" * 201, "5", 7), ("aws", "-5", 2), ("aws", "x", 2)]
 )
 def test_what_is_no_name_or_no_number_is_refused(

@@ -6,15 +6,16 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.session.trace import trace_of, traceparent
+from tests.cli.forks import forked
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pytest
+
     Gaia = Callable[..., Any]
-    Program = Callable[..., Any]
 
 OWNED = ("--app", "kb", "--user", "u1")
 
@@ -39,11 +40,12 @@ def test_a_key_is_set_read_and_cleared_and_what_is_not_set_is_exit_code_1(gaia: 
     assert '\nkeys\n  user_id    "u1"\n' in gaia("show", "a").out.decode()
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "value", "printed"),
     [("null", None, "null"), ('"x"', "x", "x"), ("[1, {}]", [1, {}], "[1, {}]"), ("1.5", 1.5, "1.5")],
 )
-def test_a_value_may_be_any_json(gaia: Gaia, typed: str, value: object, printed: str) -> None:
+def test_a_value_may_be_any_json(anew: Gaia, gaia: Gaia, typed: str, value: object, printed: str) -> None:
+    anew()
     gaia("create", "--id", "a")
     assert gaia("state", "set", "a", "key", "--value-json", typed).code == 0
     assert shown(gaia) == {"key": value}
@@ -69,7 +71,7 @@ def test_increments_and_deltas_change_what_sessions_share(gaia: Gaia) -> None:
     assert shown(gaia) == {"app:n": 4, "app:x": None}
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "code", "said"),
     [
         (["set", "a", "temp:x", "1"], 7, "'temp:x' is never stored"),
@@ -89,7 +91,10 @@ def test_increments_and_deltas_change_what_sessions_share(gaia: Gaia) -> None:
         (["delta", "a", "file"], 2, "'file' is not -"),
     ],
 )
-def test_what_cannot_be_done_says_why_and_changes_nothing(gaia: Gaia, words: list[str], code: int, said: str) -> None:
+def test_what_cannot_be_done_says_why_and_changes_nothing(
+    anew: Gaia, gaia: Gaia, words: list[str], code: int, said: str
+) -> None:
+    anew()
     gaia("create", "--id", "a", "--state", '{"text": "x"}')
     gaia("create", "--id", "ended", "--state", '{"y": 1}')
     gaia("finalize", "ended", "completed")
@@ -135,22 +140,22 @@ def test_ensure_prints_the_id_under_which_a_conversation_goes_on(gaia: Gaia) -> 
 
 
 def test_what_a_run_starts_knows_the_root_of_the_tree_and_its_trace(
-    program: Program, gaia: Gaia, monkeypatch: pytest.MonkeyPatch
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRACEPARENT", raising=False)
     gaia("create", "--id", "top")
     told = 'printf "%s %s" "$GAIA_ROOT_SESSION_ID" "$TRACEPARENT"'
-    ended = program("run", "--id", "below", "--parent", "top", "--json", "--", "sh", "-c", told)
+    ended = forked("run", "--id", "below", "--parent", "top", "--json", "--", "sh", "-c", told)
     report = json.loads(ended.out)
     assert report["result"] == f"top {traceparent('top', 'below', 1)}"
     assert {**report, **trace_of("top")} == report
     assert traceparent("top", "below", 1).split("-")[1] == trace_of("top")["trace_id"]
     monkeypatch.setenv("TRACEPARENT", "of somebody else")
-    ended = program("run", "--id", "other", "--", "sh", "-c", told)
+    ended = forked("run", "--id", "other", "--", "sh", "-c", told)
     assert ended.out == b"other of somebody else"
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [
         "[]",
@@ -159,7 +164,8 @@ def test_what_a_run_starts_knows_the_root_of_the_tree_and_its_trace(
         '{"scope": [], "revision": 1, "state": {}}',
     ],
 )
-def test_a_document_that_cannot_be_read_is_found_by_doctor(gaia: Gaia, root: str, content: str) -> None:
+def test_a_document_that_cannot_be_read_is_found_by_doctor(anew: Gaia, gaia: Gaia, root: str, content: str) -> None:
+    anew()
     gaia("create", "--id", "a", *OWNED, "--state", '{"app:x": 1}')
     file = f"{root}/.shared/app-kb.json"
     with open(file, "w", encoding="utf-8") as damaged:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.table import table
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -55,7 +57,7 @@ def test_one_that_is_missing_is_said_to_be(gaia: Gaia, tree: Gaia, session: str)
     assert tree() == before
 
 
-@pytest.mark.parametrize(("text", "code"), [(" ", 7), ("x" * 1001, 7), ("x" * 1000, 0), ("two\nlines", 0)])
+@table(("text", "code"), [(" ", 7), ("x" * 1001, 7), ("x" * 1000, 0), ("two\nlines", 0)])
 def test_the_length_of_a_todo_is_bounded(gaia: Gaia, session: str, text: str, code: int) -> None:
     assert gaia("todo", "add", session, text).code == code
 

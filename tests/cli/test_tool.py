@@ -10,6 +10,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import NoToolsLeft, SessionNotFound
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -
     assert gaia("tool", "check", "work", "Bash").all == refused
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "said"),
     [
         (["--tools", " , "], "the list of tools is empty"),
@@ -110,8 +111,9 @@ def test_the_agent_of_cancelled_work_may_use_nothing(gaia: Gaia) -> None:
     assert answer["reason"].startswith("session 'work' is cancelled since ")
 
 
-@pytest.mark.parametrize("name", ["", " ", "Read Grep", "a,b", "x\x1b[1m", "R" * 201])
-def test_what_is_no_name_of_a_tool_is_refused(gaia: Gaia, root: str, name: str) -> None:
+@table("name", ["", " ", "Read Grep", "a,b", "x\x1b[1m", "R" * 201])
+def test_what_is_no_name_of_a_tool_is_refused(anew: Gaia, gaia: Gaia, root: str, name: str) -> None:
+    anew()
     gaia("create", "--id", "work")
     assert gaia("tool", "check", "work", name).code == 7
     assert gaia("create", "--id", "other", "--tools", f"Read,{name or ' '}x y").code == 7

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions
+from gaia_sessions.cli.main import main
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,30 +71,31 @@ def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, pu
         Sessions(root).messages("a", last=-1)
 
 
-PEAK = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-"""
-"""A small program starts the command, which until then is as large as whoever starts it."""
+def peak_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """The most bytes of memory that the command takes, behind all that it loads."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", nowhere)
+        assert main(["transcript", "small", *words]) == 0
+        tracemalloc.start()
+        code = main(["transcript", "large", *words])
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert code == 0
+    return peak
 
 
-@pytest.mark.parametrize("words", [("--since", "1h"), ("--since", "1h", "--json"), ("--recent", "9999999")])
 def test_however_many_messages_are_shown_they_are_not_in_memory_at_once(
-    put: Gaia, root: str, words: tuple[str, ...]
+    put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peaks = []
-    for agent_id, commits in (("small", 1), ("large", 24)):
+    for agent_id, commits in (("small", [1]), ("large", [500] * 3)):
         put(agent_id)
-        for _ in range(commits):
-            said = [new_message("user", "x" * 2000, datetime.now(UTC)) for _ in range(500)]
+        for count in commits:
+            said = [new_message("user", "x" * 2000, datetime.now(UTC)) for _ in range(count)]
             FileStore(root, durable=False).add_messages(agent_id, said, lambda record: record)
-        command = [sys.executable, "-m", "gaia_sessions", "transcript", agent_id, *words]
-        ended = subprocess.run([sys.executable, "-c", PEAK, *command], capture_output=True, check=True)
-        peaks.append(int(ended.stdout) * 1024)
 
-    assert Path(root, "large", "transcript.jsonl").stat().st_size > 24_000_000
-    assert peaks[1] - peaks[0] < 8_000_000
+    assert Path(root, "large", "transcript.jsonl").stat().st_size > 3_000_000
+    for words in (("--since", "1h"), ("--since", "1h", "--json"), ("--recent", "9999999")):
+        assert peak_of(monkeypatch, *words) < 1_000_000, words
 
 
 def of_host(path: Path, agent: str, *texts: str, minute: int = 0) -> dict[str, object]:
@@ -194,22 +198,18 @@ def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gai
     assert f"skipped: {tmp_path}/ ]0;mine .jsonl: cannot read" in gaia("transcript", "evil").all[2]
 
 
-@pytest.mark.parametrize("words", [(), ("--recent", "9999999"), ("--since", "2026-01-01", "--json")])
 def test_however_large_the_file_of_a_host_is_it_is_not_in_memory_at_once(
-    put: Gaia, tmp_path: Path, words: tuple[str, ...]
+    put: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peaks = []
-    for agent_id, count in (("small", 500), ("large", 12_000)):
+    for agent_id, count in (("small", 1), ("large", 1500)):
         put(agent_id, runs=[of_host(tmp_path / f"{agent_id}.jsonl", "a1", *["x" * 2000] * count)])
-        command = [sys.executable, "-m", "gaia_sessions", "transcript", agent_id, *words]
-        ended = subprocess.run([sys.executable, "-c", PEAK, *command], capture_output=True, check=True)
-        peaks.append(int(ended.stdout) * 1024)
 
-    assert Path(tmp_path, "large.jsonl").stat().st_size > 24_000_000
-    assert peaks[1] - peaks[0] < 8_000_000
+    assert Path(tmp_path, "large.jsonl").stat().st_size > 3_000_000
+    for words in ((), ("--recent", "9999999"), ("--since", "2026-01-01", "--json")):
+        assert peak_of(monkeypatch, *words) < 1_000_000, words
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "content"),
     [
         (b"one\ntwo\n", "one\ntwo"),
@@ -218,13 +218,14 @@ def test_however_large_the_file_of_a_host_is_it_is_not_in_memory_at_once(
         ("ünïcode \x9b".encode(), "ünïcode \x9b"),
     ],
 )
-def test_a_text_may_come_on_standard_input(gaia: Gaia, put: Gaia, given: bytes, content: str) -> None:
+def test_a_text_may_come_on_standard_input(gaia: Gaia, put: Gaia, anew: Gaia, given: bytes, content: str) -> None:
+    anew()
     put("a")
 
     assert gaia("transcript", "a", "--append", "tool", "-", "--json", stdin=given).json["content"] == content
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "problem"),
     [
         (b"", "empty"),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.table import table
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -95,8 +97,9 @@ def test_a_final_parent_may_have_children(gaia: Gaia, child: Gaia) -> None:
     child("root", "late")
 
 
-@pytest.mark.parametrize("words", [["--active-only"], ["--limit", "0"], ["--grep", ""], ["--state", "new"]])
-def test_with_an_id_nothing_selects_among_what_is_below(gaia: Gaia, child: Gaia, words: list[str]) -> None:
+@table("words", [["--active-only"], ["--limit", "0"], ["--grep", ""], ["--state", "new"]])
+def test_with_an_id_nothing_selects_among_what_is_below(anew: Gaia, gaia: Gaia, child: Gaia, words: list[str]) -> None:
+    anew()
     gaia("create", "--id", "root")
     child("root", "below")
     refused = gaia("tree", "root", *words).all

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ def test_a_final_phase_ends_the_session(gaia: Gaia, state: Gaia, session: str) -
     assert kept["duration_seconds"] >= 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "code", "name", "message"),
     [
         (["--phase", "dreaming"], 2, "unknown_phase", "unknown phase 'dreaming'"),
@@ -109,8 +109,9 @@ def test_a_final_phase_ends_the_session(gaia: Gaia, state: Gaia, session: str) -
     ],
 )
 def test_what_cannot_be_done_changes_nothing(  # a row of a table
-    gaia: Gaia, tree: Gaia, words: list[str], code: int, name: str, message: str
+    anew: Gaia, gaia: Gaia, tree: Gaia, words: list[str], code: int, name: str, message: str
 ) -> None:
+    anew()
     gaia("create", "--id", "s")
     gaia("update", "s", "--phase", "executing")
     before = tree()
@@ -131,7 +132,7 @@ def test_an_unknown_phase_is_answered_with_the_nine(gaia: Gaia, session: str) ->
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "words",
     [["--phase", "planning"], ["-m", "a=b"], ["--error", "late"], [], ["--phase", "failed"], ["--resume-ready"]],
 )
@@ -198,7 +199,7 @@ def test_a_session_is_named_by_its_id_or_by_its_hosts_agent(gaia: Gaia, put: Gai
     assert gaia("update").all == (2, "", none)
 
 
-@pytest.mark.parametrize("pair", [("s", "x:2"), ("t", "x:1"), ("", "")])
+@table("pair", [("s", "x:2"), ("t", "x:1"), ("", "")])
 def test_an_agent_of_a_host_that_no_session_knows_is_named_in_a_sentence(
     gaia: Gaia, put: Gaia, tree: Gaia, root: str, pair: tuple[str, str]
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from gaia_sessions.session.clock import format_time, parse_time
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,8 +63,8 @@ def test_a_charge_is_one_revision_and_activity(gaia: Gaia, put: Gaia, state: Gai
     assert after["last_updated"] > before["last_updated"]
 
 
-@pytest.mark.parametrize("option", ["--charge", "--total"])
-@pytest.mark.parametrize("number", ["-1", "1000000000001", "9" * 30])
+@table("option", ["--charge", "--total"])
+@table("number", ["-1", "1000000000001", "9" * 30])
 def test_numbers_that_nobody_can_have_used_are_usage_errors(
     gaia: Gaia, tree: Gaia, session: str, option: str, number: str
 ) -> None:
@@ -92,13 +93,14 @@ def test_a_final_session_can_be_asked_and_not_charged(gaia: Gaia, put: Gaia) -> 
     assert gaia("usage", "a", "--charge", "1").code == 4
 
 
-def test_defaults_come_from_the_settings(program: Gaia, put: Gaia) -> None:
+def test_defaults_come_from_the_settings(gaia: Gaia, put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     put("a", runs=[{"run": 1, "started_at": "2026-01-08T18:05:30Z"}])
     put("b")
-    settings = {"GAIA_SESSIONS_MAX_TOKENS": "20", "GAIA_SESSIONS_SUB_AGENT_MAX_TOKENS": "10"}
 
-    assert [program("usage", one, "--json", **settings).json["max_tokens"] for one in ("a", "b")] == [10, 20]
-    assert [program("usage", one, "--json").json["max_tokens"] for one in ("a", "b")] == [64_000, 200_000]
+    assert [gaia("usage", one, "--json").json["max_tokens"] for one in ("a", "b")] == [64_000, 200_000]
+    monkeypatch.setenv("GAIA_SESSIONS_MAX_TOKENS", "20")
+    monkeypatch.setenv("GAIA_SESSIONS_SUB_AGENT_MAX_TOKENS", "10")
+    assert [gaia("usage", one, "--json").json["max_tokens"] for one in ("a", "b")] == [10, 20]
 
 
 @pytest.fixture
@@ -143,7 +145,7 @@ def test_without_an_id_it_is_a_table_of_agents_and_no_unreported_tokens_are_0(ga
 
 
 @pytest.mark.usefixtures("agents")
-@pytest.mark.parametrize(
+@table(
     ("columns", "heading", "first"),
     [
         (30, "agent         sessions  tokens", "Explore              3   2,000"),
@@ -200,7 +202,7 @@ def test_since_counts_what_the_list_has_since_then(gaia: Gaia) -> None:
     assert gaia("usage", "--since", "now").out.decode().endswith("with these options; without them, there are 7\n")
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "said"),
     [
         (["a", "--since", "2h"], "--since is about all sessions, not about one"),
