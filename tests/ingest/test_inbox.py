@@ -78,60 +78,34 @@ def test_a_hosts_stop_that_meets_a_held_lock_is_deferred_without_a_word(host: Ho
     assert [line["decision"] for line in host.log("subagent_stop")] == ["deferred"]
 
 
-def a_delegation(host: Host) -> None:
-    host.run("pre_delegate", host.delegation("toolu_2"))
-
-
-def a_stop_of_nothing(host: Host) -> None:
-    host.stop("../a9")  # no host can have noted anything of such an agent
-
-
-def python_that_creates(host: Host) -> None:
-    gaia_sessions.create_session(root=str(host.root))
-
-
-def python_that_updates(host: Host) -> None:
-    gaia_sessions.update_state("other", "planning", root=str(host.root))
-
-
-def python_that_finalizes(host: Host) -> None:
-    gaia_sessions.finalize_session("other", "completed", root=str(host.root))
-
-
-def python_that_cleans_up(host: Host) -> None:
-    gaia_sessions.cleanup_sessions(root=str(host.root))
-
-
-def a_direct_stop(host: Host) -> None:
-    host.ask("subagent_stop", {"agent_id": "other"})
-
-
-def a_direct_creation(host: Host) -> None:
-    host.ask("pre_delegate", {"create": True})
-
-
-WRITERS = [
-    a_delegation,
-    a_stop_of_nothing,
-    a_direct_stop,
-    a_direct_creation,
-    python_that_creates,
-    python_that_updates,
-    python_that_finalizes,
-    python_that_cleans_up,
-]
-
-
-@table("write", WRITERS)
-@own_host
-def test_what_waits_is_applied_by_the_next_who_writes(host: Host, write: Writer) -> None:
-    gaia_sessions.create_session(agent_id="other", root=str(host.root))
+def stopped_while_held(host: Host, message: str = "Done.") -> str:
+    """A session whose stop waits, since somebody held its lock."""
     agent_id = host.delegate()
     with host.held(agent_id):
-        host.stop(message="[gaia-sessions: approval] shall I?")
+        host.stop(message=message)
+    return agent_id
+
+
+WRITERS: dict[str, Writer] = {
+    "a delegation": lambda host: host.run("pre_delegate", host.delegation("toolu_2")),
+    "a stop of which no host can have noted anything": lambda host: host.stop("../a9"),
+    "a direct stop": lambda host: host.ask("subagent_stop", {"agent_id": "other"}),
+    "a direct creation": lambda host: host.ask("pre_delegate", {"create": True}),
+    "Python that creates": lambda host: gaia_sessions.create_session(root=str(host.root)),
+    "Python that updates": lambda host: gaia_sessions.update_state("other", "planning", root=str(host.root)),
+    "Python that finalizes": lambda host: gaia_sessions.finalize_session("other", "completed", root=str(host.root)),
+    "Python that cleans up": lambda host: gaia_sessions.cleanup_sessions(root=str(host.root)),
+}
+
+
+@table("writer", WRITERS)
+@own_host
+def test_what_waits_is_applied_by_the_next_who_writes(host: Host, writer: str) -> None:
+    gaia_sessions.create_session(agent_id="other", root=str(host.root))
+    agent_id = stopped_while_held(host, "[gaia-sessions: approval] shall I?")
     [waited] = host.deferred()
 
-    write(host)
+    WRITERS[writer](host)
 
     record = host.records()[agent_id]
     assert (record["phase"], record["runs"][0]["end"]) == ("approval", "stopped")
@@ -223,9 +197,7 @@ NEVER = {
 @table(("content", "words"), NEVER.values())
 @own_host
 def test_what_can_never_be_applied_is_dropped_and_holds_nothing_up(host: Host, content: bytes, words: str) -> None:
-    agent_id = host.delegate()
-    with host.held(agent_id):
-        host.stop()
+    agent_id = stopped_while_held(host)
     (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_bytes(content)
 
     host.run("pre_delegate", host.delegation("toolu_2"))
@@ -239,9 +211,7 @@ def test_what_can_never_be_applied_is_dropped_and_holds_nothing_up(host: Host, c
 
 
 def test_what_was_applied_by_a_process_that_died_before_it_could_say_so_changes_nothing(host: Host) -> None:
-    agent_id = host.delegate()
-    with host.held(agent_id):
-        host.stop()
+    agent_id = stopped_while_held(host)
     [file] = host.waiting()
     event = file.read_bytes()
     host.run("pre_delegate", host.delegation("toolu_2"))
@@ -306,9 +276,7 @@ def test_a_direct_stop_that_waits_since_an_earlier_version_ends_the_session_as_i
 
 
 def test_what_the_system_refuses_for_now_is_not_dropped(host: Host) -> None:
-    agent_id = host.delegate()
-    with host.held(agent_id):
-        host.stop()
+    agent_id = stopped_while_held(host)
     before = host.deferred()
 
     # No file may grow: every write is refused, as on a full disk.
@@ -406,9 +374,7 @@ def test_commands_that_write_apply_all_that_waits(host: Host) -> None:
 
 
 def test_an_event_that_waits_under_the_name_of_an_earlier_version_is_applied_and_counts(host: Host) -> None:
-    agent_id = host.delegate()
-    with host.held(agent_id):
-        host.stop(message="[gaia-sessions: approval] shall I?")
+    agent_id = stopped_while_held(host, "[gaia-sessions: approval] shall I?")
     [file] = host.waiting()
     file.rename(file.with_name(f"{file.name[:31]}.json"))
     leave_waiting(host, 20)
@@ -435,9 +401,7 @@ def test_what_waits_for_a_session_counts_among_a_hundred_others_when_it_is_asked
 
 
 def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_is_about(host: Host) -> None:
-    agent_id = host.delegate()
-    with host.held(agent_id):
-        host.stop(message="[gaia-sessions: approval] shall I?")
+    agent_id = stopped_while_held(host, "[gaia-sessions: approval] shall I?")
 
     class Overtaken(FileStore):
         def deferred(self, names: Any = None) -> Any:

@@ -48,9 +48,19 @@ def paused(host: Host, tool_use_id: str = "toolu_1", agent: str = "a1") -> str:
     return agent_id
 
 
+def sessions_of(host: Host) -> gaia_sessions.Sessions:
+    return gaia_sessions.Sessions(str(host.root))
+
+
 def resume(host: Host, agent_id: str, tool_use_id: str = "toolu_2", **changes: object) -> Any:
     """What a delegation that asks for ``agent_id`` is answered."""
     return host.hear(host.delegation(tool_use_id, **{"tool_input": asking(agent_id), **changes}))
+
+
+def start(host: Host, number: int) -> None:
+    """The agent that goes on starts, and its host has noted which delegation it works on."""
+    host.knows(f"a{number}", f"toolu_{number}")
+    host.hear(host.starting(f"a{number}"))
 
 
 def briefed(told: Any) -> list[str]:
@@ -118,8 +128,7 @@ def test_the_whole_pause_for_an_approval(host: Host) -> None:
     assert host.timeless(claimed["runs"][-1]) == {**keys, "run": 2, "claimed_at": "TIME"}
 
     host.hear(host.starting("a2"))
-    host.knows("a2", "toolu_2")
-    host.hear(host.starting("a2"))
+    start(host, 2)
     assert (host.record()["phase"], "reported" in host.record()["runs"][1]) == ("executing", False)
 
     assert host.hear(host.ending("a2")) is None
@@ -134,7 +143,7 @@ def test_the_whole_pause_for_an_approval(host: Host) -> None:
 
 def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host: Host) -> None:
     agent_id = paused(host)
-    gaia_sessions.Sessions(str(host.root)).deny(agent_id, "too dear\nby far")
+    sessions_of(host).deny(agent_id, "too dear\nby far")
 
     told = briefed(resume(host, agent_id))
 
@@ -143,18 +152,16 @@ def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host:
     )
     assert [line for line in told if line.startswith("| denied")] == ["| denied: too dear by far"]
     assert told.index("| denied: too dear by far") > told.index(DATA)
-    host.knows("a2", "toolu_2")
-    host.hear(host.starting("a2"))
+    start(host, 2)
     assert (host.record()["phase"], host.record()["denial"]["message"]) == ("approval", "too dear\nby far")
 
     host.hear(host.ending("a2", "A cheaper plan.\n[gaia-sessions: approval] and this?"))
 
     assert (host.record()["phase"], host.record().get("denial")) == ("approval", None)
-    [asked] = gaia_sessions.Sessions(str(host.root)).pending()
+    [asked] = sessions_of(host).pending()
     assert (asked["question"], asked["state_since"]) == ("and this?", host.record()["runs"][1]["ended_at"])
     assert briefed(resume(host, agent_id, "toolu_3"))[1] == IS_APPROVED
-    host.knows("a3", "toolu_3")
-    host.hear(host.starting("a3"))
+    start(host, 3)
     assert host.record()["phase"] == "executing"
 
 
@@ -165,7 +172,7 @@ def test_an_approval_given_after_lunch_goes_into_the_briefing_and_the_work_is_ca
 ) -> None:
     agent_id = paused(host)
     host.edit(agent_id, last_updated=host.ago(hours=2))
-    sessions = gaia_sessions.Sessions(str(host.root))
+    sessions = sessions_of(host)
     [asked] = sessions.pending()
     assert (asked["question"], asked["last_message"], asked["resume"]["reason"]) == ("shall I?", ASKS, "expired")
     sessions.approve(agent_id, note)
@@ -176,8 +183,7 @@ def test_an_approval_given_after_lunch_goes_into_the_briefing_and_the_work_is_ca
     assert told[1] == f"{GOES_ON} What it asked an approval for was approved, see below: carry it out."
     assert [line for line in told if line.startswith("| approved")] == [fact]
     assert (told.index(fact) > told.index(DATA), list(host.records())) == (True, [agent_id])
-    host.knows("a2", "toolu_2")
-    host.hear(host.starting("a2"))
+    start(host, 2)
     host.hear(host.ending("a2"))
     assert host.timeless(host.record()["history"])[-2:] == host.moved("approval", "executing", "completed")
     assert "approval" not in host.record()
@@ -197,7 +203,7 @@ def test_a_conversation_that_begins_is_told_of_the_answer_beside_the_paused_work
     host: Host, command: str, message: str | None, told: str
 ) -> None:
     agent_id = paused(host)
-    getattr(gaia_sessions.Sessions(str(host.root)), command)(agent_id, message)
+    getattr(sessions_of(host), command)(agent_id, message)
 
     offered = host.hear(host.event_payload("SessionStart", session_id="another conversation", source="startup"))
 
@@ -208,7 +214,7 @@ def test_a_conversation_that_begins_is_told_of_the_answer_beside_the_paused_work
 @table("first", ["approve", "deny"])
 @own_host
 def test_a_resumed_agent_was_told_one_answer_and_no_other_is_taken_after_that(host: Host, first: str) -> None:
-    agent_id, sessions = paused(host), gaia_sessions.Sessions(str(host.root))
+    agent_id, sessions = paused(host), sessions_of(host)
     getattr(sessions, first)(agent_id, "first")
 
     told = briefed(resume(host, agent_id))
@@ -217,8 +223,7 @@ def test_a_resumed_agent_was_told_one_answer_and_no_other_is_taken_after_that(ho
         with pytest.raises(NothingToAnswer):
             again(agent_id, "second")
     assert briefed(resume(host, agent_id)) == told
-    host.knows("a2", "toolu_2")
-    host.hear(host.starting("a2"))
+    start(host, 2)
     for again in (sessions.approve, sessions.deny):
         with pytest.raises(NothingToAnswer):
             again(agent_id, "second")
@@ -231,13 +236,12 @@ def test_a_resumed_agent_was_told_one_answer_and_no_other_is_taken_after_that(ho
 @table("begun_by", ["host", "program"])
 @own_host
 def test_no_answer_is_taken_for_that_to_a_later_question(host: Host, answer: str, phase: str, begun_by: str) -> None:
-    sessions = gaia_sessions.Sessions(str(host.root))
+    sessions = sessions_of(host)
     agent_id = paused(host) if begun_by == "host" else sessions.create("Explore")
     sessions.update(agent_id, "approval")
     getattr(sessions, answer)(agent_id, "to the first")
     resume(host, agent_id)
-    host.knows("a2", "toolu_2")
-    host.hear(host.starting("a2"))
+    start(host, 2)
     assert host.record()["phase"] == phase
 
     sessions.update(agent_id, "approval", {"plan": "another one"})
@@ -252,8 +256,7 @@ def test_no_answer_is_taken_for_that_to_a_later_question(host: Host, answer: str
 def test_a_resumed_agent_may_pause_again(host: Host) -> None:
     agent_id = paused(host)
     resume(host, agent_id)
-    host.knows("a2", "toolu_2")
-    host.hear(host.starting("a2"))
+    start(host, 2)
 
     host.hear(host.ending("a2", "[gaia-sessions: planning] one thing is open"))
     told = resume(host, agent_id, "toolu_3")
@@ -267,40 +270,29 @@ def expired(host: Host, agent_id: str) -> None:
     host.edit(agent_id, last_updated=host.ago(minutes=31))
 
 
-def failing(host: Host, agent_id: str) -> None:
-    host.edit(agent_id, error_count=3)
-
-
-def finished(host: Host, agent_id: str) -> None:
-    gaia_sessions.finalize_session(agent_id, "completed", root=str(host.root))
-
-
-def at_work(host: Host, agent_id: str) -> None:
-    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
-
-
-def switched_off(host: Host, agent_id: str) -> None:
-    gaia_sessions.update_state(agent_id, resume_ready=False, root=str(host.root))
-
-
-def ahead(host: Host, agent_id: str) -> None:
-    host.edit(agent_id, last_updated=host.ago(minutes=-10))
-
-
-ANEW: dict[str, tuple[Callable[[Host, str], None], str, str]] = {
+CANNOT = "it has ended, or stopped in a phase that cannot be resumed."
+ANEW: dict[str, tuple[Callable[[Host, str], object], str, str]] = {
     "expired": (expired, "expired", "it was idle for too long."),
-    "too many errors": (failing, "too_many_errors", "it failed too often."),
-    "final": (finished, "phase_not_resumable", "it has ended, or stopped in a phase that cannot be resumed."),
-    "executing": (at_work, "phase_not_resumable", "it has ended, or stopped in a phase that cannot be resumed."),
-    "switched off": (switched_off, "not_ready", "resuming it was switched off."),
-    "ahead": (ahead, "clock_skew", "its last activity lies in the future."),
+    "too many errors": (lambda host, one: host.edit(one, error_count=3), "too_many_errors", "it failed too often."),
+    "final": (lambda host, one: sessions_of(host).finalize(one, "completed"), "phase_not_resumable", CANNOT),
+    "executing": (lambda host, one: sessions_of(host).update(one, "executing"), "phase_not_resumable", CANNOT),
+    "switched off": (
+        lambda host, one: sessions_of(host).update(one, resume_ready=False),
+        "not_ready",
+        "resuming it was switched off.",
+    ),
+    "ahead": (
+        lambda host, one: host.edit(one, last_updated=host.ago(minutes=-10)),
+        "clock_skew",
+        "its last activity lies in the future.",
+    ),
 }
 
 
 @table(("change", "reason", "why"), ANEW.values())
 @own_host
 def test_what_may_not_be_resumed_is_continued_in_a_new_session(
-    host: Host, change: Callable[[Host, str], None], reason: str, why: str
+    host: Host, change: Callable[[Host, str], object], reason: str, why: str
 ) -> None:
     agent_id = paused(host)
     change(host, agent_id)
@@ -316,11 +308,7 @@ def test_what_may_not_be_resumed_is_continued_in_a_new_session(
     assert logged(host) == ("continued", reason)
 
 
-def nothing(_host: Host, _agent_id: str) -> None:
-    """Leaves it as it is."""
-
-
-@table("change", [nothing, expired])
+@table("change", [lambda *_: None, expired])
 @own_host
 def test_the_same_delegation_again_is_given_the_same_answer(host: Host, change: Callable[[Host, str], None]) -> None:
     agent_id = paused(host)
@@ -356,29 +344,23 @@ def test_two_that_pause_at_once_are_each_resumed_by_their_own_line(host: Host) -
     assert len(host.records()) == 2
 
 
-def a_failure(host: Host) -> Any:
-    return host.failing("toolu_2")
+FAILURES: dict[str, Callable[[Host], Any]] = {
+    "a failure": lambda host: host.failing("toolu_2"),
+    "a main stop": lambda host: host.pausing(),
+    "a session's end": lambda host: host.event_payload("SessionEnd", reason="other"),
+    "an escape": lambda host: host.failing("toolu_2", is_interrupt=True),
+}
 
 
-def a_main_stop(host: Host) -> Any:
-    return host.pausing()
-
-
-def a_session_end(host: Host) -> Any:
-    return host.event_payload("SessionEnd", reason="other")
-
-
-@table("evidence", [a_failure, a_main_stop, a_session_end])
+@table("name", [name for name in FAILURES if name != "an escape"])
 @own_host
-def test_a_claim_that_came_to_nothing_leaves_the_decision_exactly_as_it_was(
-    host: Host, evidence: Callable[[Host], Any]
-) -> None:
+def test_a_claim_that_came_to_nothing_leaves_the_decision_exactly_as_it_was(host: Host, name: str) -> None:
     agent_id = paused(host)
     before, decided = host.record(), decision(host, agent_id)
     resume(host, agent_id)
     assert decision(host, agent_id)["reason"] == "claimed"
 
-    assert host.hear(evidence(host)) is None
+    assert host.hear(FAILURES[name](host)) is None
 
     assert decided["reason"] == "session_resumable"
     assert decision(host, agent_id) == decided
@@ -387,22 +369,16 @@ def test_a_claim_that_came_to_nothing_leaves_the_decision_exactly_as_it_was(
     assert briefed(resume(host, agent_id, "toolu_3"))[1] == IS_APPROVED
 
 
-def an_escape(host: Host) -> Any:
-    return {**host.failing("toolu_2"), "is_interrupt": True}
-
-
-@table("evidence", [a_failure, an_escape, a_main_stop, a_session_end])
+@table("name", FAILURES)
 @own_host
-def test_a_first_claim_that_came_to_nothing_leaves_the_work_of_a_program(
-    host: Host, evidence: Callable[[Host], Any]
-) -> None:
-    sessions = gaia_sessions.Sessions(str(host.root))
+def test_a_first_claim_that_came_to_nothing_leaves_the_work_of_a_program(host: Host, name: str) -> None:
+    sessions = sessions_of(host)
     agent_id = sessions.create("Explore")
     sessions.update(agent_id, "approval")
     before = sessions.approve(agent_id, "in staging")
     assert "| approved: in staging" in briefed(resume(host, agent_id))
 
-    host.hear(evidence(host))
+    host.hear(FAILURES[name](host))
 
     assert work_of(host.record()) == work_of(before)
     assert [run["end"] for run in host.record()["runs"]] == ["denied"]
@@ -725,7 +701,7 @@ def rests(host: Host, agent_id: str) -> list[Any]:
 def is_denied(host: Host, agent_id: str) -> list[Any]:
     for payload in asks(host, agent_id):
         host.hear(payload)
-    gaia_sessions.Sessions(str(host.root)).deny(agent_id, "not in production")
+    sessions_of(host).deny(agent_id, "not in production")
     return []
 
 
