@@ -35,6 +35,8 @@ from tests.faults.worker import PROMPT, TURN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from _pytest.mark import ParameterSet
+
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Run as RunOfHost
 
@@ -902,16 +904,22 @@ def operation_named() -> Callable[[str], Operation]:
 
 QUICK = ("update", "subagent_stop, direct")
 """A command and a hook."""
-_SWEPT = [
-    *((name, A_SAMPLE, ()) for name in QUICK),
-    *((name, EACH_CHANGE, pytest.mark.slow) for name in OPERATIONS),
-    *((name, EACH_CALL, pytest.mark.thorough) for name in OPERATIONS),
-]
-sweep = pytest.mark.parametrize(
-    ("operation", "reach"),
-    [pytest.param(OPERATIONS[name], reach, marks=mark, id=f"{name}, {reach}") for name, reach, mark in _SWEPT],
-)
-"""Operations with faults at some of their calls, or at each."""
+
+
+def sweep(slowly: Callable[[str], str]) -> pytest.MarkDecorator:
+    """Operations with faults at some of their calls, of which ``slowly`` says how many those of a slow test are."""
+
+    def row(name: str, reach: str, *marks: pytest.MarkDecorator) -> ParameterSet:
+        return pytest.param(OPERATIONS[name], reach, marks=marks, id=f"{name}, {reach}")
+
+    rows = [
+        *(row(name, A_SAMPLE) for name in QUICK),
+        *(row(name, slowly(name), pytest.mark.slow) for name in OPERATIONS),
+        *(row(name, EACH_CALL, pytest.mark.thorough) for name in OPERATIONS if slowly(name) != EACH_CALL),
+    ]
+    return pytest.mark.parametrize(("operation", "reach"), rows)
+
+
 short_and_whole = pytest.mark.parametrize("reach", [A_SAMPLE, pytest.param(EACH_CHANGE, marks=pytest.mark.slow)])
 
 

@@ -21,6 +21,7 @@ from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import (
+    EACH_CHANGE,
     OPERATIONS,
     STRACE,
     Operation,
@@ -50,7 +51,7 @@ STAGES = ("old", "partly", "new")
 MAY_BE_PARTLY_DONE = ("cleanup", "change state in three documents", "append an event of an app")
 
 
-@sweep
+@sweep(lambda _: EACH_CHANGE)
 def test_a_kill_anywhere_leaves_the_old_state_or_the_new_and_nobody_has_to_help(
     case_of: CaseOf, operation: Operation, reach: str
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.conftest import A_SAMPLE, message_lines, short_and_whole, sweep
+from tests.faults.conftest import A_SAMPLE, EACH_CALL, QUICK, message_lines, short_and_whole, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +51,9 @@ CLOSING = "EIO"
 SILENT = ("append",)
 """An append moves no file; like a hook, it cannot tell that a move was not synced."""
 
+WHOLE = (*QUICK, "add a turn", "change state in three documents")
+"""Those of which a slow test refuses each call; of the others it refuses a sample."""
+
 REMOVALS = {"cleanup": (8,), "remove a cancelled session": (8, 9), "remove an open session": ()}
 """These have several steps, after each of which they may end with one of these codes: a mark that was handed on without
 being synced for certain lets its session stay."""
@@ -58,7 +61,7 @@ being synced for certain lets its session stay."""
 _PATH = re.compile(r"<([^>]+)>")
 
 
-@sweep
+@sweep(lambda name: EACH_CALL if name in WHOLE else A_SAMPLE)
 def test_whichever_call_is_refused_the_exit_code_is_true_the_file_is_named_nothing_is_left_and_the_same_works_again(
     case_of: CaseOf, operation: Operation, reach: str
 ) -> None:

@@ -4,64 +4,61 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.faults.forks import forks
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    Running = list[subprocess.Popen[str]]
     Start = Callable[[Sequence[Sequence[object]]], "Race"]
 
-WORKER = Path(__file__).with_name("worker.py")
+WORKER = str(Path(__file__).with_name("worker.py"))
 
 
 class Race:
-    """Processes that wait for the start; ``results`` lets them go and returns what each printed, in their order."""
+    """Processes that wait for the start; ``results`` returns what each of them printed, in their order."""
 
     def __init__(self, roles: Sequence[Sequence[object]]) -> None:
-        gate, self.opener = os.pipe()
-        self.processes: Running = [
-            subprocess.Popen(
-                [sys.executable, WORKER, *map(str, role)],
-                stdin=gate,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for role in roles
-        ]
+        gate, self._opener = os.pipe()
+        self._running: dict[int, tuple[int, int]] = {}
+        self._told: list[Any] = []
+        for role in roles:
+            streams = os.memfd_create("out"), os.memfd_create("err")
+            self._running[forks().start([sys.executable, WORKER, *map(str, role)], [gate, *streams])] = streams
         os.close(gate)
 
     def start(self) -> None:
-        for process in self.processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n", process.communicate()[1]
-        self._open()
+        os.close(self._opener)
 
     def results(self, count: int | None = None) -> list[Any]:
         """What the first ``count`` of them printed; none of them failed."""
-        told = []
-        for process in self.processes[:count]:
-            out, errors = process.communicate()
-            assert (process.returncode, errors) == (0, "")
-            told.append(json.loads(out))
-        return told
+        while self._running and len(self._told) != count:
+            code, out, errors = self._ended()
+            assert (code, errors) == (0, b"")
+            self._told.append(json.loads(out))
+        return self._told[:count]
 
     def end(self) -> None:
-        self._open()
-        for process in self.processes:
-            process.kill()
-            process.communicate()
+        for pid in self._running:
+            os.kill(pid, signal.SIGKILL)
+        while self._running:
+            self._ended()
 
-    def _open(self) -> None:
-        if self.opener >= 0:
-            os.close(self.opener)
-            self.opener = -1
+    def _ended(self) -> tuple[int, bytes, bytes]:
+        """How the first of those that have not been asked yet ends, and what it wrote."""
+        pid, streams = next(iter(self._running.items()))
+        code = forks().wait(pid)
+        del self._running[pid]
+        written = [os.pread(stream, os.fstat(stream).st_size, 0) for stream in streams]
+        for stream in streams:
+            os.close(stream)
+        return (code, *written)  # type: ignore[return-value]  # of both streams
 
 
 @pytest.fixture

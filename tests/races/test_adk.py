@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-PROCESSES, KEYS = 8, 50
+from tests.faults.forks import Forks
+
 SETS = """
 import asyncio, sys
 from google.adk.errors import StaleSessionError
@@ -35,19 +36,24 @@ asyncio.run(main(*sys.argv[1:3]))
 
 INCREMENTS = Path(__file__).parents[2] / "scripts" / "adk_increments"
 
-pytestmark = pytest.mark.skipif(not (find_spec("google") and find_spec("google.adk")), reason="needs google-adk")
+pytestmark = [
+    pytest.mark.skipif(not (find_spec("google") and find_spec("google.adk")), reason="needs google-adk"),
+    pytest.mark.slow,
+]
 
 
 def test_of_increments_by_four_processes_none_that_was_acknowledged_is_lost() -> None:
-    words = [sys.executable, str(INCREMENTS), "gaia", "--seconds", "2", "--processes", "4"]
+    words = [sys.executable, str(INCREMENTS), "gaia", "--seconds", "1", "--processes", "4"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     name, acknowledged, _, failed, *lost = ended.stdout.splitlines()[1].split()
     assert (name, failed, lost, int(acknowledged) > 0) == ("gaia", "0", ["0", "0"], True)
 
 
-@pytest.mark.slow
-def test_of_the_keys_that_eight_processes_set_none_is_lost(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("processes", "keys"), [(4, 15), pytest.param(8, 50, marks=pytest.mark.thorough)])
+def test_of_the_keys_that_many_processes_set_none_is_lost(
+    root: str, monkeypatch: pytest.MonkeyPatch, processes: int, keys: int
+) -> None:
     import asyncio
 
     from gaia_sessions.adk import GaiaSessionService
@@ -55,10 +61,12 @@ def test_of_the_keys_that_eight_processes_set_none_is_lost(root: str, monkeypatc
     monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
     service = GaiaSessionService(root=root)
     asyncio.run(service.create_session(app_name="app", user_id="u", session_id="s"))
-    words = [[sys.executable, "-c", SETS, root, str(number), str(KEYS)] for number in range(PROCESSES)]
-    started = [subprocess.Popen(one) for one in words]
-    assert [process.wait(300) for process in started] == [0] * PROCESSES
+    forks = Forks(["google.adk.events.event", "gaia_sessions.adk"])
+    words = [[sys.executable, "-c", SETS, root, str(number), str(keys)] for number in range(processes)]
+    started = [forks.start(one, [0, 1, 2]) for one in words]
+    assert [forks.wait(pid) for pid in started] == [0] * processes
+    forks.close()
     session = asyncio.run(service.get_session(app_name="app", user_id="u", session_id="s"))
     assert session is not None
-    assert session.state == {f"key.{number}.{key}": key for number in range(PROCESSES) for key in range(KEYS)}
-    assert len(session.events) == PROCESSES * KEYS
+    assert session.state == {f"key.{number}.{key}": key for number in range(processes) for key in range(keys)}
+    assert len(session.events) == processes * keys

@@ -22,24 +22,28 @@ if TYPE_CHECKING:
     Start = Callable[[Sequence[Sequence[object]]], Any]
 
 
-def test_two_cleanups_at_once_delete_each_of_five_hundred_once(root: str, race: Start) -> None:
+@pytest.mark.parametrize("many", [50, pytest.param(500, marks=pytest.mark.slow)])
+def test_two_cleanups_at_once_delete_each_of_many_once(root: str, race: Start, many: int) -> None:
     store = FileStore(root, durable=False)
     now = datetime.now(UTC)
-    for number in range(510):
-        old = timedelta(days=2 if number < 500 else 0)
+    for number in range(many + 10):
+        old = timedelta(days=2 if number < many else 0)
         sessions.create(store, now - old, os.urandom, NewSession("racer", "-", agent_id=f"agent-{number:03}"))
 
     told = race([("cleans_once", root, 24)] * 2).results()
 
-    assert sorted(told[0] + told[1]) == [f"agent-{number:03}" for number in range(500)]
+    assert sorted(told[0] + told[1]) == [f"agent-{number:03}" for number in range(many)]
     still_there = {line["agent_id"] for line in gaia_sessions.list_sessions(root=root)}
-    assert still_there == {f"agent-{number:03}" for number in range(500, 510)}
+    assert still_there == {f"agent-{number:03}" for number in range(many, many + 10)}
     assert list(Path(root, ".trash").iterdir()) == []
 
 
-@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("seconds", "many"),
+    [(1, 2), pytest.param(4, 8, marks=pytest.mark.slow), pytest.param(60, 8, marks=pytest.mark.thorough)],
+)
 def test_cleanup_beside_writers_and_creators_loses_nothing_and_revives_nothing(
-    root: str, race: Start, seconds: int
+    root: str, race: Start, seconds: int, many: int
 ) -> None:
     """Creators make sessions that look two hours old; whoever is updated before cleanup comes is young again.
 
@@ -47,13 +51,13 @@ def test_cleanup_beside_writers_and_creators_loses_nothing_and_revives_nothing(
     lives begun less the deletions acknowledged are the one that is there at the end, or none.
     """
     gaia_sessions.create_session("bystander", agent_id="bystander", root=root)
-    writers = [("writes_beside_cleanup", root, f"w{number}", seconds) for number in range(8)]
-    creators = [("brings_back", root, f"c{number}", seconds) for number in range(4)]
+    writers = [("writes_beside_cleanup", root, f"w{number}", seconds) for number in range(many)]
+    creators = [("brings_back", root, f"c{number}", seconds) for number in range(many // 2)]
     others = [("cleans", root, seconds), ("watches", root, seconds)]
 
     told = race([*writers, *creators, *others]).results()
 
-    wrote, created, cleaned, watched = told[:8], told[8:12], told[12], told[13]
+    wrote, created, (cleaned, watched) = told[:many], told[many:-2], told[-2:]
     records = dict(FileStore(root).scan())
     lives = Counter(agent_id for creator in created for agent_id, _ in creator["created"])
     lives.update(["bystander"])

@@ -28,7 +28,7 @@ def resting(sessions: Sessions, parent_id: str | None = None) -> str:
 def test_of_many_that_run_one_session_at_once_one_does_and_the_approval_is_given_once(
     race: Race, tmp_path: Path
 ) -> None:
-    for turn in range(3):
+    for turn in range(2):
         sessions = Sessions(str(tmp_path / f"root-{turn}"))
         agent_id = resting(sessions)
         sessions.approve(agent_id, "yes")

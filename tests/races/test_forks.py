@@ -16,6 +16,7 @@ import pytest
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.store import locks
 from gaia_sessions.store.directory import Directory
+from tests.faults.forks import forks
 
 from . import forker
 
@@ -29,8 +30,7 @@ EACH_WROTE_ALL = {f"of-{number}": forker.WRITES + 1 for number in range(forker.T
 
 
 def told_by(role: str, root: str, *arguments: str) -> Any:
-    words = [sys.executable, str(FORKER), role, root, *arguments]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    done = forks().run([sys.executable, str(FORKER), role, root, *arguments])
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -12,30 +12,31 @@ if TYPE_CHECKING:
 
     Start = Callable[[Sequence[Sequence[object]]], Any]
 
-PROCESSES, ROUNDS, LIMIT = 4, 200, 4096
+PROCESSES, ROUNDS, LIMIT = 4, 60, 4096
 
 
-@pytest.mark.parametrize("why", ["it is full", "it has a second name"])
+@table("why", ["it is full", "it has a second name"])
 def test_one_of_many_writers_makes_a_log_the_old_file_and_no_line_is_lost(
     tmp_path: Path, race: Start, why: str
 ) -> None:
+    logs = tmp_path / why
     before = b"x" * (LIMIT - 1) + b"\n" if why == "it is full" else b"one\n"
-    (tmp_path / "snapshot").mkdir()
+    (logs / "snapshot").mkdir(parents=True)
     for number in range(ROUNDS):
-        (tmp_path / f"{number}.log").write_bytes(before)
+        (logs / f"{number}.log").write_bytes(before)
         if why == "it has a second name":
-            (tmp_path / "snapshot" / f"{number}.log").hardlink_to(tmp_path / f"{number}.log")
+            (logs / "snapshot" / f"{number}.log").hardlink_to(logs / f"{number}.log")
 
-    (tmp_path / "turn").touch()
-    running = race([("logs", tmp_path, f"w{number}", ROUNDS, LIMIT) for number in range(PROCESSES)])
+    (logs / "turn").touch()
+    running = race([("logs", logs, f"w{number}", ROUNDS, LIMIT) for number in range(PROCESSES)])
 
     assert running.results() == [ROUNDS] * PROCESSES
     lost = {}
     for number in range(ROUNDS):
-        old, new = (tmp_path / f"{number}.log.old").read_bytes(), (tmp_path / f"{number}.log").read_bytes()
+        old, new = (logs / f"{number}.log.old").read_bytes(), (logs / f"{number}.log").read_bytes()
         lines = sorted((old + new).splitlines(keepends=True))
         wanted = [b'{"by": "w%d", "number": %d}\n' % (writer, number) for writer in range(PROCESSES)]
         if (old.startswith(before), lines) != (True, sorted([before, *wanted])):
             lost[number] = (len(old), new)
     assert lost == {}
-    assert {path.read_bytes() for path in (tmp_path / "snapshot").iterdir()} <= {before}
+    assert {path.read_bytes() for path in (logs / "snapshot").iterdir()} <= {before}

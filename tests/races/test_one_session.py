@@ -12,6 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.session.phases import OUTCOMES
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,28 +33,33 @@ def record_of(root: str, agent_id: str) -> Any:
     return record
 
 
-@pytest.mark.parametrize("times", [20, pytest.param(100, marks=pytest.mark.slow)])
-def test_every_acknowledged_update_of_sixteen_processes_is_present_and_readers_never_see_less(
-    root: str, tmp_path: Path, race: Start, times: int
+def many(*sizes: tuple[int, int]) -> pytest.MarkDecorator:
+    """A small race, and a slow one: so many processes that each do it so many times."""
+    return pytest.mark.parametrize(("many", "times"), [sizes[0], pytest.param(*sizes[1], marks=pytest.mark.slow)])
+
+
+@many((4, 10), (16, 40))
+def test_every_acknowledged_update_of_many_processes_is_present_and_readers_never_see_less(
+    root: str, tmp_path: Path, race: Start, many: int, times: int
 ) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
     stop = tmp_path / "stop"
 
-    writers = [("updates", root, agent_id, f"w{number}", times) for number in range(16)]
+    writers = [("updates", root, agent_id, f"w{number}", times) for number in range(many)]
     running = race([*writers, *[("reads", root, agent_id, stop)] * 2])
     acknowledged = [key for keys in running.results(len(writers)) for key in keys]
     stop.touch()
     readers = running.results()[len(writers) :]
 
     record = record_of(root, agent_id)
-    assert len(acknowledged) == 16 * times
+    assert len(acknowledged) == many * times
     assert record["metadata"] == {key: int(key.rpartition(".")[2]) for key in acknowledged}
-    assert record["revision"] == 16 * times + 1
+    assert record["revision"] == many * times + 1
     assert [reader["wrong"] for reader in readers] == [[], []]
-    assert all(reader["count"] > 0 and 1 <= reader["seen"] <= 16 * times + 1 for reader in readers)
+    assert all(reader["count"] > 0 and 1 <= reader["seen"] <= many * times + 1 for reader in readers)
 
 
-@pytest.mark.parametrize("many", [16, pytest.param(64, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("many", [6, pytest.param(64, marks=pytest.mark.slow)])
 def test_of_many_creators_of_one_id_exactly_one_wins_and_the_record_is_its(root: str, race: Start, many: int) -> None:
     told = race([("creates", root, "wanted", f"c{number}") for number in range(many)]).results()
 
@@ -63,10 +69,10 @@ def test_of_many_creators_of_one_id_exactly_one_wins_and_the_record_is_its(root:
     assert list(Path(root, ".stage").iterdir()) == []
 
 
-def test_of_twenty_finalizations_exactly_one_outcome_wins(root: str, race: Start) -> None:
+def test_of_nine_finalizations_exactly_one_outcome_wins(root: str, race: Start) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
 
-    asked = [OUTCOMES[number % 3] for number in range(20)]
+    asked = [OUTCOMES[number % 3] for number in range(9)]
     told = race([("finalizes", root, agent_id, number, outcome) for number, outcome in enumerate(asked)]).results()
 
     record = record_of(root, agent_id)
@@ -78,28 +84,35 @@ def test_of_twenty_finalizations_exactly_one_outcome_wins(root: str, race: Start
     assert asked[int(record["summary"].removeprefix("by "))] == won
 
 
-def test_e12_eight_processes_that_charge_a_hundred_times_charge_exactly_800(root: str, race: Start) -> None:
+@many((3, 20), (8, 100))
+def test_e12_what_eight_processes_charge_at_once_a_hundred_times_each_is_exactly_800(
+    root: str, race: Start, many: int, times: int
+) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
 
-    told = race([("charges", root, agent_id, 100)] * 8).results()
+    told = race([("charges", root, agent_id, times)] * many).results()
 
-    assert sorted(tokens for process in told for tokens in process) == list(range(1, 801))
+    every = many * times
+    assert sorted(tokens for process in told for tokens in process) == list(range(1, every + 1))
     record = record_of(root, agent_id)
-    assert (record["charged_tokens"], record["revision"]) == (800, 801)
-    assert gaia_sessions.Sessions(root).usage(agent_id)["tokens"] == 800
+    assert (record["charged_tokens"], record["revision"]) == (every, every + 1)
+    assert gaia_sessions.Sessions(root).usage(agent_id)["tokens"] == every
 
 
-def test_of_eight_processes_exactly_one_moves_the_session_on_from_each_revision(root: str, race: Start) -> None:
+@many((3, 30), (8, 200))
+def test_of_many_processes_exactly_one_moves_the_session_on_from_each_revision(
+    root: str, race: Start, many: int, times: int
+) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
 
-    told = race([("compares_and_sets", root, agent_id, f"p{number}", 201) for number in range(8)]).results()
+    told = race([("compares_and_sets", root, agent_id, f"p{number}", times + 1) for number in range(many)]).results()
 
     record = record_of(root, agent_id)
     moved = sorted(revision for revisions in told for revision in revisions)
     assert moved == list(range(2, record["revision"] + 1))
-    assert record["revision"] == 201
+    assert record["revision"] == times + 1
     by = {revision - 1: f"p{number}" for number, revisions in enumerate(told) for revision in revisions}
-    assert record["metadata"] == {str(before): by[before] for before in range(1, 201)}
+    assert record["metadata"] == {str(before): by[before] for before in range(1, times + 1)}
 
 
 def answers_in_journal(root: str, agent_id: str) -> list[Any]:
@@ -124,10 +137,11 @@ def test_of_many_answers_the_last_one_holds_and_each_that_was_taken_is_in_the_jo
     assert held == {said[-1][0]: said[-1][1]}
 
 
-@pytest.mark.parametrize("_time", range(3))
+@table("time", range(3))
 def test_whoever_resumes_is_told_the_one_answer_that_was_taken_before_and_none_is_taken_after(
-    root: str, race: Start, _time: int
+    tmp_path: Path, race: Start, time: int
 ) -> None:
+    root = str(tmp_path / str(time))
     agent_id = gaia_sessions.create_session("racer", root=root)
     gaia_sessions.update_state(agent_id, "approval", root=root)
     answering = [("answers", root, agent_id, number) for number in range(6)]
@@ -143,19 +157,22 @@ def test_whoever_resumes_is_told_the_one_answer_that_was_taken_before_and_none_i
     assert [line for line in briefing.split("\n") if line.startswith(("| approved", "| denied"))] == last
 
 
-def test_every_appended_entry_of_eight_processes_is_whole_present_and_in_its_order(root: str, race: Start) -> None:
+@many((3, 20), (8, 100))
+def test_every_appended_entry_of_many_processes_is_whole_present_and_in_its_order(
+    root: str, race: Start, many: int, times: int
+) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
 
-    told = race([("appends", root, agent_id, str(number), 100) for number in range(8)]).results()
+    told = race([("appends", root, agent_id, str(number), times) for number in range(many)]).results()
 
     lines = Path(root, agent_id, "events.jsonl").read_bytes().split(b"\n")
     assert lines.pop() == b""
     entries = [json.loads(line) for line in lines]
-    assert told == [100] * 8
-    assert len(entries) == 800
-    for me in map(str, range(8)):
+    assert told == [times] * many
+    assert len(entries) == many * times
+    for me in map(str, range(many)):
         mine = [entry for entry in entries if entry["by"] == me]
-        assert [entry["number"] for entry in mine] == list(range(100))
+        assert [entry["number"] for entry in mine] == list(range(times))
         assert all(set(entry["fill"]) <= {me} for entry in mine)
 
 
@@ -193,30 +210,31 @@ def test_the_turns_of_two_processes_are_whole_and_in_sequence_and_no_reader_sees
     assert (reader["wrong"], reader["count"] > 0) == ([], True)
 
 
-@pytest.mark.parametrize("them", ["0123", "0000"])
+@table("them", ["0123", "0000"])
 def test_each_numbered_turn_is_taken_by_one_of_four_processes_and_once_where_all_say_the_same(
-    root: str, race: Start, them: str
+    tmp_path: Path, race: Start, them: str
 ) -> None:
+    root = str(tmp_path / them)
     agent_id = gaia_sessions.create_session("racer", root=root)
 
-    told = race([("takes_numbered_turns", root, agent_id, me, 40) for me in them]).results()
+    told = race([("takes_numbered_turns", root, agent_id, me, 12) for me in them]).results()
 
     takers = {number: me for me, numbers in zip(them, told, strict=True) for number in numbers}
-    assert sorted(number for numbers in told for number in numbers) == list(range(1, 41))
+    assert sorted(number for numbers in told for number in numbers) == list(range(1, 13))
     assert turns_of(root, agent_id) == [
-        [[takers[number], str(place), "3"] for place in range(3)] for number in range(1, 41)
+        [[takers[number], str(place), "3"] for place in range(3)] for number in range(1, 13)
     ]
-    assert (record_of(root, agent_id)["turns"], record_of(root, agent_id)["revision"]) == (40, 41)
+    assert (record_of(root, agent_id)["turns"], record_of(root, agent_id)["revision"]) == (12, 13)
 
 
-def test_every_message_of_six_processes_is_in_one_transcript_however_often_a_new_one_begins(
+def test_every_message_of_three_processes_is_in_one_transcript_however_often_a_new_one_begins(
     root: str, tmp_path: Path, race: Start
 ) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
     stop = tmp_path / "stop"
 
-    speakers = [("speaks", root, agent_id, str(number), 30) for number in range(6)]
-    running = race([*speakers, ("empties", root, agent_id, 20), *[("listens", root, agent_id, stop)] * 2])
+    speakers = [("speaks", root, agent_id, str(number), 12) for number in range(3)]
+    running = race([*speakers, ("empties", root, agent_id, 8), *[("listens", root, agent_id, stop)] * 2])
     acknowledged = running.results(len(speakers) + 1)
     stop.touch()
     readers = running.results()[len(acknowledged) :]
@@ -230,10 +248,10 @@ def test_every_message_of_six_processes_is_in_one_transcript_however_often_a_new
         messages = [json.loads(line) for line in Path(root, agent_id, name).read_bytes().splitlines()]
         numbers += [message["seq"] for message in messages]
         spoken += [(by, int(number)) for by, number, _ in (message["content"].split(" ") for message in messages)]
-    assert numbers == list(range(1, 181))
-    for me in map(str, range(6)):
-        assert [number for by, number in spoken if by == me] == list(range(30))
+    assert numbers == list(range(1, 37))
+    for me in map(str, range(3)):
+        assert [number for by, number in spoken if by == me] == list(range(12))
     assert {path.name for path in Path(root, agent_id).iterdir()} == {"state.json", *names}
-    assert (len(spoken), archived > 0) == (180, True)
+    assert (len(spoken), archived > 0) == (36, True)
     assert [reader["wrong"] for reader in readers] == [[], []]
     assert all(reader["count"] > 0 for reader in readers)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Start = Callable[..., Any]
 
-TURNS = 5
+TURNS = 3
 
 
 @pytest.fixture

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions import Sessions
 
-PROCESSES, TIMES = 8, 50
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-SETS = """
-import sys, gaia_sessions
-root, agent_id, number, times = sys.argv[1:]
-sessions = gaia_sessions.Sessions(root)
-for turn in range(int(times)):
-    sessions.change_state(agent_id, {f"key.{number}.{turn}": turn})
-"""
+    Start = Callable[..., Any]
 
-COUNTS = """
-import sys, gaia_sessions
-root, agent_id, number, times = sys.argv[1:]
-sessions = gaia_sessions.Sessions(root)
-for turn in range(int(times)):
-    sessions.change_state(agent_id, add={"plain": 1, "app:n": 1, "user:n": 2})
-"""
+SIZES = [(3, 8), pytest.param(8, 50, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(autouse=True)
@@ -34,30 +22,35 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
 
 
-def run_all(code: str, root: str, agent_ids: list[str]) -> None:
-    """Runs ``code`` in as many processes at once, each with one of the sessions."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, root, agent_ids[number % len(agent_ids)], str(number), str(TIMES)]
-        )
-        for number in range(PROCESSES)
-    ]
-    assert [process.wait(300) for process in processes] == [0] * PROCESSES
-
-
-def test_of_the_keys_that_many_processes_set_none_is_lost(root: str) -> None:
+@pytest.mark.parametrize(("processes", "times"), SIZES)
+def test_of_the_keys_that_many_processes_set_none_is_lost(root: str, race: Start, processes: int, times: int) -> None:
     agent_id = Sessions(root).create()
-    run_all(SETS, root, [agent_id])
-    expected = {f"key.{number}.{turn}": turn for number in range(PROCESSES) for turn in range(TIMES)}
+    race([("sets_keys", root, agent_id, number, times) for number in range(processes)]).results()
+    expected = {f"key.{number}.{turn}": turn for number in range(processes) for turn in range(times)}
     found = Sessions(root).state(agent_id)
-    assert (found["state"], found["revision"]) == (expected, PROCESSES * TIMES + 1)
+    assert (found["state"], found["revision"]) == (expected, processes * times + 1)
 
 
-def test_increments_of_what_is_shared_and_of_what_is_not_are_exact(root: str) -> None:
+@pytest.mark.parametrize(("processes", "times"), [(4, 8), *SIZES[1:]])
+def test_increments_of_what_is_shared_and_of_what_is_not_are_exact(
+    root: str, race: Start, processes: int, times: int
+) -> None:
     sessions = Sessions(root)
     two = [sessions.create(app="kb", user="u1") for _ in range(2)]
-    run_all(COUNTS, root, two)
-    all_of_them = PROCESSES * TIMES
+    race([("counts", root, two[number % 2], times) for number in range(processes)]).results()
+    every = processes * times
     for agent_id in two:
-        expected = {"plain": all_of_them // 2, "app:n": all_of_them, "user:n": 2 * all_of_them}
+        expected = {"plain": every // 2, "app:n": every, "user:n": 2 * every}
         assert sessions.state(agent_id)["state"] == expected
+
+
+@pytest.mark.parametrize(("processes", "times"), SIZES[:1])
+def test_events_of_an_app_count_exactly_because_whoever_was_overtaken_is_told(
+    root: str, race: Start, processes: int, times: int
+) -> None:
+    sessions = Sessions(root)
+    agent_id = sessions.create(app="kb", user="u1")
+    race([("adds_events", root, agent_id, times)] * processes).results()
+    every = processes * times
+    assert sessions.state(agent_id)["state"] == {"n": every, "app:n": every}
+    assert len(list(sessions.messages(agent_id))) == every

@@ -1,7 +1,7 @@
 """One process of a race: ``worker.py ROLE ROOT ARGUMENT...``.
 
-Says ``ready`` when its imports are done, starts when its stdin ends, plays its role, and at the end
-prints as one JSON value what it was told by the package: what was acknowledged and how the rest failed.
+Starts when its stdin ends, plays its role, and at the end prints as one JSON value what it was told by the package:
+what was acknowledged and how the rest failed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
+from gaia_sessions.adk.events import app_event
 from gaia_sessions.config import Config
 from gaia_sessions.errors import (
     Cancelled,
@@ -27,6 +28,7 @@ from gaia_sessions.errors import (
     SessionExists,
     SessionFinal,
     SessionNotFound,
+    StateChanged,
     TooManyChildren,
 )
 from gaia_sessions.ingest import HandlerContext
@@ -34,10 +36,11 @@ from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.requests import NewSession, Start
+from gaia_sessions.session.shared_state import Delta
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import removal, sessions
+from gaia_sessions.usecases import app_sessions, removal, sessions
 from gaia_sessions.usecases.briefing import briefing
 
 if TYPE_CHECKING:
@@ -333,6 +336,38 @@ def empties(root: str, agent_id: str, times: str) -> int:
     return archived
 
 
+def sets_keys(root: str, agent_id: str, me: str, times: str) -> int:
+    """Sets so many keys of its own in the state of the session."""
+    for number in range(int(times)):
+        gaia_sessions.Sessions(root).change_state(agent_id, {f"key.{me}.{number}": number})
+    return int(times)
+
+
+def counts(root: str, agent_id: str, times: str) -> int:
+    """Counts up in the state of the session, and in what it shares with its app and its user."""
+    for _ in range(int(times)):
+        gaia_sessions.Sessions(root).change_state(agent_id, add={"plain": 1, "app:n": 1, "user:n": 2})
+    return int(times)
+
+
+def adds_events(root: str, agent_id: str, times: str) -> int:
+    """So many events of an app, each of which counts up in the state; how often it was told that it was overtaken."""
+    store, overtaken = FileStore(root), 0
+    event = app_event('{"author": "racer", "timestamp": 1700000000.5}')
+    added = 0
+    while added < int(times):
+        record = store.read(agent_id)
+        state, seen = app_sessions.state_of(store, record)
+        delta = Delta({key: state.get(key, 0) + 1 for key in ("n", "app:n")})  # type: ignore[operator]  # numbers
+        try:
+            app_sessions.append(store, datetime.now(UTC), record, seen, event, delta, {})
+        except StateChanged:
+            overtaken += 1
+        else:
+            added += 1
+    return overtaken
+
+
 def listens(root: str, agent_id: str, stop: str) -> dict[str, Any]:
     """Reads the transcript from both ends until the file ``stop`` is there; what was wrong with what it read."""
     wrong, count = [], 0
@@ -497,6 +532,9 @@ ROLES: dict[str, Role] = {
         takes_numbered_turns,
         sees_turns,
         empties,
+        sets_keys,
+        counts,
+        adds_events,
         listens,
         logs,
         cleans_once,
@@ -509,8 +547,6 @@ ROLES: dict[str, Role] = {
 
 
 def main(role: str, *arguments: str) -> None:
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
     sys.stdin.read()
     json.dump(ROLES[role](*arguments), sys.stdout)
 
