@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from gaia_sessions.session.transcript import LINE_LIMIT
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from tests.commands import gaia
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,11 +42,32 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "sessions")
 
 
-def meanwhile(act: Callable[[], object]) -> threading.Thread:
-    """``act`` a moment from now, while the caller waits."""
-    thread = threading.Timer(SOON, act)
-    thread.start()
-    return thread
+class Clock:
+    """The clock of whoever waits: it goes on while they sleep, and what is to be done in that time is done."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+        self.acts: list[tuple[float, Callable[[], object]]] = []
+
+    def monotonic(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+        due = [one for one in self.acts if one[0] <= self.time]
+        for one in due:
+            self.acts.remove(one)
+            one[1]()
+
+    def after(self, seconds: float, act: Callable[[], object]) -> None:
+        self.acts.append((self.time + seconds, act))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("gaia_sessions.api.waiting.time", clock)
+    return clock
 
 
 def with_run(root: str, **end: str) -> str:
@@ -70,29 +94,29 @@ def statuses(*agent_ids: str, root: str | None = None, **options: Any) -> list[s
     return [found["status"] for found in Sessions(root).wait(agent_ids, **options)]
 
 
-def test_the_end_of_a_run_ends_the_wait_whatever_phase_it_leaves(root: str) -> None:
+def test_the_end_of_a_run_ends_the_wait_whatever_phase_it_leaves(root: str, clock: Clock) -> None:
     agent_id = with_run(root)
-    meanwhile(lambda: set_run(root, agent_id, **ended()))
+    clock.after(SOON, lambda: set_run(root, agent_id, **ended()))
 
     [found] = Sessions().wait([agent_id], timeout=LONGEST)
 
     assert (found["status"], found.get("phase")) == ("success", "initializing")
 
 
-def test_a_session_that_never_ran_is_waited_for_until_it_is_final(root: str) -> None:
+def test_a_session_that_never_ran_is_waited_for_until_it_is_final(root: str, clock: Clock) -> None:
     agent_id = create_session()
     assert statuses(agent_id, timeout=0) == ["running"]
 
-    meanwhile(lambda: finalize_session(agent_id, "failed", error="no"))
+    clock.after(SOON, lambda: finalize_session(agent_id, "failed", error="no"))
 
     assert statuses(agent_id, timeout=LONGEST, root=root) == ["error"]
 
 
-def test_a_cancelled_session_is_not_waited_for(root: str) -> None:
+def test_a_cancelled_session_is_not_waited_for(root: str, clock: Clock) -> None:
     parent = create_session()
     child = create_session(parent_id=parent)
     FileStore(root).change(child, lambda record: {**record, "runs": [{"run": 1, "host": "claude-code"}]})
-    meanwhile(lambda: Sessions().cancel(parent, "enough"))
+    clock.after(SOON, lambda: Sessions().cancel(parent, "enough"))
 
     found = Sessions().wait([child, parent], timeout=LONGEST)
 
@@ -113,7 +137,7 @@ def test_l20_a_session_that_does_not_exist_is_not_waited_for(root: str) -> None:
         Sessions().wait(["../x"])
 
 
-@pytest.mark.parametrize("text", ["agent-x", "", b"agent-x"], ids=repr)
+@table("text", ["agent-x", "", b"agent-x"])
 def test_one_text_is_no_list_of_ids(text: Any) -> None:
     with pytest.raises(BadArgument) as raised:
         Sessions().wait(text, timeout=0)
@@ -126,36 +150,36 @@ def test_of_ids_that_can_be_gone_over_only_once_all_are_reported_on() -> None:
     assert [report["agent_id"] for report in reports] == ids
 
 
-def test_all_are_waited_for(root: str) -> None:
+def test_all_are_waited_for(root: str, clock: Clock) -> None:
     ids = [with_run(root) for _ in range(3)]
     for place, agent_id in enumerate(ids):
-        threading.Timer(SOON * (place + 1), lambda one=agent_id: set_run(root, one, **ended())).start()
+        clock.after(SOON * (place + 1), partial(set_run, root, agent_id, **ended()))
 
     assert statuses(*ids, timeout=LONGEST) == ["success"] * 3
 
 
-@pytest.mark.parametrize("timeout", [-1, float("nan")])
+@table("timeout", [-1, float("nan")])
 def test_a_time_that_is_none_is_refused(timeout: float) -> None:
     with pytest.raises(BadArgument):
         Sessions().wait(["agent-1"], timeout=timeout)
 
 
-def test_the_time_is_kept(root: str) -> None:
-    agent_id, began = with_run(root), time.monotonic()
+def test_the_time_is_kept(root: str, clock: Clock) -> None:
+    agent_id, began = with_run(root), clock.time
 
     assert statuses(agent_id, timeout=0.5) == ["running"]
-    assert 0.5 <= time.monotonic() - began < LONGEST
+    assert clock.time - began == 0.5
 
 
-def test_the_command_waits_in_another_process_and_its_exit_code_is_that_of_the_worst(root: str) -> None:
+@pytest.mark.usefixtures("clock")
+def test_the_exit_code_of_the_command_is_that_of_the_worst(root: str) -> None:
     good, bad, stopped = with_run(root, **ended()), with_run(root, **ended("lost")), create_session()
     Sessions().cancel(stopped)
+    at_work = with_run(root)
 
     def code(*words: str) -> int:
-        command = [sys.executable, "-m", "gaia_sessions", "wait", *words]
-        return subprocess.run(command, capture_output=True, check=False).returncode
+        return gaia("wait", *words).code
 
-    at_work = with_run(root)
     assert [code(good), code(good, stopped), code(good, stopped, bad)] == [0, 10, 11]
     assert [code(good, at_work, "--timeout", "0.2"), code(good, at_work, "--any"), code(good, "agent-404")] == [
         124,
@@ -164,20 +188,15 @@ def test_the_command_waits_in_another_process_and_its_exit_code_is_that_of_the_w
     ]
 
 
-def test_an_end_is_seen_within_a_second_however_long_the_wait_has_been(root: str) -> None:
-    agent_id, ended_at = create_session(), [0.0]
+def test_an_end_is_seen_within_a_second_however_long_the_wait_has_been(root: str, clock: Clock) -> None:
+    agent_id, ends_at = create_session(), clock.time + 60
+    clock.after(60, lambda: finalize_session(agent_id, "completed"))
 
-    def end() -> None:
-        finalize_session(agent_id, "completed")
-        ended_at[0] = time.monotonic()
-
-    threading.Timer(2.5, end).start()
-
-    assert statuses(agent_id, timeout=LONGEST, root=root) == ["success"]
-    assert time.monotonic() - ended_at[0] < 1
+    assert statuses(agent_id, root=root) == ["success"]
+    assert clock.time - ends_at < 1
 
 
-def test_the_end_of_a_host_which_is_in_no_file_ends_the_wait(root: str) -> None:
+def test_the_end_of_a_host_which_is_in_no_file_ends_the_wait(root: str, clock: Clock) -> None:
     agent_id, host = create_session(), subprocess.Popen(["sleep", "60"])
     process = describe(host.pid)
     run: Any = {"run": 1, "host": "claude-code", "started_at": format_time(utc_now()), "host_process": process}
@@ -187,19 +206,19 @@ def test_the_end_of_a_host_which_is_in_no_file_ends_the_wait(root: str) -> None:
         host.kill()
         host.wait()
 
-    meanwhile(kill)
+    clock.after(SOON, kill)
 
     assert statuses(agent_id, timeout=LONGEST) == ["error"]
 
 
-def test_a_session_that_has_ended_is_not_looked_at_again(root: str) -> None:
+def test_a_session_that_has_ended_is_not_looked_at_again(root: str, clock: Clock) -> None:
     done, at_work = with_run(root, **ended()), with_run(root)
 
     def spoil_the_one_and_end_the_other() -> None:
         Path(root, done, "state.json").write_text("no record")
         set_run(root, at_work, **ended())
 
-    meanwhile(spoil_the_one_and_end_the_other)
+    clock.after(SOON, spoil_the_one_and_end_the_other)
 
     assert statuses(done, at_work, done, timeout=LONGEST) == ["success"] * 3
 
@@ -234,6 +253,7 @@ def leave_waiting(root: str, count: int) -> list[str]:
     return [name for name, _ in store.waiting()]
 
 
+@pytest.mark.slow
 def test_a_time_is_kept_with_hundreds_of_sessions_and_of_waiting_events(root: str) -> None:
     model = with_run(root)
     text = Path(root, model, "state.json").read_text()
@@ -248,29 +268,26 @@ def test_a_time_is_kept_with_hundreds_of_sessions_and_of_waiting_events(root: st
     assert 1 <= time.monotonic() - began < 4  # a look for each session at the events took 12 seconds
 
 
-class SlowFromTheSecondLookOn(Sessions):
-    """Whose reports come slowly once every session was looked at."""
+def test_the_look_at_the_end_stops_soon_after_the_time_and_what_it_did_not_reach_is_reported_as_before(
+    root: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where reports come slowly once every session was looked at."""
+    ids = [with_run(root) for _ in range(60)]
+    reporter, looks, began = Sessions.reporter, count(), clock.time
 
-    def reporter(self) -> Callable[[str], tuple[Report, Standing]]:
-        report_on, pause = super().reporter(), self.__dict__.setdefault("pause", 0.0)
-        self.pause = 0.1
+    def slow_reporter(sessions: Sessions) -> Callable[[str], tuple[Report, Standing]]:
+        report_on, pause = reporter(sessions), 0.1 if next(looks) else 0
 
         def slowly(agent_id: str) -> tuple[Report, Standing]:
-            time.sleep(pause)
+            clock.sleep(pause)
             return report_on(agent_id)
 
         return slowly
 
+    monkeypatch.setattr(Sessions, "reporter", slow_reporter)
+    found = Sessions(root).wait(ids, timeout=0.5)
 
-def test_the_look_at_the_end_stops_soon_after_the_time_and_what_it_did_not_reach_is_reported_as_before(
-    root: str,
-) -> None:
-    ids = [with_run(root) for _ in range(60)]
-    began = time.monotonic()
-
-    found = SlowFromTheSecondLookOn(root).wait(ids, timeout=0.5)
-
-    assert 0.5 <= time.monotonic() - began < 3  # the look would take six seconds
+    assert 0.5 <= clock.time - began < 3  # the look would take six seconds
     assert [(report["agent_id"], report["status"]) for report in found] == [(agent_id, "running") for agent_id in ids]
 
 
@@ -286,8 +303,7 @@ def test_a_report_with_the_longest_result_is_printed_by_wait_as_by_report(root: 
     Sessions().add_message(agent_id, "assistant", "x" * longest)
 
     def printed(command: str) -> Any:
-        words = [sys.executable, "-m", "gaia_sessions", command, agent_id, "--json"]
-        return json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+        return json.loads(gaia(command, agent_id, "--json").out)
 
     [waited], reported = printed("wait"), printed("report")
     assert waited == {**reported, "elapsed_secs": waited["elapsed_secs"]}  # seconds pass between the two
