@@ -16,6 +16,8 @@ import gaia_sessions
 from gaia_sessions import CancellationToken
 from gaia_sessions.errors import Cancelled, InvalidId, InvalidInput, SessionNotFound
 from gaia_sessions.store.file_store import FileStore
+from tests.examples import examples
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,56 +164,75 @@ def test_functions_cancel_a_session_and_a_conversation(root: str) -> None:
 
 
 SHORT_OF_FILES = """
-import os, resource, subprocess, sys
+import os, resource, sys, traceback
 from gaia_sessions import CancellationToken
-agent_id, cancelled_id, root, has_looked, spare = sys.argv[1:]
-token = CancellationToken(agent_id, root=root)
-if has_looked == "True":
-    assert not token.is_cancelled
-if cancelled_id:
-    command = [sys.executable, "-m", "gaia_sessions", "cancel", cancelled_id, "--reason", "enough", "--root", root]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-first_free = os.dup(0)
-os.close(first_free)
-limit = first_free + int(spare)
-resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-print(token.is_cancelled)
-try:
-    token.check()
-except Exception as error:
-    print(f"{type(error).__name__}: {error}")
+
+def look(agent_id, has_looked, spare):
+    token = CancellationToken(agent_id, root=sys.argv[1])
+    if has_looked == "True":
+        assert not token.is_cancelled
+    os.write(1, b"ready\\n")
+    os.read(0, 100)
+    first_free = os.dup(0)
+    os.close(first_free)
+    limit = first_free + int(spare)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    is_cancelled = token.is_cancelled
+    try:
+        token.check()
+        said = ""
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    os.write(1, f"{is_cancelled} {said}\\n".encode())
+
+while words := os.read(0, 1000).decode().split():
+    child = os.fork()
+    if not child:
+        try:
+            look(*words)
+        except BaseException:
+            os.write(1, traceback.format_exc().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
 """
+"""For each line of its input a child that has no more than so many descriptors to spare."""
 
 
-@pytest.mark.parametrize("has_looked", [True, False], ids=["after a look", "at its first look"])
-@pytest.mark.parametrize("cancelled", ["itself", "above", "nothing"])
+@table("has_looked", [True, False])
+@table("cancelled", ["itself", "above", "nothing"])
 def test_a_token_that_cannot_look_for_want_of_descriptors_is_cancelled(
     root: str,
     cancelled: str,
     has_looked: bool,  # noqa: FBT001
 ) -> None:
-    told = {}
-    for spare in range(6):
-        parent = created(root)
-        agent_id = created(root, parent)
-        cancelled_id = {"itself": agent_id, "above": parent, "nothing": ""}[cancelled]
-        words = [agent_id, cancelled_id, root, str(has_looked), str(spare)]
-        command = [sys.executable, "-c", SHORT_OF_FILES, *words]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
-        told[spare] = ended.stdout.splitlines()
+    told: list[str] = []
+    command = [sys.executable, "-c", SHORT_OF_FILES, root]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for spare in range(6):
+            parent = created(root)
+            agent_id = created(root, parent)
+            process.stdin.write(f"{agent_id} {has_looked} {spare}\n".encode())
+            assert process.stdout.readline() == b"ready\n"
+            if cancelled != "nothing":
+                gaia_sessions.Sessions(root).cancel(parent if cancelled == "above" else agent_id, "enough")
+            process.stdin.write(b"look\n")
+            told.append(process.stdout.readline().decode())
+        process.stdin.close()
 
-    said = {spare: lines[0] for spare, lines in told.items()}
+    said = [line.split()[0] for line in told]
     if cancelled == "nothing":
         assert (said[0], said[5]) == ("True", "False")
     else:
-        assert said == dict.fromkeys(said, "True")
-        assert told[5][1].endswith(": enough")
-    assert "it counts as cancelled until this can be read: " in told[0][1]
-    assert "Too many open files" in told[0][1]
-    assert [lines for lines in told.values() if lines[0] == "True" and not lines[1].startswith("Cancelled: ")] == []
+        assert said == ["True"] * 6
+        assert told[5].endswith(": enough\n")
+    assert "it counts as cancelled until this can be read: " in told[0]
+    assert "Too many open files" in told[0]
+    assert [line for line in told if line.startswith("True") and not line.startswith("True Cancelled: ")] == []
 
 
-@pytest.mark.parametrize("reason", [5, b"x", "half of a pair \ud800", "NUL \0", "x" * (1 << 20)])
+@table("reason", [5, b"x", "half of a pair \ud800", "NUL \0", "x" * (1 << 20)])
 def test_a_reason_that_is_no_text_is_refused_wherever_it_is_stated(root: str, reason: str) -> None:
     agent_id = created(root)
     token, in_memory = CancellationToken(agent_id, root=root), CancellationToken()
@@ -230,7 +251,7 @@ def test_of_threads_that_cancel_at_the_same_time_one_has_the_reason_and_no_other
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        for _ in range(300):
+        for _ in range(examples(300)):
             _cancel_at_the_same_time()
     finally:
         sys.setswitchinterval(before)

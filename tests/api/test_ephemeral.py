@@ -6,6 +6,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -13,8 +14,10 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
+from datetime import timedelta
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,6 +32,8 @@ from gaia_sessions import (
     update_state,
 )
 from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound, TooDeep, TooLarge
+from gaia_sessions.session.clock import format_time, parse_time
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +143,7 @@ def test_with_parent_token_a_token_in_memory_cancels_it_in_this_process_and_its_
     one, other = (EphemeralSession.with_parent_token(None, token) for _ in range(2))
     assert "parent_id" not in record_of(one)
 
-    in_another_process("session.cancellation_token.cancel()", other.agent_id)
+    EphemeralSession.open(other.agent_id).cancellation_token.cancel()
     assert [each.cancellation_token.is_cancelled for each in (one, other)] == [False, True]
 
     token.cancel("enough")
@@ -222,7 +227,7 @@ def test_e15_a_compaction_keeps_the_newest_and_all_messages_stay_in_the_transcri
     assert memory.token_count == 4 * 45 + -(-len(summary["content"].encode()) // 4)
     assert not memory.compaction_due
     assert len(list(Sessions().messages(session.agent_id))) == 20
-    assert in_another_process("print(len(session.memory.get_messages()))", session.agent_id) == "5"
+    assert len(EphemeralSession.open(session.agent_id).memory.get_messages()) == 5
 
     assert not memory.compact(), "four messages are too few"
     for number in range(20, 40):
@@ -238,7 +243,7 @@ def test_e15_a_compaction_keeps_the_newest_and_all_messages_stay_in_the_transcri
     assert (memory.get_messages(), memory.token_count) == ([], 0)
 
 
-@pytest.mark.parametrize("left", [None, b"", b"x" * 100, b"\0\n" * 100])
+@table("left", [None, b"", b"x" * 100, b"\0\n" * 100])
 def test_a_memory_that_was_compacted_remembers_what_is_said_after_its_transcript_was_lost(left: bytes | None) -> None:
     session = EphemeralSession(None)
     for number in range(100):
@@ -270,7 +275,7 @@ def test_what_was_charged_for_work_stays_when_messages_beside_it_are_compacted()
     assert session.memory.limit_reached
 
 
-@pytest.mark.parametrize(("used", "reached"), [(999, False), (1000, True), (1001, True)])
+@table(("used", "reached"), [(999, False), (1000, True), (1001, True)])
 def test_e11_the_limit_is_reached_at_the_limit(used: int, reached: bool) -> None:  # noqa: FBT001
     session = EphemeralSession(1000)
 
@@ -278,15 +283,28 @@ def test_e11_the_limit_is_reached_at_the_limit(used: int, reached: bool) -> None
     assert session.memory.limit_reached is reached
 
 
-def test_e13_time_goes_on_in_every_process_and_stops_with_the_work() -> None:
+def pass_time(session: EphemeralSession, seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So much time goes by on the clock of this process, and for all others since the record began and ended."""
+    now = time.monotonic()
+    monkeypatch.setattr("gaia_sessions.api.ephemeral.time", SimpleNamespace(monotonic=lambda: now + seconds))
+    path = Path(session.root, session.agent_id, "state.json")
+
+    def earlier(found: re.Match[str]) -> str:
+        return format_time(parse_time(found[0]) - timedelta(seconds=seconds))
+
+    path.write_text(re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", earlier, path.read_text("utf-8")), encoding="utf-8")
+
+
+def test_e13_time_goes_on_in_every_process_and_stops_with_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     session = EphemeralSession(None)
-    time.sleep(1.1)
-    assert session.elapsed_secs() == 1
-    assert in_another_process("print(session.elapsed_secs())", session.agent_id) in ("1", "2")
+    pass_time(session, 90, monkeypatch)
+    assert session.elapsed_secs() == 90
+    assert 90 <= int(in_another_process("print(session.elapsed_secs())", session.agent_id)) < 150
 
     session.finalize("completed", "done")
     ended = session.elapsed_secs()
-    time.sleep(1.1)
+    assert ended >= 90
+    pass_time(session, 90, monkeypatch)
 
     assert session.elapsed_secs() == ended
     assert in_another_process("print(session.elapsed_secs())", session.agent_id) == str(ended)
@@ -349,7 +367,7 @@ def test_work_in_a_with_block_is_completed_by_its_end() -> None:
     assert (record_of(session)["phase"], record_of(session)["error_count"]) == ("completed", 0)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "stored"),
     [
         ("no such plan", "no such plan"),
@@ -357,7 +375,6 @@ def test_work_in_a_with_block_is_completed_by_its_end() -> None:
         ("x" * 2_000_000, "x" * 4000),
         (None, "None"),
     ],
-    ids=["short", "hostile", "longer than a record", "none"],
 )
 def test_an_exception_that_leaves_the_block_fails_the_work_and_goes_on(text: str | None, stored: str) -> None:
     with pytest.raises(OfTheProgram) as raised, EphemeralSession(None) as session:
@@ -370,11 +387,11 @@ def test_an_exception_that_leaves_the_block_fails_the_work_and_goes_on(text: str
     assert not hasattr(raised.value, "__notes__")
 
 
-@pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
-@pytest.mark.parametrize("error", [None, OfTheProgram("too late"), KeyboardInterrupt()], ids=repr)
+@table("outcome", ["completed", "failed", "abandoned"])
+@table("error", [None, OfTheProgram("too late"), KeyboardInterrupt()])
 def test_a_session_that_is_final_stays_as_it_is_when_the_block_ends(outcome: str, error: BaseException | None) -> None:
     with pytest.raises(type(error)) if error else nullcontext(), EphemeralSession(None) as session:
-        in_another_process(f"session.finalize('{outcome}', 'as said')", session.agent_id)
+        EphemeralSession.open(session.agent_id).finalize(outcome, "as said")
         before = record_of(session)
         if error:
             raise error
@@ -445,7 +462,7 @@ def test_an_exception_is_not_hidden_where_no_file_can_be_opened_to_write_the_end
     assert record_of(session)["phase"] == "initializing"
 
 
-@pytest.mark.parametrize("letter", ["x", '"', "\N{GRINNING FACE}"], ids=ascii)
+@table("letter", ["x", '"', "\N{GRINNING FACE}"])
 def test_a_record_without_room_for_the_whole_exception_keeps_the_beginning_of_it(letter: str) -> None:
     session = EphemeralSession(None)
     fill(session)
@@ -462,16 +479,15 @@ def test_a_record_without_room_for_the_whole_exception_keeps_the_beginning_of_it
 
 def fill(session: EphemeralSession) -> None:
     """Puts as much metadata into its record as that takes."""
-    fits, too_much = 0, 1 << 20
-    while too_much - fits > 1:
-        middle = (fits + too_much) // 2
+    fits, is_full = 1 << 20, False
+    while not is_full:
         try:
-            update_state(session.agent_id, metadata={"notes": "x" * middle})
-        except TooLarge:
-            too_much = middle
-        else:
-            fits = middle
-    update_state(session.agent_id, metadata={"notes": "x" * fits})
+            update_state(session.agent_id, metadata={"notes": "x" * fits})
+            is_full = True
+        except TooLarge as error:
+            fits -= error.size - error.limit
+    with pytest.raises(TooLarge):
+        update_state(session.agent_id, metadata={"notes": "x" * (fits + 1)})
 
 
 def test_an_end_that_cannot_be_written_is_raised_if_nothing_else_is() -> None:
@@ -479,36 +495,41 @@ def test_an_end_that_cannot_be_written_is_raised_if_nothing_else_is() -> None:
         shutil.rmtree(Path(session.root) / session.agent_id)
 
 
-INTERRUPTED = {
-    "a loop": "for _ in range(600): time.sleep(0.1)",
-    "asyncio": "asyncio.run(asyncio.sleep(60))",
-    "a block in a coroutine": "asyncio.run(work())",
-    "sys.exit in a handler": "signal.signal(signal.SIGINT, lambda *_: sys.exit(3)); time.sleep(60)",
-}
+INTERRUPTED = [
+    "at_work(); [time.sleep(0.1) for _ in range(600)]",
+    "asyncio.run(work())",
+    "asyncio.run(work_in_a_block())",
+    "signal.signal(signal.SIGINT, lambda *_: sys.exit(3)); at_work(); time.sleep(60)",
+]
 
 PROGRAM = """
 import asyncio, signal, sys, time
 from gaia_sessions import EphemeralSession
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+def at_work():
+    print("at work", flush=True)
+
 async def work():
+    at_work()
+    await asyncio.sleep(60)
+
+async def work_in_a_block():
     with EphemeralSession.open(sys.argv[1]):
-        await asyncio.sleep(60)
+        await work()
 
 with EphemeralSession.open(sys.argv[1]):
-    print("at work", flush=True)
     %s
 """
 
 
-@pytest.mark.parametrize("waiting", INTERRUPTED.values(), ids=INTERRUPTED)
+@table("waiting", INTERRUPTED)
 def test_ctrl_c_abandons_the_work(waiting: str) -> None:
     session = EphemeralSession(None)
     command = [sys.executable, "-c", PROGRAM % waiting, session.agent_id]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "at work\n"
-        time.sleep(0.3)
         program.send_signal(signal.SIGINT)
         _, said = program.communicate(timeout=20)
 
@@ -566,17 +587,17 @@ def test_a_worker_process_is_given_the_session_its_memory_and_its_token(
     assert (cancelled["reason"], cancelled["by"]) == ("enough", parent.agent_id)
 
 
-COPIES: dict[str, Callable[[EphemeralSession], EphemeralSession]] = {
-    "a copy": copy.copy,
-    "a deep copy": copy.deepcopy,
-    **{
-        f"pickled by protocol {number}": lambda one, number=number: pickle.loads(pickle.dumps(one, number))  # type: ignore[misc]  # noqa: S301
+COPIES: list[Callable[[EphemeralSession], EphemeralSession]] = [
+    copy.copy,
+    copy.deepcopy,
+    *(
+        lambda one, number=number: pickle.loads(pickle.dumps(one, number))  # noqa: S301
         for number in range(pickle.HIGHEST_PROTOCOL + 1)
-    },
-}
+    ),
+]
 
 
-@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+@table("made", COPIES)
 def test_a_copy_is_the_same_session(made: Callable[[EphemeralSession], EphemeralSession]) -> None:
     session = EphemeralSession(500)
     session.label = "of the program"  # type: ignore[attr-defined]
@@ -593,12 +614,12 @@ def test_a_copy_is_the_same_session(made: Callable[[EphemeralSession], Ephemeral
     assert again.cancellation_token.is_cancelled
 
 
-def test_the_time_that_a_pickle_lies_about_counts() -> None:
+def test_the_time_that_a_pickle_lies_about_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     session = EphemeralSession(None)
     data = pickle.dumps(session)
-    time.sleep(1.1)
+    pass_time(session, 90, monkeypatch)
     again: EphemeralSession = pickle.loads(data)  # noqa: S301
-    assert again.elapsed_secs() == session.elapsed_secs() == 1
+    assert again.elapsed_secs() == session.elapsed_secs() == 90
 
 
 def test_the_copy_of_a_session_is_cancelled_by_the_token_in_memory_that_cancels_it_and_what_is_pickled_is_not() -> None:
