@@ -24,6 +24,7 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.retention import RESERVED_BYTES
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,10 +163,9 @@ WRITES: dict[str, Callable[[], object]] = {
     "status": lambda: Sessions().set_todo_status("agent-1", 1),
     "todos": lambda: Sessions().set_todos("agent-1", []),
 }
-each_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 
 
-@each_write
+@table("write", WRITES.values())
 def test_every_write_is_one_revision_and_activity_of_the_work(
     agent_id: str, root: str, write: Callable[[], object]
 ) -> None:
@@ -180,23 +180,22 @@ def test_every_write_is_one_revision_and_activity_of_the_work(
     assert after["phase"] == before["phase"]
 
 
-@each_write
-def test_a_final_session_and_one_that_is_missing_take_none(
-    agent_id: str, root: str, write: Callable[[], object]
-) -> None:
+def test_a_final_session_and_one_that_is_missing_take_none(agent_id: str, root: str) -> None:
     Sessions().add_todo(agent_id, "read")["number"]
     gaia_sessions.finalize_session(agent_id, "completed")
     before = document(root)
-    with pytest.raises(SessionFinal):
-        write()
+    for write in WRITES.values():
+        with pytest.raises(SessionFinal):
+            write()
     assert document(root) == before
     Path(root, agent_id, "state.json").unlink()
     os.rmdir(Path(root, agent_id))
-    with pytest.raises(SessionNotFound):
-        write()
+    for write in WRITES.values():
+        with pytest.raises(SessionNotFound):
+            write()
 
 
-@pytest.mark.parametrize(
+@table(
     "refused",
     [
         lambda: Sessions().charge("agent-1", -1),

@@ -17,6 +17,7 @@ from gaia_sessions import Sessions
 from gaia_sessions.errors import BadArgument, LockTimeout, NotRemovable, SessionNotFound, SessionsError
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ def test_the_public_names_are_four_classes_and_the_eight_functions() -> None:
     }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@table("name", FUNCTIONS)
 def test_a_function_takes_what_its_method_takes_and_a_root(name: str) -> None:
     def arguments(of: Callable[..., object]) -> dict[str, object]:
         return {one.name: (one.kind, one.default) for one in inspect.signature(of).parameters.values()}

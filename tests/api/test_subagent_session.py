@@ -28,6 +28,7 @@ from gaia_sessions.errors import (
     TooDeep,
     TooLarge,
 )
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,7 +184,7 @@ def test_a_send_that_fails_leaves_its_events_and_an_error_and_a_retry_does_not_d
     assert talk.transcript == [PROMPT, user("one"), said("answer 1"), user("two"), said("answer 2")]
 
 
-@pytest.mark.parametrize(
+@table(
     ("answered", "problem"),
     [
         (None, "the answer of an agent must be a text or a list of messages, not null"),
@@ -200,8 +201,10 @@ def test_an_answer_that_is_none_fails_the_send(root: str, answered: object, prob
     assert (talk.turns, talk.transcript, kinds(talk)[-1][0]) == (0, [], "SubAgentFailed")
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
-def test_one_that_is_stopped_is_no_error(talk: SubAgentSession[Agent], stop: type[BaseException]) -> None:
+@table("stop", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
+def test_one_that_is_stopped_is_no_error(root: str, stop: type[BaseException]) -> None:
+    talk = SubAgentSession(Agent(), "Be brief.", root=root)
+
     def stops(_: object) -> str:
         raise stop
 

@@ -12,19 +12,24 @@ import gaia_sessions
 from gaia_sessions.api.times import moment_of
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.clock import length_of_time, parse_time
+from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The zone of the machine, as a parameter; UTC unless one is given."""
-    monkeypatch.setenv("TZ", getattr(request, "param", "UTC"))
-    time.tzset()
-    yield
+def move_to(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Moves the machine to another zone than UTC."""
+
+    def move(zone: str) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+
+    move("UTC")
+    yield move
     monkeypatch.undo()
     time.tzset()
 
@@ -41,13 +46,13 @@ AGES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "seconds"), AGES)
+@table(("text", "seconds"), AGES)
 def test_an_age_counts_back_from_now(text: str, seconds: float) -> None:
     assert moment_of(text, "since", NOW) == NOW - timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("zone", ["Europe/Berlin"], indirect=True)
-def test_a_text_without_an_offset_is_local_and_a_datetime_without_one_is_utc() -> None:
+def test_a_text_without_an_offset_is_local_and_a_datetime_without_one_is_utc(move_to: Callable[[str], None]) -> None:
+    move_to("Europe/Berlin")
     assert read("now") == "2026-01-08T18:05:30"
     assert read("today") == read("2026-01-08") == read("20260108") == "2026-01-07T23:00:00"
     assert read("Yesterday") == read("2026-01-07") == "2026-01-06T23:00:00"
@@ -95,11 +100,11 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("zone", "now", "text", "expected"), CHANGES, indirect=["zone"])
-@pytest.mark.usefixtures("zone")
+@table(("zone", "now", "text", "expected"), CHANGES)
 def test_days_begin_at_local_midnight_and_lengths_are_real_time_when_clocks_change(
-    now: str, text: str, expected: str
+    move_to: Callable[[str], None], zone: str, now: str, text: str, expected: str
 ) -> None:
+    move_to(zone)
     assert read(text, parse_time(now)) == expected
 
 
@@ -140,15 +145,15 @@ NO_TIMES = [
 ]
 
 
-@pytest.mark.parametrize("value", NO_TIMES, ids=repr)
+@table("value", NO_TIMES)
 def test_what_is_no_time_is_refused_when_it_is_asked_for(value: Any, root: str) -> None:
-    gaia_sessions.create_session(agent_id="agent-1", root=root)
     sessions = gaia_sessions.Sessions(root)
+    agent_id = sessions.create()
     for name, ask in [
         ("since", lambda: gaia_sessions.list_sessions(since=value, root=root)),
         ("until", lambda: sessions.list(until=value)),
         ("created_since", lambda: sessions.tree(created_since=value)),
-        ("since", lambda: sessions.messages("agent-1", since=value)),
+        ("since", lambda: sessions.messages(agent_id, since=value)),
     ]:
         with pytest.raises(BadArgument, match=f"^{name} .+ is not valid") as refused:
             ask()  # type: ignore[no-untyped-call]  # a lambda has no types
@@ -163,7 +168,7 @@ def test_a_program_may_write_a_time_as_on_the_command_line(root: str) -> None:
     assert len(list(gaia_sessions.list_sessions(until="now", created_since="2h", root=root))) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "unit", "number"),
     [
         ("2h", "h", 2),
@@ -182,7 +187,7 @@ def test_a_length_of_time_is_a_number_of_the_unit_that_is_wanted(text: str, unit
     assert length_of_time(text, unit) == number
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "",

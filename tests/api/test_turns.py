@@ -10,6 +10,7 @@ import pytest
 from gaia_sessions import EphemeralSession, Sessions
 from gaia_sessions.errors import InvalidInput, NotTheNextTurn, SessionFinal, TooLarge
 from gaia_sessions.session.transcript import LINE_LIMIT
+from tests.table import table
 
 ASKED = {"role": "user", "content": "How many?"}
 ANSWERED = {"role": "assistant", "content": "42", "tokens": 1}
@@ -90,7 +91,7 @@ OTHERS: list[list[dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("others", OTHERS)
+@table("others", OTHERS)
 def test_a_turn_that_is_complete_with_other_messages_is_a_conflict(
     sessions: Sessions, others: list[dict[str, Any]]
 ) -> None:
@@ -104,7 +105,7 @@ def test_a_turn_that_is_complete_with_other_messages_is_a_conflict(
     assert (sessions.read("a"), told(sessions)) == before
 
 
-@pytest.mark.parametrize("number", [2, 100])
+@table("number", [2, 100])
 def test_a_turn_that_is_not_the_next_is_a_conflict(sessions: Sessions, number: int) -> None:
     with pytest.raises(NotTheNextTurn):
         sessions.add_turn("a", [ASKED], number=number)
@@ -123,7 +124,7 @@ BAD: list[tuple[list[object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("messages", "said"), BAD)
+@table(("messages", "said"), BAD)
 def test_what_is_no_list_of_messages_is_refused_whole(sessions: Sessions, messages: list[object], said: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         sessions.add_turn("a", messages)
