@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,8 +11,13 @@ import pytest
 from gaia_sessions.store.directory import Directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def new_folder(tmp_path: Path) -> Callable[[], Path]:
+    """Makes an empty folder at each call: one for each row of a table."""
+    return lambda: Path(tempfile.mkdtemp(prefix="", dir=tmp_path))
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from gaia_sessions.store import locks
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from tests.records import id_found
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,8 +115,9 @@ def store(root: str) -> FileStore:
     return FileStore(root, lock_timeout=0.1)
 
 
-@pytest.mark.parametrize("umask", [0, 0o777])
-def test_everything_is_private_whatever_the_umask(root: str, umask: int) -> None:
+@table("umask", [0, 0o777])
+def test_everything_is_private_whatever_the_umask(new_folder: Callable[[], Path], umask: int) -> None:
+    root = f"{new_folder()}/root"
     run(EVERYTHING_THAT_WRITES, root, "durable", umask=umask)
 
     assert modes(root) == {}
@@ -160,10 +162,12 @@ def test_a_rule_that_raises_leaves_the_file_itself_and_nothing_beside_it(
     assert snapshot(f"{root}/one") == before
 
 
-@pytest.mark.parametrize("put", [Path.mkdir, lambda path: path.symlink_to("state.json")], ids=["a folder", "a link"])
+@table("put", [Path.mkdir, lambda path: path.symlink_to("state.json")])
 def test_a_change_whose_journal_is_refused_is_said_to_be_applied(
-    root: str, store: FileStore, now: datetime, put: Callable[[Path], object]
+    new_folder: Callable[[], Path], now: datetime, put: Callable[[Path], object]
 ) -> None:
+    root = f"{new_folder()}/root"
+    store = FileStore(root)
     store.create(new_record("one", "Explore", "-", {}, now))
     put(Path(root, "one", "events.jsonl"))
     applied = {**finished(store.read("one")), "revision": 2}
@@ -216,15 +220,14 @@ READS: dict[str, Callable[[FileStore], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", READS)
-@pytest.mark.parametrize("complete", [True, False])
+@table("complete", [True, False])
 def test_reading_waits_for_no_lock_and_changes_nothing(
-    root: str,
-    store: FileStore,
+    new_folder: Callable[[], Path],
     now: datetime,
-    name: str,
     complete: bool,  # noqa: FBT001  # given by name
 ) -> None:
+    root = f"{new_folder()}/root"
+    store = FileStore(root, lock_timeout=0.1)
     store.create(record_for_host("one", now))
     store.append("one", "events.jsonl", [{"number": 1}])
     store.defer({"kind": "stop"}, now)
@@ -234,23 +237,23 @@ def test_reading_waits_for_no_lock_and_changes_nothing(
 
     with Directory.at(f"{root}/.locks") as folder:
         held = [locks.acquire(folder, file, 0, locks.sleep_and_retry) for file in folder.names()]
-        READS[name](store)
+        for name, read in READS.items():
+            read(store)
+            assert snapshot(root) == before, name
         for lock in held:
             lock.release()
 
     assert snapshot(root) == before
 
 
-@pytest.mark.parametrize("name", [name for name in READS if name not in ("read", "entries")])
+@table("name", [name for name in READS if name not in ("read", "entries")])
 def test_reading_where_no_root_is_creates_none(root: str, store: FileStore, name: str) -> None:
     READS[name](store)
 
     assert not Path(root).exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["read", "change", "delete", "append", "scan", "create", "defer", "settle", "find", "deferred"]
-)
+@table("name", ["read", "change", "delete", "append", "scan", "create", "defer", "settle", "find", "deferred"])
 def test_a_root_that_is_a_file_is_a_failure_of_the_store(root: str, store: FileStore, now: datetime, name: str) -> None:
     Path(root).write_bytes(b"mine")
 

@@ -18,8 +18,10 @@ from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
+from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
@@ -96,23 +98,23 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("name", FOREIGN)
 def test_a_file_in_the_inbox_that_is_not_made_here_is_neither_applied_nor_removed(
-    root: str, store: FileStore, now: datetime, name: str
+    root: str, store: FileStore, now: datetime
 ) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
     waiting: Event = {"kind": "finalize", "at": format_time(now), "agent_id": "one", "outcome": "completed"}
     store.defer(event(1), now)
-    foreign = Path(root, ".inbox", name)
-    foreign.write_text(json.dumps(waiting), encoding="utf-8")
+    for name in FOREIGN:
+        Path(root, ".inbox", name).write_text(json.dumps(waiting), encoding="utf-8")
 
     applied = apply_deferred(store, now, Config({}))
-    store.dismiss(name)
+    for name in FOREIGN:
+        store.dismiss(name)
 
     assert [line.partition(" ")[2] for line in applied] == ["dropped: at: missing"]
     assert list(store.deferred()) == []
     assert store.read("one")["phase"] == "initializing"
-    assert json.loads(foreign.read_bytes()) == waiting
+    assert [json.loads(Path(root, ".inbox", name).read_bytes()) for name in FOREIGN] == [waiting] * len(FOREIGN)
 
 
 def test_an_event_the_system_refuses_to_apply_waits_on(root: str, store: FileStore, now: datetime) -> None:
@@ -126,10 +128,12 @@ def test_an_event_the_system_refuses_to_apply_waits_on(root: str, store: FileSto
     assert [found for _, found in store.deferred()] == [waiting]
 
 
-@pytest.mark.parametrize("stranger", ["notes.txt", ".locks/precious"])
+@table("stranger", ["notes.txt", ".locks/precious"])
 def test_events_kept_in_the_folder_of_somebody_else_come_back(
-    root: str, store: FileStore, now: datetime, stranger: str
+    new_folder: Callable[[], Path], now: datetime, stranger: str
 ) -> None:
+    root = f"{new_folder()}/root"
+    store = FileStore(root, durable=False)
     Path(root, stranger).parent.mkdir(parents=True)
     Path(root, stranger).write_bytes(b"theirs")
     store.defer(event(1), now)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from gaia_sessions.store.inbox_keys import (
     matching_events,
     may_concern_others,
 )
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
@@ -75,7 +75,7 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
 }
 
 
-@pytest.mark.parametrize(("event", "record"), CONCERNS.values(), ids=CONCERNS)
+@table(("event", "record"), CONCERNS.values())
 def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object], record: Record) -> None:
     waiting = [("other", "f" * 8), ("it", keys_of_event(event))]
     assert matching_events(waiting, keys_of_record(record)) == [waiting[1]]
@@ -83,7 +83,7 @@ def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object],
     assert keys is None or not keys.isdisjoint(keys_of_record(record))
 
 
-@pytest.mark.parametrize(("event", "record"), NOTHING_TO_IT.values(), ids=NOTHING_TO_IT)
+@table(("event", "record"), NOTHING_TO_IT.values())
 def test_what_cannot_change_a_record_need_not_be_read(event: dict[str, object], record: Record) -> None:
     waiting = [("it", keys_of_event(event))]
     assert matching_events(waiting, keys_of_record(record)) == []
@@ -109,7 +109,7 @@ def test_a_delegation_waits_for_the_start_of_the_agent_that_delegates() -> None:
     assert matching_events([("start", start)], set(keys_named_in(delegation))) == [("start", start)]
 
 
-@pytest.mark.parametrize("event", [{"kind": "main_stop"}, {"kind": "session_end"}, {"kind": "stop", "marker_id": "x"}])
+@table("event", [{"kind": "main_stop"}, {"kind": "session_end"}, {"kind": "stop", "marker_id": "x"}])
 def test_only_records_say_whom_a_conversation_or_a_named_session_is_about(event: dict[str, object]) -> None:
     assert may_concern_others(event)
     assert not may_concern_others({"kind": "stop", "host_agent_id": "a", "tool_use_id": "t"})

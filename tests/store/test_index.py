@@ -27,8 +27,10 @@ from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import boots
 from tests.records import id_found
+from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record, Run
@@ -251,10 +253,12 @@ def test_an_entry_too_many_leads_to_nothing_that_is_not_there(root: str, store: 
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
 
-@pytest.mark.parametrize("complete", [None, b"", b"5", b"4 ", b"4 the boot before this one", b"4 \xff\xfe", b"\xff"])
+@table("complete", [None, b"", b"5", b"4 ", b"4 the boot before this one", b"4 \xff\xfe", b"\xff"])
 def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
-    root: str, store: FileStore, now: datetime, complete: bytes | None
+    new_folder: Callable[[], Path], now: datetime, complete: bytes | None
 ) -> None:
+    root = f"{new_folder()}/root"
+    store = FileStore(root, durable=False)
     store.create(for_host("one", now))
     shutil.rmtree(f"{root}/.index")
     Path(root, ".index").mkdir()
@@ -288,19 +292,21 @@ def test_an_index_lost_with_sessions_there_is_not_completed_by_a_creation(
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"one", "two"}
 
 
-@pytest.mark.parametrize(
+@table(
     "spoiled",
     [
-        pytest.param({"never-was"}, id="leads to a session that does not exist"),
-        pytest.param({"con"}, id="leads to what is no id"),
-        pytest.param({"con", ".one", "state.json"}, id="leads to several things that are no session"),
-        pytest.param({"other"}, id="leads to a session that has another key"),
-        pytest.param({"corrupt", "never-was", "other"}, id="leads astray in every way"),
+        {"never-was"},  # leads to a session that does not exist
+        {"con"},  # leads to what is no id
+        {"con", ".one", "state.json"},  # leads to several things that are no session
+        {"other"},  # leads to a session that has another key
+        {"corrupt", "never-was", "other"},  # leads astray in every way
     ],
 )
 def test_a_key_that_leads_astray_is_looked_for_in_every_record_and_no_reader_corrects_it(
-    root: str, store: FileStore, now: datetime, spoiled: set[str]
+    new_folder: Callable[[], Path], now: datetime, spoiled: set[str]
 ) -> None:
+    root = f"{new_folder()}/root"
+    store = FileStore(root, durable=False)
     store.create(for_host("one", now))
     store.create(new_record("other", "Explore", "-", {}, now))
     store.create(new_record("corrupt", "Explore", "-", {}, now))
@@ -314,10 +320,12 @@ def test_a_key_that_leads_astray_is_looked_for_in_every_record_and_no_reader_cor
     assert hints(root) == before
 
 
-@pytest.mark.parametrize("planted", ["host_key", "host_key/delegation", f"host_key/delegation/{ALIAS_LEAF}"])
+@table("planted", ["host_key", "host_key/delegation", f"host_key/delegation/{ALIAS_LEAF}"])
 def test_a_key_is_looked_for_in_every_record_where_its_folder_is_somebody_elses(
-    root: str, store: FileStore, now: datetime, tmp_path: Path, planted: str
+    new_folder: Callable[[], Path], now: datetime, tmp_path: Path, planted: str
 ) -> None:
+    root = f"{new_folder()}/root"
+    store = FileStore(root, durable=False)
     store.create(for_host("one", now))
     shutil.rmtree(Path(root, ".index", planted))
     Path(root, ".index", planted).symlink_to(tmp_path)
@@ -664,23 +672,24 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "pipe", "folder"])
-@pytest.mark.parametrize(
-    "folder", ["name", "conversation", "host_key", "host_key/delegation", "parent", "open_child", "."]
-)
+@table("kind", ["file", "link", "pipe", "folder"])
+@table("folder", ["name", "conversation", "host_key", "host_key/delegation", "parent", "open_child", "."])
 def test_what_is_no_folder_of_the_index_is_passed_over_by_a_sweep_and_stays(
-    root: str, store: FileStore, now: datetime, tmp_path: Path, folder: str, kind: str
+    new_folder: Callable[[], Path], now: datetime, folder: str, kind: str
 ) -> None:
+    own = new_folder()
+    root = f"{own}/root"
+    store = FileStore(root, durable=False)
     store.create({**for_host("one", now), "parent_id": "above"})
     before = hints(root)
     Path(root, ".index/active/dangling").touch()
     foreign = Path(root, ".index", folder, ".DS_Store")
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "dangling").touch()
+    (own / "elsewhere").mkdir()
+    (own / "elsewhere" / "dangling").touch()
     if kind == "file":
         foreign.touch()
     elif kind == "link":
-        foreign.symlink_to(tmp_path / "elsewhere")
+        foreign.symlink_to(own / "elsewhere")
     elif kind == "pipe":
         os.mkfifo(foreign)
     else:
@@ -693,6 +702,6 @@ def test_what_is_no_folder_of_the_index_is_passed_over_by_a_sweep_and_stays(
     assert {hint for hint in hints(root) if ".DS_Store" not in hint} == before
     assert os.path.lexists(foreign)
     assert kind != "folder" or (foreign / "dangling").exists()
-    assert (tmp_path / "elsewhere" / "dangling").exists()
+    assert (own / "elsewhere" / "dangling").exists()
     Path(root, "one", "state.json").write_bytes(b"unreadable")
     assert store.delete("one", agree)

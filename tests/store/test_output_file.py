@@ -21,6 +21,7 @@ from gaia_sessions.store import reading
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import open_source
 from tests.contract.test_outputs import numbered
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,7 +184,7 @@ OTHER_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", OUTPUT_NAMES)
+@table("name", OUTPUT_NAMES)
 def test_the_names_that_the_store_gives_are_its_own(name: str) -> None:
     unfinished = f".{name}.0123456789abcdef.tmp"
     assert (reading.is_file_name(name), reading.is_own_name(name)) == (True, True)
@@ -191,7 +192,7 @@ def test_the_names_that_the_store_gives_are_its_own(name: str) -> None:
     assert reading.unfinished([name, unfinished]) == [unfinished]
 
 
-@pytest.mark.parametrize("name", OTHER_NAMES)
+@table("name", OTHER_NAMES)
 def test_any_other_name_is_somebody_elses(name: str) -> None:
     assert (reading.is_file_name(name), reading.is_own_name(name)) == (False, False)
     assert not reading.is_own_name(f".{name}.0123456789abcdef.tmp")

@@ -15,6 +15,7 @@ from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.store import reading
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +91,10 @@ NOT_OURS = {"a folder", "a linked session", "a file for a session"}
 
 @pytest.fixture
 def store(root: str, now: datetime) -> FileStore:
+    return store_of_two(root, now)
+
+
+def store_of_two(root: str, now: datetime) -> FileStore:
     store = FileStore(root, durable=False)
     for agent_id in ("one", "two"):
         store.create(new_record(agent_id, "Explore", "-", {}, now))
@@ -100,10 +105,12 @@ def finished(record: Record) -> Record:
     return {**record, "phase": "completed"}
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_there_and_is_no_record_is_corrupt_kept_and_hides_no_other(
-    root: str, store: FileStore, now: datetime, damage: str
+@table("damage", DAMAGES)
+def test_what_is_there_and_is_no_record_is_corrupt_kept_and_hides_no_other_until_it_is_deleted_alone(
+    new_folder: Callable[[], Path], now: datetime, damage: str
 ) -> None:
+    root = f"{new_folder()}/root"
+    store = store_of_two(root, now)
     DAMAGES[damage](Path(root, "one", "state.json"))
     before = sorted((str(path), path.lstat().st_ino, path.lstat().st_mtime_ns) for path in Path(root).glob("[!.]*/*"))
 
@@ -117,6 +124,8 @@ def test_what_is_there_and_is_no_record_is_corrupt_kept_and_hides_no_other(
     assert read.value.agent_id == "one"
     assert read.value.path.startswith(f"{root}/one")
     assert gaia_sessions.should_resume("one", root=root) is False
+    assert store.has("one") is True
+    assert sorted(store.ids()) == (["two"] if damage == "a file for a session" else ["one", "two"])
     found = dict(store.scan())
     assert found["two"] == new_record("two", "Explore", "-", {}, now)
     if damage != "a file for a session":
@@ -124,20 +133,27 @@ def test_what_is_there_and_is_no_record_is_corrupt_kept_and_hides_no_other(
     assert before == sorted(
         (str(path), path.lstat().st_ino, path.lstat().st_mtime_ns) for path in Path(root).glob("[!.]*/*")
     )
+    check_deletion(store, damage, now)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_corrupt_session_has_its_id_and_is_counted_where_something_stands_for_its_record(
-    root: str, store: FileStore, damage: str
+def check_deletion(store: FileStore, damage: str, now: datetime) -> None:
+    if damage in NOT_OURS:
+        with pytest.raises(StoreFailure):
+            store.delete("one", lambda found: isinstance(found, CorruptSession))
+        assert os.path.lexists(f"{store.root}/one")
+        return
+    assert store.delete("one", lambda found: isinstance(found, CorruptSession)) is True
+    store.purge_trash()
+    assert dict(store.scan()) == {"two": new_record("two", "Explore", "-", {}, now)}
+    assert os.path.lexists(f"{store.root}/one") == (damage == "a link"), "the file that it leads to has no name of ours"
+
+
+@table("name", ["", "notes.txt", "events.jsonl", "cancelled.json", "state.json.bak"])
+def test_a_folder_without_a_record_is_no_session_whatever_it_holds(
+    new_folder: Callable[[], Path], now: datetime, name: str
 ) -> None:
-    DAMAGES[damage](Path(root, "one", "state.json"))
-
-    assert store.has("one") is True
-    assert sorted(store.ids()) == (["two"] if damage == "a file for a session" else ["one", "two"])
-
-
-@pytest.mark.parametrize("name", ["", "notes.txt", "events.jsonl", "cancelled.json", "state.json.bak"])
-def test_a_folder_without_a_record_is_no_session_whatever_it_holds(root: str, store: FileStore, name: str) -> None:
+    root = f"{new_folder()}/root"
+    store = store_of_two(root, now)
     Path(root, "docs").mkdir()
     Path(root, "docs", name or "empty").write_bytes(b"theirs")
     Path(root, "linked").symlink_to("docs")
@@ -152,24 +168,6 @@ def test_a_folder_without_a_record_is_no_session_whatever_it_holds(root: str, st
             asks("docs")
     with pytest.raises(SessionNotFound):
         store.delete("docs", lambda _found: True)
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_corrupt_session_can_be_deleted_and_nothing_else_goes_with_it(
-    root: str, store: FileStore, now: datetime, damage: str
-) -> None:
-    DAMAGES[damage](Path(root, "one", "state.json"))
-    if damage in NOT_OURS:
-        with pytest.raises(StoreFailure):
-            store.delete("one", lambda found: isinstance(found, CorruptSession))
-        assert os.path.lexists(f"{root}/one")
-        return
-
-    assert store.delete("one", lambda found: isinstance(found, CorruptSession)) is True
-    store.purge_trash()
-
-    assert dict(store.scan()) == {"two": new_record("two", "Explore", "-", {}, now)}
-    assert os.path.lexists(f"{root}/one") == (damage == "a link"), "the file that it leads to has no name of ours"
 
 
 def test_a_record_cut_off_anywhere_is_corrupt(root: str, store: FileStore) -> None:
