@@ -10,8 +10,10 @@ import pytest
 
 from gaia_sessions.errors import StoreFailure, TooLarge
 from gaia_sessions.store import atomic, external_file
+from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from gaia_sessions.store.directory import Directory
@@ -37,15 +39,16 @@ def test_what_is_read_is_what_is_there_and_none_where_nothing_is(file: Path) -> 
         external_file.read(str(file), 4)
 
 
-@pytest.mark.parametrize("held", [b"", b"old", None])
-def test_it_is_written_over_what_the_caller_read(file: Path, held: bytes | None) -> None:
+@table("held", [b"", b"old", None])
+def test_it_is_written_over_what_the_caller_read(new_folder: Callable[[], Path], held: bytes | None) -> None:
+    file = new_folder() / "settings.json"
     if held is not None:
         file.write_bytes(held)
     external_file.write(str(file), held, b"new")
     assert entries(file.parent) == {file.name: b"new"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("read", "held"),
     [
         (b"", b"theirs"),
@@ -58,7 +61,10 @@ def test_it_is_written_over_what_the_caller_read(file: Path, held: bytes | None)
         (b"old", None),
     ],
 )
-def test_it_is_written_over_nothing_else(file: Path, read: bytes | None, held: bytes | None) -> None:
+def test_it_is_written_over_nothing_else(
+    new_folder: Callable[[], Path], read: bytes | None, held: bytes | None
+) -> None:
+    file = new_folder() / "settings.json"
     if held is not None:
         file.write_bytes(held)
     before = entries(file.parent)
@@ -67,8 +73,9 @@ def test_it_is_written_over_nothing_else(file: Path, read: bytes | None, held: b
     assert entries(file.parent) == before
 
 
-@pytest.mark.parametrize(("read", "held"), [(b"", b"theirs"), (b"old", b"olden"), (b"old", b"own")])
-def test_nothing_else_is_removed(file: Path, read: bytes, held: bytes) -> None:
+@table(("read", "held"), [(b"", b"theirs"), (b"old", b"olden"), (b"old", b"own")])
+def test_nothing_else_is_removed(new_folder: Callable[[], Path], read: bytes, held: bytes) -> None:
+    file = new_folder() / "settings.json"
     file.write_bytes(held)
     with pytest.raises(StoreFailure, match=CHANGED):
         external_file.remove(str(file), read)
@@ -89,8 +96,9 @@ def test_a_change_while_the_new_content_is_written_is_seen(file: Path, monkeypat
     assert entries(file.parent) == {file.name: b"theirs"}
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
-def test_the_mode_stays_whatever_the_umask(file: Path, mode: int) -> None:
+@table("mode", [0o600, 0o640, 0o666, 0o755])
+def test_the_mode_stays_whatever_the_umask(new_folder: Callable[[], Path], mode: int) -> None:
+    file = new_folder() / "settings.json"
     file.write_bytes(b"old")
     file.chmod(mode)
     before = os.umask(0o077)
@@ -101,8 +109,9 @@ def test_the_mode_stays_whatever_the_umask(file: Path, mode: int) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == mode
 
 
-@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_a_new_file_has_the_mode_that_the_umask_says(file: Path, umask: int, mode: int) -> None:
+@table(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_new_file_has_the_mode_that_the_umask_says(new_folder: Callable[[], Path], umask: int, mode: int) -> None:
+    file = new_folder() / "settings.json"
     before = os.umask(umask)
     try:
         external_file.write(str(file), None, b"new")

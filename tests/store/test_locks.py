@@ -6,17 +6,21 @@ import os
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
 import pytest
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from gaia_sessions.errors import LockTimeout, StoreFailure
 from gaia_sessions.store import locks
+from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.store.directory import Directory
 
 MANNERS = [locks.wait_with_filelock, locks.sleep_and_retry]
@@ -59,7 +63,7 @@ folder, manner = Directory.at(sys.argv[1]), sys.argv[2]
 number = Path(folder.path, "number")
 print("ready", flush=True)
 sys.stdin.read()
-for _ in range(300):
+for _ in range(int(sys.argv[4])):
     if manner == "filelock itself":
         held = FileLock(f"{folder.path}/one.lock", timeout=60, poll_interval=0.001)
         held.acquire()
@@ -88,46 +92,49 @@ def tried_by_another(path: str) -> str:
     ).stdout.strip()
 
 
-@pytest.mark.parametrize("manner", MANNERS)
-@pytest.mark.parametrize("seconds", [0, 0.05])
-def test_a_lock_that_filelock_holds_elsewhere_is_refused_with_the_holders_pid(
-    folder: Directory, manner: locks.WaitForLock, seconds: float
-) -> None:
+def tried_by_another_file(path: str) -> str:
+    try:
+        with FileLock(path, timeout=0.05):
+            return "held"
+    except Timeout:
+        return "refused"
+
+
+def test_a_lock_that_filelock_holds_elsewhere_is_refused_with_the_holders_pid(folder: Directory) -> None:
     path = f"{folder.path}/one.lock"
     with holder_of(path) as other:
-        with pytest.raises(LockTimeout) as refused:
-            locks.acquire(folder, "one.lock", seconds, manner)
+        for seconds, manner in product((0, 0.05), MANNERS):
+            with pytest.raises(LockTimeout) as refused:
+                locks.acquire(folder, "one.lock", seconds, manner)
+
+            assert (refused.value.path, refused.value.seconds, refused.value.holder) == (path, seconds, other.pid)
+            assert f"process {other.pid}" in str(refused.value)
         other.communicate()
 
-    assert (refused.value.path, refused.value.seconds, refused.value.holder) == (path, seconds, other.pid)
-    assert f"process {other.pid}" in str(refused.value)
 
-
-@pytest.mark.parametrize("manner", MANNERS)
-def test_filelock_elsewhere_is_refused_what_we_hold_and_gets_it_afterwards(
-    folder: Directory, manner: locks.WaitForLock
-) -> None:
+def test_filelock_elsewhere_is_refused_what_we_hold_and_gets_it_afterwards(folder: Directory) -> None:
     path = f"{folder.path}/one.lock"
 
-    with locks.acquire(folder, "one.lock", 1, manner):
+    with locks.acquire(folder, "one.lock", 1, locks.sleep_and_retry):
         during = tried_by_another(path)
 
     assert (during, tried_by_another(path)) == ("refused", "held")
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@table("manner", MANNERS)
 def test_a_lock_that_was_waited_for_excludes_like_any_other(folder: Directory, manner: locks.WaitForLock) -> None:
+    """Another open file excludes as another process does."""
     path = f"{folder.path}/one.lock"
     release = manner(folder, "one.lock", 1)
     assert release is not None
 
-    during = tried_by_another(path)
+    during = tried_by_another_file(path)
     release()
 
-    assert (during, tried_by_another(path)) == ("refused", "held")
+    assert (during, tried_by_another_file(path)) == ("refused", "held")
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@table("manner", MANNERS)
 def test_the_lock_of_a_holder_who_dies_is_free(folder: Directory, manner: locks.WaitForLock) -> None:
     with holder_of(f"{folder.path}/one.lock") as other:
         other.kill()
@@ -136,14 +143,23 @@ def test_the_lock_of_a_holder_who_dies_is_free(folder: Directory, manner: locks.
             assert tried_by_another(f"{folder.path}/one.lock") == "refused"
 
 
-@pytest.mark.parametrize("others", [["keep"] * 4, ["keep", "keep", "remove", "remove"]], ids=["kept", "removed"])
-def test_processes_of_every_manner_count_together_without_losing_one(folder: Directory, others: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("others", "rounds"),
+    [
+        (["keep", "keep", "remove", "remove"], 60),
+        pytest.param(["keep", "keep", "remove", "remove"], 300, marks=pytest.mark.slow),
+        pytest.param(["keep"] * 4, 300, marks=pytest.mark.slow),
+    ],
+)
+def test_processes_of_every_manner_count_together_without_losing_one(
+    folder: Directory, others: list[str], rounds: int
+) -> None:
     """Also when the file goes with every release, which is the last act under it."""
     Path(folder.path, "number").write_text("0", encoding="ascii")
     manners = ["filelock itself", "wait_with_filelock", "wait_with_filelock", "sleep_and_retry"]
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", COUNTS, folder.path, manner, keep],
+            [sys.executable, "-c", COUNTS, folder.path, manner, keep, str(rounds)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -163,7 +179,7 @@ def test_processes_of_every_manner_count_together_without_losing_one(folder: Dir
         process.communicate()
 
     assert ends == [0, 0, 0, 0]
-    assert Path(folder.path, "number").read_text(encoding="ascii") == "1200"
+    assert Path(folder.path, "number").read_text(encoding="ascii") == str(4 * rounds)
 
 
 def test_a_held_lock_whose_file_is_gone_does_not_exclude_from_the_new_file(folder: Directory) -> None:
@@ -174,7 +190,7 @@ def test_a_held_lock_whose_file_is_gone_does_not_exclude_from_the_new_file(folde
 
 
 def test_whoever_opened_a_lock_file_before_it_was_removed_begins_again(folder: Directory, tmp_path: Path) -> None:
-    """The other process is kept for a second between opening the file and locking it."""
+    """The other process is kept for a while between opening the file and locking it."""
     if which("strace") is None:
         pytest.skip("needs strace to delay a call")
     path, log = f"{folder.path}/one.lock", tmp_path / "log"
@@ -186,7 +202,7 @@ def test_whoever_opened_a_lock_file_before_it_was_removed_begins_again(folder: D
         "-e",
         "trace=openat,flock",
         "-e",
-        "inject=flock:delay_enter=1000000:when=1",
+        "inject=flock:delay_enter=400000:when=1",
     ]
 
     with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry) as held:
@@ -234,13 +250,13 @@ def test_a_released_lock_can_be_taken_again_and_leaves_no_descriptor(folder: Dir
     assert os.listdir("/proc/self/fd") == before
 
 
-@pytest.mark.parametrize("manner", MANNERS)
-@pytest.mark.parametrize("planted", ["link", "dangling link", "FIFO", "directory"])
+@table("planted", ["link", "dangling link", "FIFO", "directory"])
 def test_what_is_no_file_is_never_locked_nor_waited_for(
-    folder: Directory, tmp_path_factory: pytest.TempPathFactory, manner: locks.WaitForLock, planted: str
+    folder: Directory, new_folder: Callable[[], Path], planted: str
 ) -> None:
-    victim = tmp_path_factory.mktemp("elsewhere") / "victim"
-    lock = Path(folder.path, "one.lock")
+    victim = new_folder() / "victim"
+    name = f"{planted}.lock"
+    lock = Path(folder.path, name)
     if planted == "link":
         victim.write_bytes(b"kept")
         lock.symlink_to(victim)
@@ -251,8 +267,9 @@ def test_what_is_no_file_is_never_locked_nor_waited_for(
     else:
         lock.mkdir()
 
-    with pytest.raises(StoreFailure) as refused:
-        locks.acquire(folder, "one.lock", 3600, manner)
+    for manner in MANNERS:
+        with pytest.raises(StoreFailure) as refused:
+            locks.acquire(folder, name, 3600, manner)
 
-    assert refused.value.path == str(lock)
+        assert refused.value.path == str(lock)
     assert victim.exists() == (planted == "link")

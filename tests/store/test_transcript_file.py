@@ -464,6 +464,6 @@ def test_a_turn_costs_no_more_bytes_behind_a_thousand(store: FileStore, path: Pa
 
 
 def io_counts() -> tuple[int, int]:
-    """How many bytes this process has asked the system to read and to write."""
-    counts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    """How many bytes this thread has asked the system to read and to write."""
+    counts = dict(line.split(": ") for line in Path("/proc/thread-self/io").read_text().splitlines())
     return int(counts["rchar"]), int(counts["wchar"])
