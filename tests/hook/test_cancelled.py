@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import gaia_sessions
 from gaia_sessions.store.file_store import FileStore
+from tests.hook.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,8 @@ ENDS: dict[str, tuple[Callable[[Host], dict[str, Any]], str]] = {
 }
 
 
-@pytest.mark.parametrize(("payload", "end"), ENDS.values(), ids=ENDS)
+@table(("payload", "end"), ENDS.values())
+@own_host
 def test_l17_whatever_end_its_run_has_a_cancelled_session_is_abandoned(
     host: Host, payload: Callable[[Host], dict[str, Any]], end: str
 ) -> None:

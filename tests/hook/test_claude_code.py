@@ -7,12 +7,12 @@ import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import pytest
-
 from gaia_sessions.config import Config
 from gaia_sessions.hosts import CLAUDE_CODE, HOOK, claude_code
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session.event_checks import check_event
+from tests.hook.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from typing import Any
@@ -57,7 +57,8 @@ def test_a_delegation_by_a_sub_agent_into_the_background_says_so(host: Host) -> 
     assert (event["parent_host_agent_id"], event["background"]) == ("a0", False)
 
 
-@pytest.mark.parametrize("value", ["yes", 1, None, []])
+@table("value", ["yes", 1, None, []])
+@own_host
 def test_a_background_that_is_neither_true_nor_false_is_not_known(host: Host, value: object) -> None:
     event = only(host.delegation(tool_input={"run_in_background": value}))
 
@@ -103,7 +104,8 @@ def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> 
     }
 
 
-@pytest.mark.parametrize("message", [7, ["Done."], {"text": "Done."}, True])
+@table("message", [7, ["Done."], {"text": "Done."}, True])
+@own_host
 def test_a_last_message_that_is_no_text_is_none(host: Host, message: Any) -> None:
     event = only(host.ending(message=message))
 
@@ -140,7 +142,8 @@ NOTES: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("content", NOTES.values(), ids=NOTES)
+@table("content", NOTES.values())
+@own_host
 def test_a_note_of_the_host_that_is_not_as_expected_is_no_key(host: Host, content: bytes) -> None:
     host.agents.mkdir(parents=True)
     (host.agents / "agent-a1.meta.json").write_bytes(content)
@@ -150,7 +153,8 @@ def test_a_note_of_the_host_that_is_not_as_expected_is_no_key(host: Host, conten
     assert "tool_use_id" not in event
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+@table("kind", ["link", "pipe", "folder"])
+@own_host
 def test_a_note_that_is_no_plain_file_is_neither_followed_nor_waited_for(host: Host, kind: str) -> None:
     host.knows("a2", "toolu_1")
     note = host.agents / "agent-a1.meta.json"
@@ -166,7 +170,8 @@ def test_a_note_that_is_no_plain_file_is_neither_followed_nor_waited_for(host: H
     assert "tool_use_id" not in event
 
 
-@pytest.mark.parametrize("agent", ["../a1", "a/1", "a1.", "a 1", "ä1", "a1\n"])
+@table("agent", ["../a1", "a/1", "a1.", "a 1", "ä1", "a1\n"])
+@own_host
 def test_an_agent_whose_id_cannot_be_the_name_of_a_file_has_no_note(host: Host, agent: str) -> None:
     host.knows("a1", "toolu_1")
 
@@ -175,14 +180,16 @@ def test_an_agent_whose_id_cannot_be_the_name_of_a_file_has_no_note(host: Host, 
     assert "tool_use_id" not in event
 
 
-@pytest.mark.parametrize("changes", [{}, {"agent_id": "a0"}, {"tool_input": {"run_in_background": True}}])
+@table("changes", [{}, {"agent_id": "a0"}, {"tool_input": {"run_in_background": True}}])
+@own_host
 def test_every_event_of_a_delegation_has_the_shape_in_which_events_wait(host: Host, changes: dict[str, Any]) -> None:
     event = only(host.delegation(**changes))
 
     check_event(event, "")
 
 
-@pytest.mark.parametrize("message", [None, "Done.", "[gaia-sessions: failed agent-1]"])
+@table("message", [None, "Done.", "[gaia-sessions: failed agent-1]"])
+@own_host
 def test_every_event_of_a_stop_has_the_shape_in_which_events_wait(host: Host, message: str | None) -> None:
     host.knows("a1", "toolu_1")
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
+from tests.hook.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from typing import Any
@@ -20,14 +22,18 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).parents[2] / "hooks" / "pre_delegate.py"
 
 
-@pytest.fixture
-def waiting(host: Host) -> str:
+def paused(host: Host) -> str:
     """A session that waits for approval."""
     root = str(host.root)
     agent_id = gaia_sessions.create_session("terraform-architect", "approval_workflow", agent_id="agent-123", root=root)
     gaia_sessions.update_state(agent_id, "investigating", {"ticket": "T-1", "found": ["a", 2, None]}, root=root)
     gaia_sessions.update_state(agent_id, "approval", root=root)
     return agent_id
+
+
+@pytest.fixture
+def waiting(host: Host) -> str:
+    return paused(host)
 
 
 def context_of(record: Any) -> dict[str, object]:
@@ -56,8 +62,10 @@ def test_the_documents_example_works_as_it_is_written(host: Host, waiting: str) 
     ]
 
 
-@pytest.mark.parametrize(("command", "key"), [("approve", "approval"), ("deny", "denial")])
-def test_an_answer_is_part_of_the_context(host: Host, waiting: str, command: str, key: str) -> None:
+@table(("command", "key"), [("approve", "approval"), ("deny", "denial")])
+@own_host
+def test_an_answer_is_part_of_the_context(host: Host, command: str, key: str) -> None:
+    waiting = paused(host)
     getattr(gaia_sessions.Sessions(str(host.root)), command)(waiting, "too dear")
 
     context = host.ask("pre_delegate", {"agent_id": waiting})["resume_metadata"]
@@ -98,7 +106,7 @@ def test_a_session_written_as_in_the_documents_is_resumable(host: Host) -> None:
     }
 
 
-@pytest.mark.parametrize("asked", [{"agent_name": "x"}, {"agent_name": "x", "agent_id": None}, {}])
+@table("asked", [{"agent_name": "x"}, {"agent_name": "x", "agent_id": None}, {}])
 def test_without_an_id_there_is_no_existing_session(host: Host, asked: dict[str, object]) -> None:
     assert host.ask("pre_delegate", asked) == {
         "should_resume": False,
@@ -121,10 +129,12 @@ DETAILS = {
 }
 
 
-@pytest.mark.parametrize(("detail", "changes"), DETAILS.items(), ids=DETAILS)
+@table(("detail", "changes"), DETAILS.items())
+@own_host
 def test_a_session_that_may_not_be_resumed_is_answered_with_the_reason_of_the_policy(
-    host: Host, waiting: str, detail: str, changes: dict[str, Any]
+    host: Host, detail: str, changes: dict[str, Any]
 ) -> None:
+    waiting = paused(host)
     asked = {"agent_name": "terraform-architect", "agent_id": changes.get("agent_id", waiting)}
     if "last_updated" in changes:
         changes = {"last_updated": host.ago(**changes["last_updated"])}
@@ -141,8 +151,10 @@ def test_a_session_that_may_not_be_resumed_is_answered_with_the_reason_of_the_po
     assert (host.root / waiting / "state.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("outcome", ["completed", "failed", "abandoned"])
-def test_a_final_session_is_not_resumable(host: Host, waiting: str, outcome: str) -> None:
+@table("outcome", ["completed", "failed", "abandoned"])
+@own_host
+def test_a_final_session_is_not_resumable(host: Host, outcome: str) -> None:
+    waiting = paused(host)
     gaia_sessions.finalize_session(waiting, outcome, root=str(host.root))
 
     assert host.ask("pre_delegate", {"agent_id": waiting}) == {
@@ -251,7 +263,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("error", "asked"), WRONG.items(), ids=WRONG)
+@table(("error", "asked"), WRONG.items())
 def test_a_wrong_value_is_named_and_nothing_is_created(host: Host, error: str, asked: dict[str, object]) -> None:
     assert host.ask("pre_delegate", asked) == {
         "should_resume": False,

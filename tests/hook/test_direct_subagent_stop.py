@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
+from tests.hook.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from typing import Any
@@ -14,12 +16,16 @@ if TYPE_CHECKING:
     from tests.hook.conftest import Host
 
 
+def session_in(host: Host, phase: str) -> str:
+    agent_id = gaia_sessions.create_session("Explore", agent_id="agent-123", root=str(host.root))
+    gaia_sessions.update_state(agent_id, phase, root=str(host.root))
+    return agent_id
+
+
 @pytest.fixture
 def working(host: Host) -> str:
     """A session whose work goes on."""
-    agent_id = gaia_sessions.create_session("Explore", agent_id="agent-123", root=str(host.root))
-    gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
-    return agent_id
+    return session_in(host, "executing")
 
 
 ENDINGS: list[tuple[dict[str, object], str]] = [
@@ -38,11 +44,13 @@ ENDINGS: list[tuple[dict[str, object], str]] = [
 ]
 
 
-@pytest.mark.parametrize("nested", [False, True], ids=["plain", "under task_info"])
-@pytest.mark.parametrize(("told", "outcome"), ENDINGS)
+@table("nested", [False, True])
+@table(("told", "outcome"), ENDINGS)
+@own_host
 def test_a_session_ends_as_it_was_told_and_never_by_what_a_text_says(
-    host: Host, working: str, told: dict[str, object], outcome: str, *, nested: bool
+    host: Host, told: dict[str, object], outcome: str, *, nested: bool
 ) -> None:
+    working = session_in(host, "executing")
     asked: dict[str, object] = {"agent_id": working, **told}
     if nested:
         asked = {"task_info": asked, "agent_output": "0 errors found, but exit code: 1"}
@@ -82,14 +90,6 @@ def test_the_whole_record_of_an_end_with_a_summary_and_an_error(host: Host, work
     }
 
 
-@pytest.fixture
-def pausing(host: Host) -> str:
-    """A session that waits for an approval."""
-    agent_id = gaia_sessions.create_session("Explore", agent_id="agent-123", root=str(host.root))
-    gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
-    return agent_id
-
-
 SAYS_NOTHING: list[dict[str, object]] = [
     {},
     {"exit_code": 0},
@@ -98,11 +98,13 @@ SAYS_NOTHING: list[dict[str, object]] = [
 ]
 
 
-@pytest.mark.parametrize("nested", [False, True], ids=["plain", "under task_info"])
-@pytest.mark.parametrize("told", SAYS_NOTHING)
+@table("nested", [False, True])
+@table("told", SAYS_NOTHING)
+@own_host
 def test_a_stop_that_does_not_say_how_the_work_ended_leaves_a_session_in_approval_as_it_is(
-    host: Host, pausing: str, told: dict[str, object], *, nested: bool
+    host: Host, told: dict[str, object], *, nested: bool
 ) -> None:
+    pausing = session_in(host, "approval")
     asked: dict[str, object] = {"agent_id": pausing, **told}
     if nested:
         asked = {"task_info": asked}
@@ -131,17 +133,20 @@ SAYS_HOW: list[tuple[dict[str, object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "outcome"), SAYS_HOW)
+@table(("told", "outcome"), SAYS_HOW)
+@own_host
 def test_a_session_in_approval_ends_by_an_explicit_outcome_or_a_failing_exit_code(
-    host: Host, pausing: str, told: dict[str, object], outcome: str
+    host: Host, told: dict[str, object], outcome: str
 ) -> None:
+    pausing = session_in(host, "approval")
     answer = host.ask("subagent_stop", {"agent_id": pausing, **told})
 
     assert (answer["finalized"], answer["outcome"], answer["reason"]) == (True, outcome, "finalized")
     assert host.record()["phase"] == outcome
 
 
-@pytest.mark.parametrize("phase", ["initializing", "investigating", "planning", "executing", "validating"])
+@table("phase", ["initializing", "investigating", "planning", "executing", "validating"])
+@own_host
 def test_in_every_other_phase_a_stop_that_says_nothing_completes_the_session(host: Host, phase: str) -> None:
     agent_id = gaia_sessions.create_session(root=str(host.root))
     if phase != "initializing":
@@ -152,8 +157,10 @@ def test_in_every_other_phase_a_stop_that_says_nothing_completes_the_session(hos
     assert host.record()["phase"] == "completed"
 
 
-@pytest.mark.parametrize("told", [{"exit_code": 1}, {"outcome": "failed", "summary": "told later", "error": "again"}])
-def test_stopping_twice_is_a_success_that_changes_nothing(host: Host, working: str, told: dict[str, object]) -> None:
+@table("told", [{"exit_code": 1}, {"outcome": "failed", "summary": "told later", "error": "again"}])
+@own_host
+def test_stopping_twice_is_a_success_that_changes_nothing(host: Host, told: dict[str, object]) -> None:
+    working = session_in(host, "executing")
     host.ask("subagent_stop", {"agent_id": working, "exit_code": 1, "summary": "first", "error": "first"})
     before = host.tree(host.root)
 
@@ -180,7 +187,7 @@ def test_another_outcome_is_refused_and_changes_nothing(host: Host, working: str
     assert host.tree(host.root) == before
 
 
-@pytest.mark.parametrize("asked", [{}, {"exit_code": 1}, {"agent_id": None}, {"task_info": {}}, {"task_id": "T001"}])
+@table("asked", [{}, {"exit_code": 1}, {"agent_id": None}, {"task_info": {}}, {"task_id": "T001"}])
 def test_without_an_id_nothing_is_done_and_that_is_a_success(host: Host, asked: dict[str, object]) -> None:
     assert host.ask("subagent_stop", asked) == {
         "finalized": False,
@@ -219,7 +226,7 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.usefixtures("working")
-@pytest.mark.parametrize(("error", "asked"), WRONG.items(), ids=WRONG)
+@table(("error", "asked"), WRONG.items())
 def test_a_wrong_value_is_named_and_nothing_changes(host: Host, error: str, asked: dict[str, object]) -> None:
     before = host.tree(host.root)
 

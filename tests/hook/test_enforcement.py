@@ -17,6 +17,7 @@ from gaia_sessions.hosts.settings import WantedEntry
 from gaia_sessions.install.hook_command import new_handler
 from gaia_sessions.session import agent_limits
 from tests.hook.test_lives import CAPTURES, Life, of_captures
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.agent_limits import AgentLimits, WorkSoFar
@@ -219,9 +220,7 @@ def test_a_sender_whose_record_cannot_be_read_is_not_limited_and_its_delegation_
     assert asked(enforced, "a", **DOCUMENT) is None
 
 
-@pytest.mark.parametrize(
-    "value", ['"\\u0000"', '"\\ud800"', "[" * 100 + "]" * 100, "1e999", '{"a":1,"a":2}', f'"{"x" * (9 << 20)}"']
-)
+@table("value", ['"\\u0000"', '"\\ud800"', "[" * 100 + "]" * 100, "1e999", '{"a":1,"a":2}', f'"{"x" * (9 << 20)}"'])
 def test_nothing_that_an_agent_gives_to_a_tool_lifts_its_limits(enforced: Host, value: str) -> None:
     data = json.dumps(use(enforced, "a"), separators=(",", ":")).encode()
     told = data.replace(b'{"command":"ls"}', f'{{"command":{value}}}'.encode())
@@ -292,7 +291,7 @@ def test_an_agent_that_reaches_most_of_its_budget_by_a_delegation_is_warned_at_i
     assert decisions[-3:] == ["created", "warned", "allowed"]
 
 
-@pytest.mark.parametrize("told", [b"", b"{", b'{"hook_event_name": "PreToolUse", "agent_id": 3}', b"[]"])
+@table("told", [b"", b"{", b'{"hook_event_name": "PreToolUse", "agent_id": 3}', b"[]"])
 def test_what_cannot_be_read_is_allowed(enforced: Host, told: bytes) -> None:
     ran = enforced.run("every_event", told)
     assert (ran.code, ran.out) == (0, b"")

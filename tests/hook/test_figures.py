@@ -18,6 +18,7 @@ from gaia_sessions.hosts.claude_code.figures import figures_of_notification
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.system import utc_now
 from tests.hook.test_lives import Life
+from tests.table import table
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -251,7 +252,7 @@ NO_FIGURES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("content", NO_FIGURES.values(), ids=NO_FIGURES)
+@table("content", NO_FIGURES.values())
 def test_a_transcript_without_figures_counts_for_nothing(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
@@ -259,7 +260,7 @@ def test_a_transcript_without_figures_counts_for_nothing(content: bytes, tmp_pat
     assert consumption({"host": "claude-code", "transcript_path": str(path)}, None, None, lambda: False) is None
 
 
-@pytest.mark.parametrize("figure", [-1, True, 1.5, "7", None, 1 << 60, [1]], ids=str)
+@table("figure", [-1, True, 1.5, "7", None, 1 << 60, [1]])
 def test_what_is_no_figure_is_left_out_of_the_sum(figure: object, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(message(1, "", output=figure), encoding="utf-8")
@@ -268,8 +269,10 @@ def test_what_is_no_figure_is_left_out_of_the_sum(figure: object, tmp_path: Path
     assert counted["consumed"] == {"input_tokens": 10, "total_tokens": 10, "tool_uses": 0}
 
 
-@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "missing", "relative"])
+@table("kind", ["pipe", "link", "folder", "missing", "relative"])
 def test_what_is_no_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
+    tmp_path /= kind
+    tmp_path.mkdir()
     path = tmp_path / "a.jsonl"
     (tmp_path / "real.jsonl").write_text(message(1, moment()), encoding="utf-8")
     if kind == "pipe":
@@ -283,7 +286,7 @@ def test_what_is_no_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
     assert consumption({"host": "claude-code", "transcript_path": name}, None, None, lambda: False) is None
 
 
-@pytest.mark.parametrize("name", ["codex", "gemini-cli", "qwen-code", "nobody", None])
+@table("name", ["codex", "gemini-cli", "qwen-code", "nobody", None])
 def test_no_transcript_is_read_of_a_host_whose_files_are_not_known(name: str | None, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(message(1, moment()), encoding="utf-8")
@@ -301,7 +304,7 @@ NOTIFIED: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "figures"), NOTIFIED.values(), ids=NOTIFIED)
+@table(("text", "figures"), NOTIFIED.values())
 def test_figures_are_read_from_a_notification_and_not_from_what_the_agent_said(
     text: str, figures: dict[str, object]
 ) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from gaia_sessions import hosts
+from tests.hook.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -21,8 +21,9 @@ UNSUPPORTED: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("hook", ["every_event", "pre_delegate"])
-@pytest.mark.parametrize("payload", UNSUPPORTED.values(), ids=UNSUPPORTED)
+@table("hook", ["every_event", "pre_delegate"])
+@table("payload", UNSUPPORTED.values())
+@own_host
 def test_a_host_without_support_is_met_with_silence_and_leaves_no_record(
     host: Host, hook: str, payload: dict[str, object]
 ) -> None:
@@ -39,7 +40,8 @@ def test_what_cannot_be_read_of_a_host_without_support_is_met_with_silence(host:
     assert host.run("pre_delegate", b'{"hookEventName": "PreToolUse", ') == (0, b"", b"")
 
 
-@pytest.mark.parametrize("name", hosts.HOSTS)
+@table("name", hosts.HOSTS)
+@own_host
 def test_a_tool_that_starts_no_agent_is_met_with_silence(host: Host, name: str) -> None:
     payload = {**BASE, "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
     for event in hosts.host_named(name).events_by_hook["pre_delegate"]:

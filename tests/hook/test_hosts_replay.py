@@ -328,7 +328,7 @@ def test_an_agent_of_codex_that_woke_is_known_by_its_process_and_its_transcript(
 KILLED_AT_WORK = [(host, HOSTS / FOLDERS[host] / "single.jsonl") for host in ("gemini-cli", "qwen-code")]
 
 
-@pytest.mark.parametrize(("host", "capture"), KILLED_AT_WORK, ids=lambda item: getattr(item, "stem", item))
+@table(("host", "capture"), KILLED_AT_WORK)
 def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
     host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,7 +357,7 @@ def asked_to_resume(capture: dict[str, Any], agent_id: str, session_id: str) -> 
     return {**capture, "stdin": {**told, "session_id": session_id, "tool_input": asked, "tool_use_id": session_id}}
 
 
-@pytest.mark.parametrize(("host", "capture"), KILLED_AT_WORK, ids=lambda item: getattr(item, "stem", item))
+@table(("host", "capture"), KILLED_AT_WORK)
 def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
     host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:

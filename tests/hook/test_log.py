@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gaia_sessions.store import hook_log
+from tests.table import table
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -21,11 +22,12 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("root", "folder"), PLACES.items())
+@table(("root", "folder"), PLACES.items())
 def test_a_project_keeps_its_logs_beside_its_sessions_and_any_other_root_keeps_its_own(
     tmp_path: Path, root: str, folder: str
 ) -> None:
-    (tmp_path / ".claude").mkdir()
+    tmp_path /= root.replace("/", "-")
+    (tmp_path / ".claude").mkdir(parents=True)
 
     hook_log.append_line(str(tmp_path / root), "pre_delegate", {"decision": "created"})
 

@@ -106,7 +106,7 @@ def wake(host: Host, times: int) -> None:
         assert host.stop(words(number)) == "paused"
 
 
-@pytest.mark.parametrize("times", [140, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_session_woken_often_has_one_small_record_every_end_and_the_last_run_right(host: Host, times: int) -> None:
     wake(host, times)
 

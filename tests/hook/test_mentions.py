@@ -6,10 +6,10 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
-import pytest
-
 import gaia_sessions
-from tests.ingest.test_resume import IS_APPROVED, decision, expired, finished, logged, paused, request
+from tests.hook.conftest import own_host
+from tests.ingest.test_resume import IS_APPROVED, decision, expired, logged, paused, request
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,8 @@ def until(answer: Any) -> str:
 OFFER = f"{INSTEAD}\n[gaia-sessions: resume ID]\nExplore: Count quokkas (waiting, phase approval, until TIME)"
 
 
-@pytest.mark.parametrize("quote", QUOTE)
+@table("quote", QUOTE)
+@own_host
 def test_quoting_an_id_resumes_nothing_and_the_report_says_how_to(host: Host, quote: Callable[[str], str]) -> None:
     agent_id = paused(host)
     file = host.root / agent_id / "state.json"
@@ -201,6 +202,10 @@ def test_a_session_of_another_kind_of_agent_is_offered_for_its_own_kind(host: Ho
     assert told(host) == OFFER
 
 
+def finished(host: Host, agent_id: str) -> None:
+    gaia_sessions.finalize_session(agent_id, "completed", root=str(host.root))
+
+
 def at_work(host: Host, agent_id: str) -> None:
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
 
@@ -213,7 +218,8 @@ def of_a_later_version(host: Host, agent_id: str) -> None:
     host.edit(agent_id, schema=2)
 
 
-@pytest.mark.parametrize("change", [expired, finished, at_work, corrupt, of_a_later_version])
+@table("change", [expired, finished, at_work, corrupt, of_a_later_version])
+@own_host
 def test_nothing_is_offered_that_may_not_be_resumed_by_the_time_of_the_report(
     host: Host, change: Callable[[Host, str], None]
 ) -> None:
@@ -224,7 +230,8 @@ def test_nothing_is_offered_that_may_not_be_resumed_by_the_time_of_the_report(
     assert told(host) is None
 
 
-@pytest.mark.parametrize("change", [finished, corrupt, of_a_later_version])
+@table("change", [finished, corrupt, of_a_later_version])
+@own_host
 def test_what_is_named_and_not_open_is_not_kept(host: Host, change: Callable[[Host, str], None]) -> None:
     agent_id = paused(host)
     change(host, agent_id)

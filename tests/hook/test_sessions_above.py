@@ -12,6 +12,8 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import TooManyChildren
+from tests.hook.conftest import own_host
+from tests.table import table
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -57,7 +59,8 @@ def test_a_delegation_of_a_sub_agent_is_below_that_one(host: Host) -> None:
     assert above(host, nested_id) == {"parent_id": child_id}
 
 
-@pytest.mark.parametrize("variable", ["agent-nobody", "../etc", ""])
+@table("variable", ["agent-nobody", "../etc", ""])
+@own_host
 def test_a_session_that_this_root_does_not_know_is_nobodys_parent(host: Host, variable: str) -> None:
     created(host)
     assert above(host, delegate(host, variable)) == {}
@@ -110,7 +113,8 @@ def starting(host: Host, source: str = "startup", **settings: str) -> Any:
     return host.hear(host.event_payload("SessionStart", source=source), settings)
 
 
-@pytest.mark.parametrize("source", ["startup", "resume", "compact", "clear"])
+@table("source", ["startup", "resume", "compact", "clear"])
+@own_host
 def test_a_conversation_that_works_for_a_session_is_offered_only_what_is_below_it(host: Host, source: str) -> None:
     tree = paused_tree(host)
     host.edit(tree.root, parent_id=tree.grandchild)  # somebody made a circle of it: then all is above all
@@ -174,7 +178,8 @@ NOT_ITS_OWN: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("runs", NOT_ITS_OWN.values(), ids=NOT_ITS_OWN)
+@table("runs", NOT_ITS_OWN.values())
+@own_host
 def test_a_host_is_offered_only_what_it_worked_on_last(host: Host, runs: list[dict[str, Any]]) -> None:
     agent_id = created(host, agent_name="Explore", purpose="Count")
     gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
