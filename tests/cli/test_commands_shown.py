@@ -110,10 +110,7 @@ def test_should_resume_says_what_goes_on_with_it(gaia: Gaia, ran: Gaia) -> None:
     ran("late", "approval", 45, last_message=ASKS, detail=MARKER_DETAIL)
     ran("tired", "approval", 45, record={"error_count": 3})
     ran("done", "completed")
-    assert advice("rests") == [
-        "  to go on with it, with a command of yours:",
-        f"    {command('rests')}",
-    ]
+    assert advice("rests") == ["  to go on with it, with a command of yours:", f"    {command('rests')}"]
     assert advice("late") == [
         "  approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve late",
         "  then, to go on with it, with a command of yours:",

@@ -157,11 +157,7 @@ def test_metadata_over_the_limit_is_refused_and_nothing_is_made(gaia: Gaia, root
 @table("pair", ["a", "=x", ""])
 def test_a_pair_without_a_key_or_an_equals_sign_is_a_usage_error(gaia: Gaia, root: str, pair: str) -> None:
     ended = gaia("create", "-m", pair)
-    assert ended.all == (
-        2,
-        "",
-        f"Error: -m takes KEY=VALUE, not {pair!r}\nHint: type, for example, -m task=T001\n",
-    )
+    assert ended.all == (2, "", f"Error: -m takes KEY=VALUE, not {pair!r}\nHint: type, for example, -m task=T001\n")
     assert not os.path.exists(root)
 
 

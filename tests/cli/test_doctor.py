@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Gaia = Callable[..., Any]
-    Harm = Callable[[str, Gaia], None]
+    Harm = Callable[[Path], object]
 
 LONG_AGO = "2026-01-08T18:05:30.000000Z"
 NOBODY = 2**22 + 1  # no pid is as large
@@ -79,7 +79,7 @@ def shell(command: str) -> None:
     subprocess.run(["sh", "-euc", command], check=True, stdin=subprocess.DEVNULL, capture_output=True)
 
 
-def edited(root: str, agent_id: str, **changes: Any) -> None:
+def edited(root: str | Path, agent_id: str, **changes: Any) -> None:
     path = Path(root, agent_id, "state.json")
     path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}), encoding="utf-8")
 
@@ -146,11 +146,11 @@ def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: st
 
 @pytest.mark.usefixtures("healthy")
 def test_a_problem_at_a_terminal_comes_first_and_its_command_is_in_one_piece(
-    gaia: Gaia, terminal: Gaia, found: Gaia, root: str, put: Gaia
+    gaia: Gaia, terminal: Gaia, found: Gaia, root: str
 ) -> None:
     gaia("create", "--id", "b")
-    garbled(root, put)
-    torn(root, put)
+    garbled(Path(root))
+    torn(Path(root))
     shown = terminal("doctor").out.decode().splitlines()
     commands = [line for line in shown if line.startswith("    ") and line.strip().startswith("gaia-sessions")]
     assert [line.partition(":")[0] for line in shown if line[0] not in " /"] == [  # a long path stands whole
@@ -184,185 +184,152 @@ def test_where_there_is_no_root_none_is_made(gaia: Gaia, tree: Gaia) -> None:
     assert tree() == before
 
 
-# What is done to a healthy root, by the check that must find it.
+# What is done to a healthy root.
 
 
-def opened(root: str, _put: Gaia) -> None:
-    Path(root, "a").chmod(0o755)
-    Path(root, "a", "state.json").chmod(0o644)
+def opened(root: Path) -> None:
+    (root / "a").chmod(0o755)
+    (root / "a/state.json").chmod(0o644)
 
 
-def torn(root: str, _put: Gaia) -> None:
-    Path(root, "a", "state.json").write_bytes(b"{")
+def torn(root: Path) -> None:
+    (root / "a/state.json").write_bytes(b"{")
 
 
-def a_folder_in_its_place(root: str, _put: Gaia) -> None:
-    Path(root, "a", "state.json").unlink()
-    Path(root, "a", "state.json").mkdir(mode=0o600)
+def a_folder_in_its_place(root: Path) -> None:
+    (root / "a/state.json").unlink()
+    (root / "a/state.json").mkdir(mode=0o600)
 
 
-def linked_elsewhere(root: str, _put: Gaia) -> None:
-    elsewhere = Path(root).with_name("elsewhere")
-    shutil.move(Path(root, "a"), elsewhere)
-    Path(root, "a").symlink_to(elsewhere)
+def linked_elsewhere(root: Path) -> None:
+    shutil.move(root / "a", root.with_name("elsewhere"))
+    (root / "a").symlink_to(root.with_name("elsewhere"))
 
 
-def without_its_record(root: str, _put: Gaia) -> None:
-    Path(root, "b").mkdir(mode=0o700)
-    Path(root, "b", "transcript.jsonl").touch(mode=0o600)
-
-
-def closed(root: str, _put: Gaia) -> None:
-    Path(root, ".trash").mkdir(exist_ok=True)
+def closed(root: Path) -> None:
+    (root / ".trash").mkdir(exist_ok=True)
     for name in (".locks", ".trash", ".stage", ".index", ".index/active"):
-        Path(root, name).chmod(0o555)
+        (root / name).chmod(0o555)
 
 
-def garbled(root: str, _put: Gaia) -> None:
-    Path(root, "a", "cancelled.json").write_bytes(b"garbage")
-    Path(root, "a", "cancelled.json").chmod(0o600)
+def private(path: Path, data: bytes | None) -> Path:
+    """A file, or a folder without ``data``."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    if data is None:
+        path.mkdir(mode=0o700)
+    else:
+        path.write_bytes(data)
+        path.chmod(0o600)
+    return path
 
 
-def marked_by_a_folder(root: str, _put: Gaia) -> None:
-    Path(root, "a", "cancelled.json").mkdir(mode=0o700)
+def left(path: Path, data: bytes | None = b"half") -> None:
+    """By somebody who was killed long ago."""
+    os.utime(private(path, data), (0, 0))
 
 
-def ahead(root: str, _put: Gaia) -> None:
-    edited(root, "a", last_updated=format_time(datetime.now(UTC) + timedelta(hours=1)))
+def half_removed(root: Path) -> None:
+    os.utime(private(root / ".trash/b.0123456789abcdef", None).parent, (0, 0))
 
 
-def ahead_and_final(root: str, _put: Gaia) -> None:
-    edited(root, "a", last_updated=format_time(datetime.now(UTC) + timedelta(hours=1)), phase="completed")
-    Path(root, ".index", "active", "a").unlink()
-    Path(root, ".index", "name", "unknown", "a").unlink()
+def garbled(root: Path) -> None:
+    private(root / "a/cancelled.json", b"garbage")
 
 
-def lost(root: str, _put: Gaia) -> None:
+def ahead(root: Path, **changes: Any) -> None:
+    edited(root, "a", last_updated=format_time(datetime.now(UTC) + timedelta(hours=1)), **changes)
+
+
+def ahead_and_final(root: Path) -> None:
+    ahead(root, phase="completed")
+    (root / ".index/active/a").unlink()
+    (root / ".index/name/unknown/a").unlink()
+
+
+def lost(root: Path) -> None:
     process = {**(describe(os.getpid()) or {}), "pid": NOBODY}
     edited(root, "a", runs=[{"run": 1, "started_at": LONG_AGO, "host_process": process}])
 
 
-def marked(root: str, _put: Gaia) -> None:
-    Path(root, ".index", "active", "nobody").touch(mode=0o600)
+def nobodys_key(root: Path) -> None:
+    for folder in ("host_key", "host_key/agent", "host_key/agent/s.x"):
+        (root / ".index" / folder).mkdir(mode=0o700, exist_ok=True)
+    (root / ".index/host_key/agent/s.x/nobody").touch(mode=0o600)
 
 
-def nobodys_key(root: str, _put: Gaia) -> None:
-    folder = Path(root, ".index", "host_key", "agent", "s.x")
-    folder.mkdir(parents=True, mode=0o700)
-    for above in (folder.parent, folder.parent.parent):
-        above.chmod(0o700)
-    (folder / "nobody").touch(mode=0o600)
-
-
-def unmarked(root: str, _put: Gaia) -> None:
-    Path(root, ".index", "active", "a").unlink()
-
-
-def rebooted(root: str, _put: Gaia) -> None:
-    Path(root, ".index", "complete").write_bytes(b"another boot")
-
-
-def copied(root: str, _put: Gaia) -> None:
+def copied(root: Path) -> None:
     edited(root, "a", phase="completed")
     for name in (".locks", ".index"):
-        shutil.rmtree(Path(root, name))
+        shutil.rmtree(root / name)
 
 
-def killed_while_writing(root: str, _put: Gaia) -> None:
-    left = Path(root, "a", ".state.json.0123456789abcdef.tmp")
-    left.write_bytes(b"half")
-    left.chmod(0o600)
-    os.utime(left, (0, 0))
+def killed_while_cancelling_what_had_ended(root: Path) -> None:
+    FileStore(str(root)).change("a", lambda record: {**record, "phase": "completed", "resume_ready": False})
+    left(root / "a/.cancelled.json.0123456789abcdef.tmp")
 
 
-def killed_while_cancelling(root: str, _put: Gaia) -> None:
-    """A session that had ended."""
-    FileStore(root).change("a", lambda record: {**record, "phase": "completed", "resume_ready": False})
-    left = Path(root, "a", ".cancelled.json.0123456789abcdef.tmp")
-    left.write_bytes(b"half")
-    left.chmod(0o600)
-    os.utime(left, (0, 0))
-
-
-def killed_while_creating(root: str, _put: Gaia) -> None:
-    left = Path(root, ".stage", "b.0123456789abcdef")
-    left.mkdir(parents=True, mode=0o700)
-    os.utime(left, (0, 0))
-
-
-def killed_while_removing(root: str, _put: Gaia) -> None:
-    Path(root, ".trash").mkdir(mode=0o700, exist_ok=True)
-    Path(root, ".trash", "b.0123456789abcdef").mkdir(mode=0o700)
-    os.utime(Path(root, ".trash"), (0, 0))
-
-
-def waiting(root: str, _put: Gaia) -> None:
+def waiting(root: Path) -> None:
     then = datetime.now(UTC) - timedelta(hours=25)
     event: Any = {"kind": "finalize", "at": format_time(then), "agent_id": "a", "outcome": "failed"}
-    FileStore(root).defer(event, then)
+    FileStore(str(root)).defer(event, then)
 
 
-def planted(root: str, _put: Gaia) -> None:
-    Path(root, ".inbox").mkdir(mode=0o700, exist_ok=True)
-    path = Path(root, ".inbox", "20260108-180530-000000-01234567.json")
-    path.write_bytes(b"[]")
-    path.chmod(0o600)
-
-
-def never_rotated(root: str, _put: Gaia) -> None:
-    hook_log.append_line(root, "hook", {"at": LONG_AGO})
-    with open(Path(root, ".logs", "hook.log"), "ab") as file:
+def never_rotated(root: Path) -> None:
+    hook_log.append_line(str(root), "hook", {"at": LONG_AGO})
+    with (root / ".logs/hook.log").open("ab") as file:
         file.write(b" " * (3 * hook_log.MAX_LOG_BYTES) + b"\n")
 
 
-HARM: list[tuple[str, Harm]] = [
-    ("modes", opened),
-    ("corrupt", torn),
-    ("corrupt", a_folder_in_its_place),
-    ("corrupt", linked_elsewhere),
-    ("corrupt", without_its_record),
-    ("modes", closed),
-    ("marks", garbled),
-    ("marks", marked_by_a_folder),
-    ("times", ahead),
-    ("times", ahead_and_final),
-    ("runs", lost),
-    ("hints", marked),
-    ("hints", nobodys_key),
-    ("hints", unmarked),
-    ("hints", rebooted),
-    ("hints", copied),
-    ("leftovers", killed_while_writing),
-    ("leftovers", killed_while_cancelling),
-    ("leftovers", killed_while_creating),
-    ("leftovers", killed_while_removing),
-    ("inbox", waiting),
-    ("inbox", planted),
-    ("log", never_rotated),
-]
-"""What finds it, and what was done."""
+each_harm = table(
+    ("name", "what", "harm"),
+    [
+        ("modes", "open to others", opened),
+        ("corrupt", "a torn record", torn),
+        ("corrupt", "a record that is a folder", a_folder_in_its_place),
+        ("corrupt", "a link in the place of a session", linked_elsewhere),
+        ("corrupt", "a session without its record", lambda root: private(root / "b/transcript.jsonl", b"")),
+        ("modes", "closed to its owner", closed),
+        ("marks", "no mark in its place", garbled),
+        ("marks", "a folder in the place of a mark", lambda root: private(root / "a/cancelled.json", None)),
+        ("times", "ahead of its time", ahead),
+        ("times", "ahead of its time and final", ahead_and_final),
+        ("runs", "a lost run", lost),
+        ("hints", "a mark of nobody", lambda root: (root / ".index/active/nobody").touch(mode=0o600)),
+        ("hints", "a key of nobody", nobodys_key),
+        ("hints", "a mark too few", lambda root: (root / ".index/active/a").unlink()),
+        ("hints", "hints of another boot", lambda root: (root / ".index/complete").write_bytes(b"another boot")),
+        ("hints", "ended work without its hints", copied),
+        ("leftovers", "a temporary file", lambda root: left(root / "a/.state.json.0123456789abcdef.tmp")),
+        ("leftovers", "half cancelled", killed_while_cancelling_what_had_ended),
+        ("leftovers", "half created", lambda root: left(root / ".stage/b.0123456789abcdef", None)),
+        ("leftovers", "half removed", half_removed),
+        ("inbox", "a late event", waiting),
+        ("inbox", "no event", lambda root: private(root / ".inbox/20260108-180530-000000-01234567.json", b"[]")),
+        ("log", "a huge log", never_rotated),
+    ],
+)
 
 
 @pytest.fixture
-def damaged(anew: Gaia, gaia: Gaia, found: Gaia, put: Gaia, root: str) -> Callable[[Harm], None]:
+def damaged(anew: Gaia, gaia: Gaia, found: Gaia, root: str) -> Callable[[Harm], None]:
     """A root in which all was well until the harm was done."""
 
     def make(harm: Harm) -> None:
         anew()
         make_healthy(gaia)
         assert found() == {}
-        harm(root, put)
+        harm(Path(root))
 
     return make
 
 
-@table(("name", "harm"), HARM)
+@each_harm
 def test_each_harm_is_found_by_its_check_and_fixed_by_the_command_it_names(
-    damaged: Gaia, found: Gaia, typed: Gaia, name: str, harm: Harm
+    damaged: Gaia, found: Gaia, typed: Gaia, name: str, what: str, harm: Harm
 ) -> None:
     damaged(harm)
     problems = found()
-    assert list(problems) == [name]
+    assert (what, list(problems)) == (what, [name])
     typed(problems[name]["fix"])
     assert found() == {}
 
@@ -406,22 +373,22 @@ def test_an_empty_folder_that_keeps_an_id_from_being_used_is_found_where_all_is_
         assert gaia("create", "--id", "b", "--root", root).code == 0
 
 
-@table(("name", "harm"), HARM)
+@each_harm
 def test_fix_repairs_what_is_safe_and_nothing_else(
-    gaia: Gaia, damaged: Gaia, found: Gaia, name: str, harm: Harm
+    gaia: Gaia, damaged: Gaia, found: Gaia, name: str, what: str, harm: Harm
 ) -> None:
     damaged(harm)
     before = found()[name]
     fixed = json.loads(gaia("doctor", "--fix", "--json").out)
-    assert before["fixable"] == (name in FIXES)
+    assert (what, before["fixable"]) == (what, name in FIXES)
     assert [applied["name"] for applied in fixed["fixed"]] == ([name] if name in FIXES else [])
     assert fixed["problems"] == (name not in FIXES)
     assert list(found()) == ([] if name in FIXES else [name])
 
 
-def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str, put: Gaia) -> None:
-    opened(root, put)
-    waiting(root, put)
+def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str) -> None:
+    opened(Path(root))
+    waiting(Path(root))
     lines = gaia("doctor", "--fix").out.decode().splitlines()
     assert lines[0] == "fixed modes: 2 made private"
     assert lines[1].startswith("fixed inbox: ")
@@ -432,8 +399,8 @@ def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str, put
 
 
 @pytest.mark.usefixtures("healthy")
-def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str, put: Gaia) -> None:
-    torn(root, put)
+def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str) -> None:
+    torn(Path(root))
     code, out, _ = gaia("doctor").all
     first, second, *_ = out.splitlines()
     assert first.startswith(f"problem: 1 corrupt session: {root}/a/state.json: line 1 column 1: not JSON")
@@ -535,24 +502,16 @@ def test_a_file_in_the_place_of_the_root(found: Gaia, root: str) -> None:
 
 
 @pytest.mark.usefixtures("healthy")
-def test_a_check_that_fails_says_so_and_hides_no_other(
-    found: Gaia, root: str, put: Gaia, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_that_fails_says_so_and_hides_no_other(found: Gaia, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: object) -> None:
         raise RuntimeError("what nobody thought of")
 
     monkeypatch.setitem(CHECKS, "locks", fail)
-    torn(root, put)
+    torn(Path(root))
     problems = found()
     assert list(problems) == ["corrupt", "locks"]
     expected = "locks could not be checked: RuntimeError: what nobody thought of"
-    assert problems["locks"] == {
-        "name": "locks",
-        "state": "problem",
-        "found": expected,
-        "fix": None,
-        "fixable": False,
-    }
+    assert problems["locks"] == {"name": "locks", "state": "problem", "found": expected, "fix": None, "fixable": False}
 
 
 def test_the_folders_of_a_root_are_private_in_a_project_and_elsewhere_the_business_of_who_named_it(
@@ -613,10 +572,10 @@ def test_a_command_can_be_copied_whatever_the_root_is_called(
 
 
 def test_without_the_command_on_the_path_the_interpreter_is_named(
-    found: Gaia, healthy: str, root: str, put: Gaia, monkeypatch: pytest.MonkeyPatch
+    found: Gaia, healthy: str, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert healthy
-    torn(root, put)
+    torn(Path(root))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert found()["corrupt"]["fix"].startswith(f"{sys.executable} -m gaia_sessions --root {root} cleanup")
     shell(found()["corrupt"]["fix"])

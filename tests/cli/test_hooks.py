@@ -264,10 +264,7 @@ def test_what_the_system_refuses_is_8(gaia: Gaia, settings: Path) -> None:
         (["install", "--user", "--local"], ""),
         (["install", "--user", "--project"], "--user and --project cannot be combined"),
         (["uninstall", "--local", "--project"], ""),
-        (
-            ["install", "--host", "codex", "--allow-report"],
-            "only claude-code has a permission rule for one command",
-        ),
+        (["install", "--host", "codex", "--allow-report"], "only claude-code has a permission rule for one command"),
         (["uninstall", "--allow-report"], ""),
         (["status", "--user"], ""),
         (["frobnicate"], ""),

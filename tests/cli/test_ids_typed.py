@@ -117,11 +117,7 @@ def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, two: Gaia, com
     two()
     ended = run(gaia, command, "2345", "--json")
 
-    expected = {
-        "code": "session_taken",
-        "message": f"using session {WHOLE} for 2345",
-        "hint": "",
-    }
+    expected = {"code": "session_taken", "message": f"using session {WHOLE} for 2345", "hint": ""}
     assert ended.code == 0
     assert (json.loads(ended.err) if notices else ended.err) == ({"notice": expected} if notices else b"")
     if command != "events":

@@ -15,16 +15,7 @@ from rich.cells import cell_len
 
 from gaia_sessions.cli.render import decisions, one_session, plain, reports, tables, tree_table, trees
 from gaia_sessions.cli.render.short_ids import shorten_ids
-from gaia_sessions.cli.render.words import (
-    Copyable,
-    Prose,
-    ago,
-    duration,
-    local_time,
-    resume_text,
-    safe,
-    seen_text,
-)
+from gaia_sessions.cli.render.words import Copyable, Prose, ago, duration, local_time, resume_text, safe, seen_text
 from gaia_sessions.cli.render.wrapped import wrap_line
 from gaia_sessions.config import Config
 from gaia_sessions.errors import plural
