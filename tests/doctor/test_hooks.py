@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
+import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -16,18 +19,24 @@ from gaia_sessions.doctor.inspection import Inspection
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.system import utc_now
-from tests.cli.test_doctor import shell
+from tests.commands import gaia
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.doctor.findings import Finding
 
 
+def typed(line: str) -> None:
+    """What a person types for whom ``gaia-sessions`` is found; it succeeds."""
+    program, *words = shlex.split(line)
+    assert (program, gaia(*words).code) == ("gaia-sessions", 0)
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path) -> Path:
     """A project with the hooks in its settings."""
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     (tmp_path / ".claude").mkdir()
-    shell(f"gaia-sessions --root {tmp_path}/.claude/session hooks install")
+    typed(f"gaia-sessions --root {tmp_path}/.claude/session hooks install")
     return tmp_path
 
 
@@ -54,7 +63,7 @@ def test_hooks_that_are_not_installed_are_a_warning(tmp_path: Path, monkeypatch:
     assert look(tmp_path) == {**expected, "fix": f"gaia-sessions --root {root} hooks install"}
     monkeypatch.chdir(tmp_path)
     assert look(tmp_path) == {**expected, "fix": "gaia-sessions hooks install"}
-    shell(look(tmp_path)["fix"] or "")
+    subprocess.run(["sh", "-euc", look(tmp_path)["fix"] or ""], check=True, capture_output=True)
     assert look(tmp_path)["state"] == "ok"
 
 
@@ -64,7 +73,7 @@ def test_installed_and_not_run_yet_is_fine(project: Path) -> None:
     assert finding["found"] == "claude-code (local): complete"
 
 
-@pytest.mark.parametrize("text", ['{"hooks": null}', '{"hooks": []}', '{"hooks": {"Stop": null}}', "garbage"])
+@table("text", ['{"hooks": null}', '{"hooks": []}', '{"hooks": {"Stop": null}}', "garbage"])
 def test_settings_in_which_no_hook_can_be_installed_are_a_problem(project: Path, text: str) -> None:
     settings(project).write_text(text, encoding="utf-8")
     finding = look(project)
@@ -80,16 +89,16 @@ def test_an_event_that_is_missing_is_fixed_by_installing_again(project: Path) ->
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     finding = look(project)
     assert (finding["state"], "not called for SubagentStop" in finding["found"]) == ("problem", True)
-    shell(finding["fix"] or "")
+    typed(finding["fix"] or "")
     assert look(project)["state"] == "ok"
 
 
 def test_hooks_installed_twice_are_taken_out_once(project: Path) -> None:
-    shell(f"gaia-sessions --root {project}/.claude/session hooks install --user")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install --user")
     finding = look(project)
     assert finding["state"] == "problem"
     assert "nothing is counted twice, but an event may start two hooks" in finding["found"]
-    shell(finding["fix"] or "")
+    typed(finding["fix"] or "")
     assert look(project)["state"] == "ok"
 
 
@@ -99,7 +108,7 @@ def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) 
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     finding = look(project)
     assert (finding["state"], "more than one gaia-sessions entry" in finding["found"]) == ("problem", True)
-    shell(finding["fix"] or "")
+    typed(finding["fix"] or "")
     assert look(project)["state"] == "ok"
 
 
@@ -132,7 +141,7 @@ def test_another_checkout_that_misses_events_is_replaced(project: Path, tmp_path
     put(project, "SubagentStop", f"{sys.executable} {other}")
     finding = look(project)
     assert (finding["state"], "not called for SessionStart" in finding["found"]) == ("problem", True)
-    shell(finding["fix"] or "")
+    typed(finding["fix"] or "")
     assert look(project)["state"] == "ok"
 
 
@@ -141,7 +150,7 @@ def test_a_checkout_that_moved_away_is_found_whatever_it_was_called_and_replaced
     finding = look(project)
     assert finding["state"] == "problem"
     assert "names /gone/away/hooks/every_event.py, which does not exist; Python then exits with 2" in finding["found"]
-    shell(finding["fix"] or "")
+    typed(finding["fix"] or "")
     assert look(project)["state"] == "ok"
     assert b"/gone/away" not in settings(project).read_bytes()
 
@@ -162,11 +171,11 @@ def test_a_command_of_somebodys_own_is_a_warning_until_its_script_is_gone(projec
 
 def test_the_fix_keeps_the_options(project: Path) -> None:
     (Path(sys.executable).parent / "gaia-sessions").stat()
-    shell(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report --track-tools")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report --track-tools")
     document: Any = json.loads(settings(project).read_bytes())
     del document["hooks"]["SubagentStop"]
     settings(project).write_text(json.dumps(document), encoding="utf-8")
-    shell(look(project)["fix"] or "")
+    typed(look(project)["fix"] or "")
     said = json.loads(settings(project).read_bytes())
     assert ("PermissionRequest" in said["hooks"], len(said["permissions"]["allow"])) == (True, 1)
 
@@ -200,8 +209,9 @@ def ago(**time: float) -> str:
     return format_time(utc_now() - timedelta(**time))
 
 
-@pytest.mark.parametrize("long", [False, True])
+@table("long", [False, True])
 def test_hooks_that_never_ran_are_a_finding_after_a_day(project: Path, *, long: bool) -> None:
+    shutil.rmtree(project / ".claude" / "logs", ignore_errors=True)
     installed_at(project, ago(hours=25) if long else ago(hours=23))
     finding = look(project)
     assert (finding["state"], finding["fix"]) == ("problem" if long else "ok", None)
@@ -212,7 +222,7 @@ def test_hooks_that_never_ran_are_a_finding_after_a_day(project: Path, *, long: 
 
 
 def test_hooks_that_never_ran_are_a_finding_once_those_of_another_host_ran(project: Path) -> None:
-    shell(f"gaia-sessions --root {project}/.claude/session hooks install --host codex")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install --host codex")
     installed_at(project, ago(minutes=10))
     log_event(project, "claude-code", ago(minutes=20))
     assert look(project)["state"] == "ok", "that was before"
@@ -226,8 +236,8 @@ def test_hooks_that_never_ran_are_a_finding_once_those_of_another_host_ran(proje
 
 
 def test_a_users_own_hooks_may_run_in_other_projects(project: Path) -> None:
-    shell(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
-    shell(f"gaia-sessions --root {project}/.claude/session hooks install --user --host codex")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install --user --host codex")
     installed_at(project, ago(days=9))
     log_event(project, "claude-code", ago(minutes=1))
     assert (look(project)["state"], look(project)["found"]) == (
@@ -252,16 +262,18 @@ def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
     )
     assert finding["fix"] == "gaia-sessions hooks install --here --host claude-code --local"
     assert look(project, CLAUDE_PROJECT_DIR=str(project))["state"] == "ok", "the client was started there"
-    shell(finding["fix"] or "")
+    typed(finding["fix"] or "")
     assert (deep / ".claude" / "settings.local.json").read_bytes() == settings(project).read_bytes()
     assert look(project)["state"] == "ok"
 
 
-@pytest.mark.parametrize("words", ["--user", "--host codex"])
+@table("words", ["--user", "--host codex"])
 def test_settings_that_are_read_from_below_are_none(project: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
-    shell(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
-    shell(f"gaia-sessions --root {project}/.claude/session hooks install {words}")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install {words}")
     deep = project / "modules"
-    deep.mkdir()
+    deep.mkdir(exist_ok=True)
     monkeypatch.chdir(deep)
     assert look(project)["state"] == "ok"
+    typed(f"gaia-sessions --root {project}/.claude/session hooks uninstall {words}")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install")

@@ -15,6 +15,7 @@ import gaia_sessions
 from gaia_sessions.doctor import machine, root_folder, tree
 from gaia_sessions.doctor.inspection import Inspection
 from gaia_sessions.system import mounts
+from tests.table import table
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
 
@@ -29,7 +30,7 @@ def made(root: str) -> str:
     return root
 
 
-@pytest.mark.parametrize("kind", sorted(mounts.NETWORK))
+@table("kind", sorted(mounts.NETWORK))
 def test_every_file_system_over_a_network_is_to_be_left(
     made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
