@@ -63,6 +63,8 @@ from gaia_sessions.errors import (
     usage,
 )
 from gaia_sessions.errors.exit_codes import EXIT_CODES
+from tests.commands import gaia
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -521,11 +523,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "ends_with", "message", "hint", "data"),
-    EXAMPLES,
-    ids=[f"{type(row[0]).__name__}-{number}" for number, row in enumerate(EXAMPLES)],
-)
+@table(("error", "code", "ends_with", "message", "hint", "data"), EXAMPLES)
 def test_an_error_says_what_happened_and_what_to_do_and_carries_its_data(
     error: SessionsError, code: str, ends_with: int, message: str, hint: str, data: dict[str, object]
 ) -> None:
@@ -534,7 +532,7 @@ def test_an_error_says_what_happened_and_what_to_do_and_carries_its_data(
     assert said == {"code": code, "exit_code": ends_with, "message": message, "hint": hint, "data": data}
 
 
-@pytest.mark.parametrize("error", [row[0] for row in EXAMPLES], ids=lambda error: type(error).__name__)
+@table("error", [row[0] for row in EXAMPLES])
 def test_whatever_an_error_is_made_of_can_be_asked_of_it(error: SessionsError) -> None:
     arguments = {*inspect.signature(type(error)).parameters} - {"message"}
     assert [name for name in arguments if not hasattr(error, name)] == []
@@ -554,15 +552,15 @@ def test_the_drawn_tree_is_the_tree() -> None:
     assert sorted(drawn) == sorted((kind.__name__, kind.__base__.__name__) for kind in KINDS if kind.__base__ in KINDS)
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-@pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
+@table("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@table("error", ALL)
 def test_an_error_survives_pickling_whole(error: SessionsError, protocol: int) -> None:
     again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301  # our own
     assert type(again) is type(error)
     assert (str(again), again.args, again.hint, vars(again)) == (str(error), error.args, error.hint, vars(error))
 
 
-@pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
+@table("error", ALL)
 def test_a_copied_error_shares_no_data_with_its_original(error: SessionsError) -> None:
     before = copy.deepcopy(vars(error))
     again = copy.copy(error)
@@ -581,7 +579,7 @@ def printed(error: SessionsError) -> str:
     return "".join(traceback.format_exception_only(error))
 
 
-@pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
+@table("error", ALL)
 def test_python_prints_the_hint_of_an_error_once_however_often_it_is_raised(error: SessionsError) -> None:
     expected = f"{errors.__name__}.{type(error).__name__}: {error}\n" + (f"Hint: {error.hint}\n" if error.hint else "")
 
@@ -617,19 +615,10 @@ except Exception:
 
 def test_whoever_reads_a_traceback_is_told_once_what_to_do_and_so_is_whoever_reads_a_command(tmp_path: Path) -> None:
     program = [sys.executable, "-c", NOBODY_CATCHES, "agent-404", str(tmp_path)]
-    command = [
-        sys.executable,
-        "-m",
-        "gaia_sessions",
-        "update",
-        "agent-404",
-        "--phase",
-        "planning",
-        "--root",
-        str(tmp_path),
+    said = [
+        subprocess.run(program, capture_output=True, text=True, check=False).stderr,
+        gaia("update", "agent-404", "--phase", "planning", "--root", str(tmp_path)).err.decode(),
     ]
-
-    said = [subprocess.run(words, capture_output=True, text=True, check=False).stderr for words in (program, command)]
 
     assert said[0].endswith(
         "SessionNotFound: no session 'agent-404'\nHint: `gaia-sessions list` shows the existing sessions\n"
@@ -655,13 +644,9 @@ def test_an_error_of_a_later_part_ends_like_its_nearest_ancestor() -> None:
     assert Later("p", 7).exit_code == 8
 
 
-@pytest.mark.parametrize(
+@table(
     ("length", "shown"),
-    [
-        pytest.param(78, "'" + "x" * 78 + "'", id="80 characters with quotes stand whole"),
-        pytest.param(79, "'" + "x" * 76 + "...", id="81 are cut to 80"),
-        pytest.param(1 << 20, "'" + "x" * 76 + "...", id="a megabyte is cut to 80"),
-    ],
+    [(78, "'" + "x" * 78 + "'"), (79, "'" + "x" * 76 + "..."), (1 << 20, "'" + "x" * 76 + "...")],
 )
 def test_an_impossible_id_is_shown_shortened(length: int, shown: str) -> None:
     assert str(InvalidId("x" * length, "too long")) == f"{shown} is not a session ID: too long"

@@ -32,6 +32,7 @@ from gaia_sessions.session.schema import ENDS, INTERRUPTIONS, TODO_STATUSES
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.usecases import sessions
 from tests.examples import examples
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -241,13 +242,13 @@ def passes_models(document: dict[str, Any]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("document", [ORDINARY, FULL, LONG, USERS], ids=["ordinary", "full", "long", "the users' own"])
+@table("document", [ORDINARY, FULL, LONG, USERS])
 def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
     assert (passes_checks(document), passes_models(document)) == (True, True)
 
 
 # Both use the same two rules about runs, so these verdicts are stated here.
-@pytest.mark.parametrize(
+@table(
     ("document", "is_accepted"),
     [
         ({**FULL, "runs": [RUN, {"run": 2}]}, True),
@@ -271,7 +272,7 @@ def test_runs_are_numbered_in_their_order_and_say_how_and_when_they_ended(
     assert (passes_checks(document), passes_models(document)) == (is_accepted, is_accepted)
 
 
-@pytest.mark.parametrize(("app", "user", "is_accepted"), [(1, 1, True), (0, 0, True), (1, 0, False), (0, 1, False)])
+@table(("app", "user", "is_accepted"), [(1, 1, True), (0, 0, True), (1, 0, False), (0, 1, False)])
 def test_an_app_and_a_user_stand_together(app: int, user: int, is_accepted: bool) -> None:  # noqa: FBT001
     document = {**ORDINARY, **dict([("app", "kb")] * app + [("user", "u1")] * user)}
     assert (passes_checks(document), passes_models(document)) == (is_accepted, is_accepted)
@@ -500,13 +501,12 @@ def test_a_key_that_is_added_to_the_table_is_in_all_that_is_made_of_it(tmp_path:
     assert "| `probed_at` | time | When, [see](x.md). |\n| `probes` | list of `{name, tries?}` |  |\n" in page
 
 
-@pytest.mark.parametrize(
+@table(
     ("run", "problem"),
     [
         ({"run": 1, "ended_at": MOMENT}, ("runs[0].end", "missing, though the run has ended")),
         ({"run": 1, "end": "lost"}, ("runs[0].ended_at", "missing, though the run ended: lost")),
     ],
-    ids=["no end", "no time"],
 )
 def test_a_run_that_ended_says_how_and_when(run: dict[str, Any], problem: tuple[str, str]) -> None:
     assert problem_of({**FULL, "runs": [run]}) == problem
@@ -522,7 +522,7 @@ def test_what_is_wrong_is_named_with_its_place() -> None:
     assert problem_of(document) == ("runs[0].end", f"must be one of {', '.join(ENDS)}")
 
 
-@pytest.mark.parametrize(
+@table(
     ("document", "kind"), [(None, "null"), ([], "an array"), ("text", "a string"), (1, "a number"), (True, "a boolean")]
 )
 def test_what_is_no_object_is_no_session(document: object, kind: str) -> None:
@@ -577,7 +577,7 @@ def test_a_moment_of_ours_is_a_time_to_both() -> None:
     assert (passes_checks(document), passes_models(document)) == (True, True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "good", "bad"),
     [
         ("Phase", "approval", "thinking"),
