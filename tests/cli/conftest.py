@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import io
 import json
 import os
 import pty
+import re
 import shutil
 import stat
 import subprocess
@@ -15,6 +17,7 @@ import termios
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +26,10 @@ import pytest
 from gaia_sessions.cli.main import main
 from gaia_sessions.session.clock import format_time
 from tests.calls import streams
+from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 PATIENCE = 60
 _END = b"\0the end\0"
@@ -60,6 +64,30 @@ class Ended:
         assert list(document) == ["error"]
         assert list(document["error"]) == ["code", "message", "hint"]
         return document["error"]
+
+    @property
+    def refusal(self) -> tuple[int, str, str]:
+        """The exit code of a command that gave no answer, the error and the hint that it said for people."""
+        said = re.fullmatch("Error: (.*)\nHint: (.*)\n", self.err.decode())
+        assert (self.out, said is None) == (b"", False), self
+        return (self.code, *said.groups())  # type: ignore[union-attr]  # it is there
+
+
+def fresh_table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Any]:
+    """A table of which each row starts without sessions, in a folder that is empty; the innermost of several."""
+
+    def decorate(test: Callable[..., None]) -> Any:
+        @wraps(test)
+        def run(*, anew: Callable[[], None], **arguments: Any) -> None:
+            anew()
+            test(**arguments)
+
+        signature = inspect.signature(test)
+        parameters = [*signature.parameters.values(), inspect.Parameter("anew", inspect.Parameter.KEYWORD_ONLY)]
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # a table asks for it
+        return table(names, rows)(run)
+
+    return decorate
 
 
 @pytest.fixture(autouse=True)
@@ -150,23 +178,6 @@ def terminal(plain_environment: None) -> Callable[..., Ended]:  # noqa: ARG001
             descriptors = (end, end if stdout is None else stdout, end)
             code = run_on(words, descriptors, **{"TERM": "xterm-256color", **environment})
         return Ended(code, bytes(shown), b"")
-
-    return run
-
-
-@pytest.fixture
-def terminal_of_process(plain_environment: None) -> Callable[..., Ended]:  # noqa: ARG001
-    """Runs a command line at a terminal as a process of its own."""
-
-    def run(*words: str, columns: int = 80, **environment: str) -> Ended:
-        command = [sys.executable, "-m", "gaia_sessions", *words]
-        variables = {**os.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environment}
-        with a_terminal(columns) as (end, shown):
-            ended = subprocess.run(
-                command, stdin=end, stdout=end, stderr=end, env=variables, timeout=PATIENCE, check=False
-            )
-        assert ended.returncode >= 0, f"killed by signal {-ended.returncode}"
-        return Ended(ended.returncode, bytes(shown), b"")
 
     return run
 

@@ -12,6 +12,7 @@ from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.trace import trace_of
 from gaia_sessions.system.processes import describe
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 AFTER_LUNCH = timedelta(hours=2)
 BY_HAND = {"approve": ("approval", "approved"), "deny": ("denial", "denied")}
-both = table("command", BY_HAND)
+both = fresh_table("command", BY_HAND)
 
 
 def before(**span: float) -> str:
@@ -34,7 +35,7 @@ SAYS = {
 }
 
 
-@table(
+@fresh_table(
     ("line", "key", "message"),
     [
         ("approve a --note yes", "approval", "yes"),
@@ -45,9 +46,8 @@ SAYS = {
     ],
 )
 def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
-    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, line: str, key: str, message: str
+    gaia: Gaia, put: Gaia, state: Gaia, line: str, key: str, message: str
 ) -> None:
-    anew()
     word, how, advice = SAYS[key]
     with_message = f": {message}" if message else ""
     record = put("a", idle=timedelta(minutes=20))
@@ -82,15 +82,13 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
 
 
 @both
-def test_the_answer_in_json_is_the_record(gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str) -> None:
-    anew()
+def test_the_answer_in_json_is_the_record(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
     put("a")
     assert gaia(command, "a", "--json").json == state("a")
 
 
 @both
-def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, anew: Gaia, put: Gaia, command: str) -> None:
-    anew()
+def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, put: Gaia, command: str) -> None:
     put("a", idle=AFTER_LUNCH)
     assert gaia("should-resume", "a").code == 1
     assert gaia("cleanup", "--hours", "1", "--json").json["kept"] == [{"agent_id": "a", "reason": "keep_days"}]
@@ -134,9 +132,8 @@ def test_the_last_answer_takes_the_place_of_an_earlier_one(gaia: Gaia, put: Gaia
 
 @both
 def test_an_answer_is_gone_when_the_phase_changes_and_stays_with_a_heartbeat(
-    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str
+    gaia: Gaia, put: Gaia, state: Gaia, command: str
 ) -> None:
-    anew()
     key, _ = BY_HAND[command]
     put("a")
     gaia(command, "a")
@@ -147,10 +144,7 @@ def test_an_answer_is_gone_when_the_phase_changes_and_stays_with_a_heartbeat(
 
 
 @both
-def test_an_answer_to_what_may_not_be_resumed_all_the_same_says_why(
-    gaia: Gaia, anew: Gaia, put: Gaia, command: str
-) -> None:
-    anew()
+def test_an_answer_to_what_may_not_be_resumed_all_the_same_says_why(gaia: Gaia, put: Gaia, command: str) -> None:
     _, word = BY_HAND[command]
     put("a", error_count=3)
     assert gaia(command, "a").all == (
@@ -189,12 +183,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@both
 @table(("changed", "problem"), REFUSED)
+@both
 def test_what_does_not_wait_for_an_approval_is_not_answered(
-    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str, changed: dict[str, Any], problem: str
+    gaia: Gaia, put: Gaia, state: Gaia, command: str, changed: dict[str, Any], problem: str
 ) -> None:
-    anew()
     put("a", **changed)
     then = state("a")
     refused = gaia(command, "a")
@@ -203,10 +196,7 @@ def test_what_does_not_wait_for_an_approval_is_not_answered(
 
 
 @both
-def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(
-    gaia: Gaia, anew: Gaia, put: Gaia, command: str
-) -> None:
-    anew()
+def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(gaia: Gaia, put: Gaia, command: str) -> None:
     gone = {**(HERE or {}), "started": "0"}
     put("a", runs=[{"run": 1, "started_at": before(minutes=9), "host_process": gone}])
     put("b", runs=[{"run": 1, "claimed_at": before(minutes=11)}])
@@ -214,10 +204,7 @@ def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(
 
 
 @both
-def test_a_cancelled_session_is_not_answered_nor_changed(
-    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str
-) -> None:
-    anew()
+def test_a_cancelled_session_is_not_answered_nor_changed(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
     put("a", runs=[{"run": 1, "started_at": before(minutes=1), "host_process": HERE}])
     assert gaia("cancel", "a", "--reason", "not needed").code == 0
     then = state("a")
@@ -235,10 +222,7 @@ def test_a_cancelled_session_is_not_answered_nor_changed(
 
 
 @both
-def test_what_cannot_be_read_or_is_not_there_is_not_answered(
-    gaia: Gaia, anew: Gaia, put: Gaia, root: str, command: str
-) -> None:
-    anew()
+def test_what_cannot_be_read_or_is_not_there_is_not_answered(gaia: Gaia, put: Gaia, root: str, command: str) -> None:
     put("a")
     with open(f"{root}/a/state.json", "w") as file:
         file.write("{")
@@ -246,8 +230,7 @@ def test_what_cannot_be_read_or_is_not_there_is_not_answered(
 
 
 @both
-def test_an_answer_may_be_for_one_revision_only(gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str) -> None:
-    anew()
+def test_an_answer_may_be_for_one_revision_only(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
     put("a", revision=7)
     assert gaia(command, "a", "--if-revision", "6").code == 4
     assert state("a")["revision"] == 7

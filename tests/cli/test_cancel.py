@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.system.processes import describe
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -76,11 +77,8 @@ def test_only_leaves_out_what_is_below(gaia: Gaia) -> None:
     assert cancelled(gaia, "root", "one", "leaf") == ["root"]
 
 
-@table("outcome", ["completed", "failed"])
-def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(
-    gaia: Gaia, anew: Gaia, put: Gaia, outcome: str
-) -> None:
-    anew()
+@fresh_table("outcome", ["completed", "failed"])
+def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(gaia: Gaia, put: Gaia, outcome: str) -> None:
     put("root", phase=outcome, resume_ready=False)
     put("one", parent_id="root")
 
@@ -136,11 +134,10 @@ def test_e6_the_next_update_is_applied_and_abandons_the_session_and_none_undoes_
         ["transcript", "a", "--append", "user", "x"],
     ],
 )
-@table(("runs", "phase"), [([], "abandoned"), ([LIVE], "planning")])
+@fresh_table(("runs", "phase"), [([], "abandoned"), ([LIVE], "planning")])
 def test_whatever_write_abandons_the_session_says_so(
-    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, words: list[str], runs: list[Any], phase: str
+    gaia: Gaia, put: Gaia, state: Gaia, words: list[str], runs: list[Any], phase: str
 ) -> None:
-    anew()
     put("a", phase="planning", runs=runs, todos=[{"description": "read", "status": "pending"}])
     gaia("cancel", "a")
 
@@ -151,11 +148,10 @@ def test_whatever_write_abandons_the_session_says_so(
 
 
 @table("words", [["finalize", "a", "completed", "--summary", "x"], ["update", "a", "--phase", "failed"]])
-@table("runs", [[], [LIVE]])
+@fresh_table("runs", [[], [LIVE]])
 def test_l21_a_finish_after_the_cancellation_exits_10_and_changes_nothing_but_the_abandonment(
-    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, words: list[str], runs: list[Any]
+    gaia: Gaia, put: Gaia, state: Gaia, words: list[str], runs: list[Any]
 ) -> None:
-    anew()
     put("a", phase="executing", resume_ready=False, **({"runs": runs} if runs else {}))
     gaia("cancel", "a")
     for _ in range(2):
@@ -273,11 +269,10 @@ def test_a_session_whose_lock_is_held_is_not_cancelled_and_the_exit_code_says_so
     assert cancelled(gaia, "a") == []
 
 
-@table("command", ["reconcile", "cleanup"])
+@fresh_table("command", ["reconcile", "cleanup"])
 def test_what_nobody_works_on_is_abandoned_by_reconcile_and_cleanup(
-    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, command: str
+    gaia: Gaia, put: Gaia, state: Gaia, command: str
 ) -> None:
-    anew()
     claim = {"run": 2, "host": "claude-code"}
     put("resting", runs=[ENDED])
     put("lapsed", runs=[ENDED, {**claim, "claimed_at": "2026-01-08T18:05:30Z"}])

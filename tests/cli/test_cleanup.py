@@ -17,6 +17,7 @@ from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
+from tests.cli.conftest import fresh_table
 from tests.records import LIMITS
 from tests.table import table
 
@@ -193,7 +194,7 @@ TALKED_ON_FRIDAY: dict[str, Any] = {"turns": 1, **QUIET}
 SAID = {"message": "", "timestamp": "2026-01-08T18:05:30Z"}
 
 
-@table(
+@fresh_table(
     ("hours", "keys", "stays"),
     [
         ("24", {}, True),  # asked
@@ -215,9 +216,8 @@ SAID = {"message": "", "timestamp": "2026-01-08T18:05:30Z"}
     ],
 )
 def test_a_question_and_a_talk_are_there_after_a_weekend_of_cleanups(
-    gaia: Gaia, anew: Gaia, put: Gaia, root: str, hours: str, keys: dict[str, Any], *, stays: bool
+    gaia: Gaia, put: Gaia, root: str, hours: str, keys: dict[str, Any], *, stays: bool
 ) -> None:
-    anew()
     put("a", **ASKED_ON_FRIDAY | keys)
     dry = gaia("cleanup", "--hours", hours, "--dry-run", "--json").json
     assert (dry["removed"], dry["recent"] + len(dry["kept"])) == (["a"] * (not stays), int(stays))
@@ -225,11 +225,10 @@ def test_a_question_and_a_talk_are_there_after_a_weekend_of_cleanups(
     assert sessions(root) == ["a"] * stays
 
 
-@table(("days", "said"), [("0", ""), ("2d", ""), ("3", "3 days"), ("36h", ""), ("2.75", "2 days 18 hours")])
+@fresh_table(("days", "said"), [("0", ""), ("2d", ""), ("3", "3 days"), ("36h", ""), ("2.75", "2 days 18 hours")])
 def test_a_setting_says_for_how_many_days_they_are(
-    gaia: Gaia, anew: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, days: str, said: str
+    gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, days: str, said: str
 ) -> None:
-    anew()
     put("asked", **ASKED_ON_FRIDAY)
     put("talked", **ASKED_ON_FRIDAY | TALKED_ON_FRIDAY)
     monkeypatch.setenv("GAIA_SESSIONS_KEEP_DAYS", days)
@@ -250,11 +249,8 @@ def test_a_talk_keeps_what_is_above_it_and_not_what_has_ended_below_it(gaia: Gai
     assert sessions(root) == ["above", "talk"]
 
 
-@table("keys", [{}, TALKED_ON_FRIDAY])
-def test_nobody_turns_to_work_that_is_cancelled(
-    gaia: Gaia, anew: Gaia, put: Gaia, root: str, keys: dict[str, Any]
-) -> None:
-    anew()
+@fresh_table("keys", [{}, TALKED_ON_FRIDAY])
+def test_nobody_turns_to_work_that_is_cancelled(gaia: Gaia, put: Gaia, root: str, keys: dict[str, Any]) -> None:
     put("above", **ASKED_ON_FRIDAY | keys)
     put("a", parent_id="above", **ASKED_ON_FRIDAY | keys)
     assert gaia("cancel", "above").code == 0

@@ -12,6 +12,7 @@ import pytest
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.schema import MARKER_DETAIL, RUN_FAILED
 from gaia_sessions.system.processes import describe
+from tests.cli.conftest import fresh_table
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -269,11 +270,10 @@ def is_whole(line: str) -> bool:
 
 @table("word", SHOWN)
 @table("minutes", [12, 45])
-@table(("phase", "run"), STATES)
+@fresh_table(("phase", "run"), STATES)
 def test_a_terminal_of_80_columns_has_every_line_whole_and_no_word_of_agents(
-    terminal: Gaia, anew: Gaia, ran: Gaia, word: str, minutes: int, phase: str, run: dict[str, Any]
+    terminal: Gaia, ran: Gaia, word: str, minutes: int, phase: str, run: dict[str, Any]
 ) -> None:
-    anew()
     ran(LONG, phase, minutes, **run)
     asked = [] if word in ("pending", "revive", "list", "tree") else [LONG]
 

@@ -23,6 +23,7 @@ from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import processes
 from gaia_sessions.system.processes import describe
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -408,11 +409,10 @@ def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str) 
     assert (code, second) == (1, f"    gaia-sessions --root {root} cleanup --hours 1000000 --corrupt")
 
 
-@table(("hours", "names"), [(1, []), (23, []), (25, ["inbox"])])
+@fresh_table(("hours", "names"), [(1, []), (23, []), (25, ["inbox"])])
 def test_an_event_that_nobody_can_join_yet_is_as_it_should_be_for_a_day(
-    anew: Gaia, gaia: Gaia, found: Gaia, root: str, hours: int, names: list[str]
+    gaia: Gaia, found: Gaia, root: str, hours: int, names: list[str]
 ) -> None:
-    anew()
     make_healthy(gaia)
     then = datetime.now(UTC) - timedelta(hours=hours)
     event: Any = {"kind": "stop", "at": format_time(then), "host_session_id": "s", "host_agent_id": "x"}

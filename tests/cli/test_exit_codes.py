@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from tests.cli.conftest import Ended, run_on
+from tests.cli.conftest import Ended, fresh_table, run_on
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -51,7 +51,7 @@ def held(gaia: Gaia, root: str) -> Iterator[Path]:
         yield path
 
 
-@table(
+@fresh_table(
     ("words", "code"),
     [
         (["update", "a"], 0),
@@ -65,9 +65,8 @@ def held(gaia: Gaia, root: str) -> Iterator[Path]:
     ],
 )
 def test_a_code_says_what_became_of_it_and_errors_speak_json_when_asked(
-    gaia: Gaia, anew: Gaia, put: Gaia, spoil: Gaia, words: list[str], code: int
+    gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str], code: int
 ) -> None:
-    anew()
     put("a")
     put("tired", error_count=3)
     spoil("torn")
@@ -82,13 +81,10 @@ def test_a_code_says_what_became_of_it_and_errors_speak_json_when_asked(
 def test_5_a_session_somebody_else_holds_all_the_while(gaia: Gaia, held: Path, root: str) -> None:
     before = Path(root, "held", "state.json").read_bytes()
     words = ("update", "held", "--phase", "planning", "--lock-timeout", "0.05")
-    assert gaia(*words).all == (
+    assert gaia(*words).refusal == (
         5,
-        "",
-        (
-            f"Error: {held}: locked by process {os.getpid()} for more than 0.05 seconds\n"
-            "Hint: try again, or wait longer with --lock-timeout\n"
-        ),
+        f"{held}: locked by process {os.getpid()} for more than 0.05 seconds",
+        "try again, or wait longer with --lock-timeout",
     )
     assert gaia(*words, "--json").error["code"] == "lock_timeout"
     assert Path(root, "held", "state.json").read_bytes() == before
@@ -111,11 +107,8 @@ def test_8_an_answer_that_finds_no_space(put: Gaia, words: list[str]) -> None:
         assert into(full.fileno(), *words) == (8, NO_SPACE)
 
 
-@table("words", [["update", "a", "-m", "k=v"], ["create"], ["finalize", "a", "completed"]])
-def test_8_a_record_that_finds_no_space_and_the_old_one_stays(
-    gaia: Gaia, anew: Gaia, root: str, words: list[str]
-) -> None:
-    anew()
+@fresh_table("words", [["update", "a", "-m", "k=v"], ["create"], ["finalize", "a", "completed"]])
+def test_8_a_record_that_finds_no_space_and_the_old_one_stays(gaia: Gaia, root: str, words: list[str]) -> None:
     gaia("create", "--id", "a")
     before = {path: path.read_bytes() for path in Path(root).glob("[!.]*/state.json")}
     old = getrlimit(RLIMIT_FSIZE)
@@ -178,13 +171,10 @@ def test_9_applied_but_the_disk_did_not_confirm_it(gaia: Gaia, root: str, refuse
     gaia("create", "--id", "a")
     gaia("update", "a")  # the first change syncs the root as well
     refuse(2)
-    assert gaia("update", "a", "--phase", "approval").all == (
+    assert gaia("update", "a", "--phase", "approval").refusal == (
         9,
-        "",
-        (
-            f"Error: {root}/a: written, but the sync to disk failed: Input/output error\n"
-            "Hint: check the disk; the change is visible\n"
-        ),
+        f"{root}/a: written, but the sync to disk failed: Input/output error",
+        "check the disk; the change is visible",
     )
     assert gaia("get", "a").json["phase"] == "approval"
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     Gaia = Callable[..., Any]
 
 
-@table("outcome", ["completed", "failed", "abandoned"])
-def test_the_end_is_kept_whole(gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, outcome: str) -> None:
-    anew()
+@fresh_table("outcome", ["completed", "failed", "abandoned"])
+def test_the_end_is_kept_whole(gaia: Gaia, put: Gaia, state: Gaia, outcome: str) -> None:
     before = put("a", idle=timedelta(minutes=10))
     assert gaia("finalize", "a", outcome, "--summary", "all is said").all == (
         0,
@@ -62,7 +62,7 @@ def test_an_error_is_counted_with_the_end(gaia: Gaia, put: Gaia, state: Gaia) ->
 SHOW = "Hint: `gaia-sessions show a` shows what is stored\n"
 
 
-@table(
+@fresh_table(
     ("words", "expected"),
     [
         ([], "already completed: nothing was changed"),
@@ -73,9 +73,8 @@ SHOW = "Hint: `gaia-sessions show a` shows what is stored\n"
     ],
 )
 def test_the_same_outcome_again_writes_nothing_and_says_so(
-    gaia: Gaia, anew: Gaia, put: Gaia, tree: Gaia, words: list[str], expected: str
+    gaia: Gaia, put: Gaia, tree: Gaia, words: list[str], expected: str
 ) -> None:
-    anew()
     put("a")
     gaia("finalize", "a", "completed", "--summary", "done", "--error", "oops")
     before = tree()
@@ -101,10 +100,10 @@ def test_another_outcome_is_a_conflict_and_writes_nothing(gaia: Gaia, put: Gaia,
     put("a")
     gaia("finalize", "a", "completed")
     before = tree()
-    assert gaia("finalize", "a", "failed").all == (
+    assert gaia("finalize", "a", "failed").refusal == (
         4,
-        "",
-        "Error: session 'a' is completed and can no longer be changed\nHint: create a new session for further work\n",
+        "session 'a' is completed and can no longer be changed",
+        "create a new session for further work",
     )
     assert tree() == before
 
@@ -115,10 +114,10 @@ def test_an_unknown_outcome_is_a_usage_error_and_writes_nothing(
 ) -> None:
     put("a")
     before = tree()
-    assert gaia("finalize", "a", outcome).all == (
+    assert gaia("finalize", "a", outcome).refusal == (
         2,
-        "",
-        f"Error: unknown outcome {outcome!r}\nHint: the outcomes are completed, failed, abandoned\n",
+        f"unknown outcome {outcome!r}",
+        "the outcomes are completed, failed, abandoned",
     )
     assert tree() == before
 

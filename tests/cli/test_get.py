@@ -63,13 +63,10 @@ def test_a_newer_schema_is_shown_whatever_else_it_says(gaia: Gaia, put: Gaia) ->
 
 
 def test_a_missing_session_is_exit_code_3(gaia: Gaia, root: str) -> None:
-    assert gaia("get", "nobody").all == (
+    assert gaia("get", "nobody").refusal == (
         3,
-        "",
-        (
-            f"Error: no session 'nobody' in {root}\n"
-            "Hint: there are no sessions in that folder; use --root DIR for another folder\n"
-        ),
+        f"no session 'nobody' in {root}",
+        "there are no sessions in that folder; use --root DIR for another folder",
     )
     assert not os.path.exists(root)
 

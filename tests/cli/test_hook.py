@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.cli.conftest import fresh_table
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -62,11 +63,8 @@ ELSEWHERE = [
 ]
 
 
-@table("words", ELSEWHERE)
-def test_wherever_its_root_and_its_host_are_said_they_count(
-    anew: Gaia, root: str, tmp_path: Path, words: list[str]
-) -> None:
-    anew()
+@fresh_table("words", ELSEWHERE)
+def test_wherever_its_root_and_its_host_are_said_they_count(root: str, tmp_path: Path, words: list[str]) -> None:
     elsewhere = tmp_path / "elsewhere"
     given = [word.format(elsewhere) for word in words]
 

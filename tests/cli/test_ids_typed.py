@@ -23,6 +23,7 @@ from gaia_sessions.cli.typed_ids import closest_id, resolve_id
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.ids import bytes_made_of, new_agent_id
 from gaia_sessions.store.file_store import FileStore
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -128,11 +129,10 @@ def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, two: Gaia, com
     ("there", "typed"),
     [(["latest", WHOLE], "latest"), (["task-1", "task-12"], "task-1"), (["12345678", "x-12345678"], "12345678")],
 )
-@each_command
+@fresh_table("command", ALL)
 def test_a_session_whose_whole_id_was_typed_is_the_one(
-    gaia: Gaia, anew: Gaia, put: Gaia, tree: Gaia, command: str, there: list[str], typed: str
+    gaia: Gaia, put: Gaia, tree: Gaia, command: str, there: list[str], typed: str
 ) -> None:
-    anew()
     for number, agent_id in enumerate(there):
         put(agent_id, idle=timedelta(hours=len(there) - number))
     others = [agent_id for agent_id in there if agent_id != typed]
@@ -281,12 +281,11 @@ def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, com
 def test_where_none_can_be_read_there_is_no_latest(gaia: Gaia, root: str, spoil: Gaia) -> None:
     spoil("torn")
     hint = "none of the sessions in that folder can be read; `gaia-sessions list` says why"
-    assert gaia("get", "latest").all == (3, "", f"Error: no session 'latest' in {root}\nHint: {hint}\n")
+    assert gaia("get", "latest").refusal == (3, f"no session 'latest' in {root}", hint)
 
 
-@each_command
-def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, anew: Gaia, spoil: Gaia, command: str) -> None:
-    anew()
+@fresh_table("command", ALL)
+def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, spoil: Gaia, command: str) -> None:
     spoil(WHOLE)
     whole, part = run(gaia, command, WHOLE), run(gaia, command, "2345")
 
@@ -304,11 +303,10 @@ def test_the_beginning_of_the_random_digits_is_a_part_as_they_are_what_a_list_sh
     assert gaia("get", "bc12").code == 3
 
 
-@table(("typed", "there"), [("depl", "deploy-frontend"), ("tend", "deploy-frontend"), ("agent-20260108", WHOLE)])
+@fresh_table(("typed", "there"), [("depl", "deploy-frontend"), ("tend", "deploy-frontend"), ("agent-20260108", WHOLE)])
 def test_a_command_that_writes_takes_any_unique_part_and_says_which_session_it_took(
-    gaia: Gaia, anew: Gaia, put: Gaia, state: Gaia, typed: str, there: str
+    gaia: Gaia, put: Gaia, state: Gaia, typed: str, there: str
 ) -> None:
-    anew()
     put(there)
 
     ended = gaia("update", typed, "--phase", "executing")
@@ -399,7 +397,7 @@ def test_of_a_missing_one_the_folder_and_the_nearest_id_are_named(
         said = f"no: there is no session {typed} (not_found)\n  searched in {root}; {hint}; or start new work\n"
         assert ended.all == (3, said, "")
     else:
-        assert ended.all == (3, "", f"Error: {message}\nHint: {hint}\n")
+        assert ended.refusal == (3, message, hint)
 
 
 def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -429,7 +427,7 @@ def test_ids_that_were_generated_in_the_same_second_are_not_near_each_other(gaia
     for number in (0, 1):
         put(ids[number])
     assert [closest_id(agent_id, ids[:100]) for agent_id in ids[100:]] == [None] * 100
-    assert gaia("get", ids[100]).all == (3, "", f"Error: no session '{ids[100]}' in {root}\nHint: {LISTS}\n")
+    assert gaia("get", ids[100]).refusal == (3, f"no session '{ids[100]}' in {root}", LISTS)
 
 
 @table(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +15,7 @@ import pytest
 from rich.cells import cell_len
 
 from gaia_sessions.cli import group
+from tests.cli.conftest import a_terminal, fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -68,11 +72,10 @@ no: {ID} has ended: it is completed
 }
 
 
-@table("case", SHOWN)
+@fresh_table("case", SHOWN)
 def test_the_answer_fits_80_columns_and_what_is_copied_stands_alone_and_in_a_pipe_a_fact_is_a_line(
-    terminal: Gaia, gaia: Gaia, anew: Gaia, put: Gaia, case: str
+    terminal: Gaia, gaia: Gaia, put: Gaia, case: str
 ) -> None:
-    anew()
     put(ID, **CHANGED[case])
     ended = terminal("should-resume", ID)
     shown = re.sub(r"idle for 2\d\n", "idle for 20\n", ended.out.decode())
@@ -156,6 +159,15 @@ def test_json_is_never_broken(terminal: Gaia, put: Gaia) -> None:
     for words in (["should-resume", OTHER], ["doctor"]):
         assert json.loads(terminal(*words, "--json").out)["checks"] != []
     assert list(json.loads(terminal("get", OTHER, "--json").out)) == ["error"]
+
+
+def test_a_process_at_a_terminal_shows_the_same(terminal: Gaia, put: Gaia) -> None:
+    put(ID)
+    command = [sys.executable, "-m", "gaia_sessions", "list"]
+    with a_terminal(80) as (end, shown):
+        subprocess.run(command, stdin=end, stdout=end, stderr=end, env={**os.environ, "TERM": "xterm"}, check=True)
+    assert b"\x1b" in shown
+    assert shown == terminal("list", TERM="xterm").out
 
 
 def test_a_terminal_under_40_columns_breaks_lines_itself(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:
