@@ -13,10 +13,9 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-import pytest
-
 import gaia_sessions
 from gaia_sessions.session import phases
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -87,19 +86,41 @@ def tree_of(file: str) -> ast.Module:
 
 def running(node: ast.AST) -> Iterator[ast.AST]:
     """Every node below ``node`` but those that only a type checker sees."""
-    yield node
-    hidden = node.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) else []
-    for child in ast.iter_child_nodes(node):
-        if child not in hidden:
-            yield from running(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        children = [*ast.iter_child_nodes(node)]
+        if isinstance(node, ast.If) and is_for_types(node.test):
+            children = [child for child in children if child not in node.body]
+        waiting += reversed(children)
 
 
-def imports_of(file: str, *, types: bool = False) -> Iterator[Import]:
+def is_for_types(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name | ast.Attribute) and ast.unparse(test).endswith("TYPE_CHECKING")
+
+
+@cache
+def running_in(file: str) -> list[ast.AST]:
+    return [*running(tree_of(file))]
+
+
+@cache
+def all_in(file: str) -> list[ast.AST]:
+    return [*ast.walk(tree_of(file))]
+
+
+@cache
+def imports_of(file: str, *, types: bool = False) -> list[Import]:
     """What ``file`` imports, and with ``types`` also what only a type checker sees.
 
     A name that ``from`` imports counts as the module of that name, if there is one.
     """
-    for node in ast.walk(tree_of(file)) if types else running(tree_of(file)):
+    return [*_imports(file, all_in(file) if types else running_in(file))]
+
+
+def _imports(file: str, nodes: Iterable[ast.AST]) -> Iterator[Import]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (Import(node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -196,13 +217,16 @@ def called(node: ast.Call) -> str:
     return ast.unparse(node.func)
 
 
+_WRITING = {"O_CREAT", "write_text", "write_bytes"}
+_WRITING_OF_OS = {"rename", "renames", "replace", "fsync", "link", "truncate", "mkfifo"}
+
+
 def writes(node: ast.AST) -> bool:
     """Whether ``node`` opens a file for writing, moves one or syncs it."""
-    if isinstance(node, ast.Attribute | ast.Name):
-        name = ast.unparse(node)
-        return name in {"os.rename", "os.renames", "os.replace", "os.fsync", "os.link", "os.truncate", "os.mkfifo"} or (
-            name.split(".")[-1] in {"O_CREAT", "write_text", "write_bytes"}
-        )
+    if isinstance(node, ast.Name):
+        return node.id in _WRITING
+    if isinstance(node, ast.Attribute):
+        return node.attr in _WRITING or (node.attr in _WRITING_OF_OS and ast.unparse(node.value) == "os")
     if isinstance(node, ast.ImportFrom):
         return node.module == "os" and bool(
             {alias.name for alias in node.names} & {"rename", "replace", "fsync", "open"}
@@ -247,7 +271,7 @@ OUTSIDE_THE_STORE = {
 
 def test_only_the_store_writes_files_and_the_table_says_what_others_alter() -> None:
     def changes(file: str) -> set[str]:
-        return {ast.unparse(node) for node in running(tree_of(file)) if writes(node) or alters(node)}
+        return {ast.unparse(node) for node in running_in(file) if writes(node) or alters(node)}
 
     assert found_in((file for file in FILES if room_of(file) != "store"), changes) == OUTSIDE_THE_STORE
 
@@ -267,7 +291,7 @@ BESIDE_ATOMIC = {
 
 def test_in_the_store_only_one_module_writes_files() -> None:
     def written_by(file: str) -> set[str]:
-        return {ast.unparse(node) for node in running(tree_of(file)) if writes(node)}
+        return {ast.unparse(node) for node in running_in(file) if writes(node)}
 
     files = [file for file in FILES if room_of(file) == "store" and file != "store/atomic.py"]
     assert found_in(files, written_by) == BESIDE_ATOMIC
@@ -278,7 +302,7 @@ _ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"
 
 def reads_environment(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
-        return ast.unparse(node.value) == "os" and node.attr in _ENVIRONMENT
+        return node.attr in _ENVIRONMENT and ast.unparse(node.value) == "os"
     return (
         isinstance(node, ast.ImportFrom)
         and node.module == "os"
@@ -293,7 +317,7 @@ def is_handed_the_environment(file: str) -> bool:
 
 def test_only_those_who_answer_a_call_read_the_environment() -> None:
     def read(file: str) -> list[str]:
-        return [ast.unparse(node) for node in running(tree_of(file)) if reads_environment(node)]
+        return [ast.unparse(node) for node in running_in(file) if reads_environment(node)]
 
     assert found_in(filter(is_handed_the_environment, FILES), read) == {}
 
@@ -307,8 +331,9 @@ READS_THE_CLOCK = {
 _CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}
 
 
+@cache
 def calls_in(file: str) -> set[str]:
-    return {called(node) for node in running(tree_of(file)) if isinstance(node, ast.Call)}
+    return {called(node) for node in running_in(file) if isinstance(node, ast.Call)}
 
 
 def test_only_the_table_says_who_reads_the_wall_clock() -> None:
@@ -359,8 +384,7 @@ def is_of_keys(codes: str | None) -> bool:
     return codes is not None and {code.strip() for code in codes.split(",")} <= _OF_KEYS
 
 
-# Each of these must be seen as writing.
-@pytest.mark.parametrize(
+@table(
     "source",
     [
         "open('f', 'w')",
@@ -380,7 +404,7 @@ def test_writing_is_recognised(source: str) -> None:
     assert any(writes(node) for node in running(ast.parse(source)))
 
 
-@pytest.mark.parametrize(
+@table(
     "source",
     [
         "os.makedirs('d')",
@@ -397,7 +421,7 @@ def test_altering_is_recognised(source: str) -> None:
     assert any(alters(node) for node in running(ast.parse(source)))
 
 
-@pytest.mark.parametrize(
+@table(
     "source",
     [
         "open('f')",
@@ -421,7 +445,7 @@ def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
     assert names == ["seen_now", "seen_later"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("file", "target", "allowed"),
     [
         ("session/record.py", "gaia_sessions.session.schema", True),
@@ -442,7 +466,7 @@ def test_the_list_allows_imports_downwards_only(file: str, target: str, allowed:
     assert is_allowed(file, target) == allowed
 
 
-@pytest.mark.parametrize(
+@table(
     ("file", "source", "name"),
     [
         ("store/file_store.py", "from . import atomic", "gaia_sessions.store.atomic"),
@@ -488,7 +512,7 @@ NO_PHASES = {
 
 def test_only_the_table_of_phases_compares_the_name_of_a_phase() -> None:
     def compared(file: str) -> set[str]:
-        return {ast.unparse(node) for node in running(tree_of(file)) if compares_phase(node)}
+        return {ast.unparse(node) for node in running_in(file) if compares_phase(node)}
 
     assert found_in((file for file in FILES if file != "session/phases.py"), compared) == NO_PHASES
 
@@ -509,7 +533,7 @@ def test_only_the_table_of_phases_chooses_the_next_phase() -> None:
     single = {name for name, value in vars(phases).items() if value in phases.PHASES}
 
     def stated(file: str) -> set[str]:
-        imports = [node for node in ast.walk(tree_of(file)) if isinstance(node, ast.ImportFrom)]
+        imports = [node for node in all_in(file) if isinstance(node, ast.ImportFrom)]
         of_phases = [node for node in imports if (node.module or "").endswith("phases")]
         return single & {alias.name for node in of_phases for alias in node.names}
 
@@ -519,7 +543,7 @@ def test_only_the_table_of_phases_chooses_the_next_phase() -> None:
 def test_everybody_who_asks_the_policy_says_what_is_cancelled_and_has_the_other_evidence_gathered() -> None:
     asked: dict[str, set[tuple[str | None, str]]] = {}
     for file in FILES:
-        for node in ast.walk(tree_of(file)):
+        for node in all_in(file):
             if isinstance(node, ast.Call) and called(node) == "policy.decide":
                 asked.setdefault(file, set()).update((word.arg, ast.unparse(word.value)) for word in node.keywords)
     assert asked == {
@@ -536,7 +560,7 @@ def test_the_policy_is_asked_by_its_whole_name_so_that_the_walk_above_sees_it() 
     named = {
         file
         for file in FILES
-        for node in ast.walk(tree_of(file))
+        for node in all_in(file)
         if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("policy")
         if any(alias.name == "decide" for alias in node.names)
     }
