@@ -186,11 +186,7 @@ def test_any_bytes_are_read_or_refused_and_nothing_else_happens(data: bytes) -> 
 def test_the_limit_is_one_mebibyte_to_the_byte() -> None:
     fits = b'"' + b"x" * (DOCUMENT_LIMIT - 2) + b'"'
     assert (DOCUMENT_LIMIT, loads(fits)) == (1 << 20, "x" * (DOCUMENT_LIMIT - 2))
-    assert refusal(lambda: loads(fits + b" ")) == (
-        TooLarge,
-        "the document is over the limit of 1048576 bytes",
-        "",
-    )
+    assert refusal(lambda: loads(fits + b" ")) == (TooLarge, "the document is over the limit of 1048576 bytes", "")
 
 
 def test_size_is_judged_before_the_text_is_looked_at() -> None:

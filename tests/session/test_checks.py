@@ -65,12 +65,7 @@ FAULTY: list[tuple[Check, object, str, str]] = [
     (nullable(check_string), 1, "must be a string, not a number", "x"),
     (array_of(check_flag), {}, "must be an array, not an object", "x"),
     (array_of(check_flag), [True, None], "must be true or false, not null", "x[1]"),
-    (
-        array_of(array_of(check_flag)),
-        [[], [True, "no"]],
-        "must be true or false, not a string",
-        "x[1][1]",
-    ),
+    (array_of(array_of(check_flag)), [[], [True, "no"]], "must be true or false, not a string", "x[1][1]"),
     (_CASE, [], "must be an object, not an array", "x"),
     (_CASE, {"tags": []}, "missing", "x.name"),
     (_CASE, {"name": "a"}, "missing", "x.tags"),

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import SessionFinal
 from gaia_sessions.session.budget import estimated_tokens, tokens_of, with_charge, with_skill
-from gaia_sessions.session.compaction import (
-    HEADING,
-    compaction_of,
-    is_due,
-    summary_message,
-    with_compaction,
-)
+from gaia_sessions.session.compaction import HEADING, compaction_of, is_due, summary_message, with_compaction
 from gaia_sessions.session.transcript import replaced_through
 from gaia_sessions.session.usage import with_consumed
 from tests.examples import examples

@@ -265,11 +265,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({"resume_ready": 1}, "must be true or false, not a number", "resume_ready"),
     ({"history": {}}, "must be an array, not an object", "history"),
     ({"history": ["a"]}, "must be an object, not a string", "history[0]"),
-    (
-        {"history": [{"from_phase": "planning", "timestamp": "2026-01-08T18:05Z"}]},
-        "missing",
-        "history[0].to_phase",
-    ),
+    ({"history": [{"from_phase": "planning", "timestamp": "2026-01-08T18:05Z"}]}, "missing", "history[0].to_phase"),
     (
         {"history": [{"from_phase": "x", "to_phase": "planning", "timestamp": "2026-01-08T18:05Z"}]},
         _ANY_PHASE,
@@ -341,17 +337,9 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
         if end != "stopped"
     ),
     ({"runs": [full_run(host_process=1)]}, "must be an object, not a number", "runs[0].host_process"),
-    (
-        {"runs": [full_run(host_process={"pid": 0})]},
-        "must be a whole number from 1",
-        "runs[0].host_process.pid",
-    ),
+    ({"runs": [full_run(host_process={"pid": 0})]}, "must be a whole number from 1", "runs[0].host_process.pid"),
     *(
-        (
-            {"runs": [full_run(host_process={key: 1})]},
-            "must be a string, not a number",
-            f"runs[0].host_process.{key}",
-        )
+        ({"runs": [full_run(host_process={key: 1})]}, "must be a string, not a number", f"runs[0].host_process.{key}")
         for key in ("started", "boot_id", "pid_ns", "machine")
     ),
 ]

@@ -235,11 +235,7 @@ def test_a_record_without_runs_has_none_to_find() -> None:
         run_of_delegation(record, "h", "t"),
         run_of_agent(record, "h", "a"),
         unended_run_in_conversation(record, "h"),
-    ) == (
-        None,
-        None,
-        None,
-    )
+    ) == (None, None, None)
     assert aliases_of(record) == []
 
 

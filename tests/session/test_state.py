@@ -77,14 +77,8 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         ("crashed", LATER),
     ),
     "marked": (state(ended("stopped"), phase="planning", cancellation=CANCELLED), ("cancelled", LATER)),
-    "limit ahead": (
-        state(ended("killed", interruption="usage_limit"), paused_until=AHEAD),
-        ("limited", LATER),
-    ),
-    "limit passed": (
-        state(ended("killed", interruption="usage_limit"), paused_until=WHEN),
-        ("interrupted", LATER),
-    ),
+    "limit ahead": (state(ended("killed", interruption="usage_limit"), paused_until=AHEAD), ("limited", LATER)),
+    "limit passed": (state(ended("killed", interruption="usage_limit"), paused_until=WHEN), ("interrupted", LATER)),
     "denied": (state(ended("stopped"), phase="approval", denial=DENIAL), ("denied", LATER)),
     "approved": (state(ended("stopped"), phase="approval", approval=DENIAL), ("approved", LATER)),
     "asked": (
@@ -129,10 +123,7 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ),
     "never begun": (state(phase="initializing"), ("new", CREATED)),
     "of a program": (state(phase="executing", history=[moved("initializing", "executing")]), ("open", WHEN)),
-    "of a program that asks": (
-        state(phase="approval", history=[moved("initializing", "approval")]),
-        ("waiting", WHEN),
-    ),
+    "of a program that asks": (state(phase="approval", history=[moved("initializing", "approval")]), ("waiting", WHEN)),
     **{f"killed, {why}": (state(ended("killed", interruption=why)), ("interrupted", LATER)) for why in INTERRUPTIONS},
 }
 

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gaia_sessions.errors import (
-    IllegalMove,
-    InvalidInput,
-    NewerSchema,
-    ResumeNotAllowed,
-    RevisionChanged,
-    SessionFinal,
-)
+from gaia_sessions.errors import IllegalMove, InvalidInput, NewerSchema, ResumeNotAllowed, RevisionChanged, SessionFinal
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import MOVES, OUTCOMES, PHASES
 from gaia_sessions.session.record import decode, encode, new_record
@@ -368,7 +361,7 @@ def test_whatever_is_done_to_a_record_it_can_be_written_and_read_back(steps: lis
 
 
 KEYS: list[AnswerKey] = ["approval", "denial"]
-answers = pytest.mark.parametrize("key", KEYS)
+answers = table("key", KEYS)
 
 
 @answers
@@ -381,7 +374,7 @@ def test_an_answer_keeps_the_work_where_it_waits_and_replaces_the_other(key: Ans
 
 
 @answers
-@pytest.mark.parametrize("phase", [phase for phase in MOVES["approval"] if phase != "approval"])
+@table("phase", [phase for phase in MOVES["approval"] if phase != "approval"])
 def test_an_answer_is_over_with_the_next_move(phase: str, key: AnswerKey) -> None:
     record = with_answer(record_in("approval"), key, "too dear", START)
     assert unchanged(lambda record: with_phase(record, phase, LATER), record) == with_phase(

@@ -114,11 +114,7 @@ def test_only_runs_that_have_ended_and_were_not_counted_are_to_be_counted() -> N
 
 @table(
     ("number", "keys", "span"),
-    [
-        (1, {}, (None, ENDED)),
-        (2, {}, (STARTED, ENDED)),
-        (1, {"continues": "agent-0"}, (STARTED, ENDED)),
-    ],
+    [(1, {}, (None, ENDED)), (2, {}, (STARTED, ENDED)), (1, {"continues": "agent-0"}, (STARTED, ENDED))],
 )
 def test_a_run_that_may_share_its_transcript_with_an_earlier_one_counts_from_its_start(
     number: int, keys: dict[str, Any], span: tuple[str | None, str]

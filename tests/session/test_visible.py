@@ -115,11 +115,7 @@ def test_tabs_and_line_feeds_stay_but_for_text_on_one_line() -> None:
     assert visible_line(text, 5) == "one t"
 
 
-@given(
-    st.text(
-        st.one_of(st.characters(), st.sampled_from("\u200c\u200d\ufe0f\u200b\u20e3\U000e0041😀❤1یक्")),
-    )
-)
+@given(st.text(st.one_of(st.characters(), st.sampled_from("\u200c\u200d\ufe0f\u200b\u20e3\U000e0041😀❤1یक्"))))
 def test_what_is_shown_is_shown_as_it_is_the_next_time(text: str) -> None:
     assert visible(visible(text)) == visible(text)
 
