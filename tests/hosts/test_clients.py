@@ -10,6 +10,7 @@ import pytest
 
 from gaia_sessions.errors import UsageError
 from gaia_sessions.hosts.clients import BY_NAME, PRESETS, client_class, preset_for
+from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.hosts.clients import Client
@@ -64,8 +65,8 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096, None])
-@pytest.mark.parametrize("version", VERSIONS)
+@table("size", [1, 7, 4096, None])
+@table("version", VERSIONS)
 def test_of_what_it_writes_texts_and_calls_are_shown_and_its_own_figures_counted(
     version: str, size: int | None
 ) -> None:
@@ -94,7 +95,7 @@ def test_of_what_it_writes_texts_and_calls_are_shown_and_its_own_figures_counted
     assert client.tokens_of_agents() == (4 if is_late else 2) * 101
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_told_to_end_it_is_asked_for_its_report(version: str) -> None:
     client = begun()
     assert json.loads(client.to_say())["message"]["content"] == "Do it."
@@ -112,7 +113,7 @@ def test_told_to_end_it_is_asked_for_its_report(version: str) -> None:
     assert not client.asks_to_end(is_out_of_tokens=True), "its stdin is closed"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_out_of_tokens_it_is_asked_for_nothing_while_it_is_being_asked(version: str) -> None:
     client = begun()
     shown(client, parts(f"claude-{version}-interrupted", b'"status":"requesting"')[0])
@@ -125,7 +126,7 @@ def test_out_of_tokens_it_is_asked_for_nothing_while_it_is_being_asked(version: 
     assert (client.to_say(), client.is_told_all, client.problem) == (b"", True, "ended")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_without_a_result_its_last_words_are_its_message(version: str) -> None:
     client = begun()
     shown(client, parts(f"claude-{version}-interrupted", b'"message_delta"')[0])
@@ -133,7 +134,7 @@ def test_without_a_result_its_last_words_are_its_message(version: str) -> None:
     assert (client.message, client.problem, client.is_at_rest) == ("Step.", "it ended without a result", False)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_interrupted_it_rests_and_has_failed(version: str) -> None:
     client = begun()
     ended, _ = parts(f"claude-{version}-interrupted", b'"error_during_execution"')
@@ -263,7 +264,7 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("words", "preset"), NAMED, ids=str)
+@table(("words", "preset"), NAMED)
 def test_a_preset_is_chosen_by_the_name_of_the_program(words: list[str], preset: str | None) -> None:
     assert preset_for(words, BY_NAME) == preset
     assert preset_for(words, None) is None
@@ -312,7 +313,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("preset", "typed"), [(name, one) for name, found in TAKEN.items() for one in found])
+@table(("preset", "typed"), [(name, one) for name, found in TAKEN.items() for one in found])
 def test_options_of_the_client_are_handed_to_it_behind_those_of_the_preset(preset: str, typed: str) -> None:
     words = [f"/bin/{preset}", *typed.split()]
     assert preset_for(words, BY_NAME) == preset
@@ -340,7 +341,7 @@ def test_a_client_is_limited_to_tools_by_its_own_options_or_says_that_it_cannot_
         client_class("codex").with_tools(["codex"], ["Read"], [])
 
 
-@pytest.mark.parametrize(("preset", "typed"), [(name, one) for name, found in REFUSED.items() for one in found])
+@table(("preset", "typed"), [(name, one) for name, found in REFUSED.items() for one in found])
 def test_what_is_the_presets_own_and_a_prompt_are_refused(preset: str, typed: str) -> None:
     with pytest.raises(UsageError) as refused:
         preset_for([preset, *typed.split()], BY_NAME)

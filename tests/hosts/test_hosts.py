@@ -6,8 +6,6 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from gaia_sessions import hosts
 from gaia_sessions.config import Config
 from gaia_sessions.hook.replies import _REPLY_BUILDERS
@@ -16,6 +14,7 @@ from gaia_sessions.hosts.gemini_cli import content_key
 from gaia_sessions.hosts.marker import END_OF_DATA, NOTE
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session.event_checks import check_event
+from tests.table import table
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 
@@ -72,7 +71,7 @@ TOLD: dict[str, tuple[str | None, dict[str, Any], dict[str, str], str | None]] =
 }
 
 
-@pytest.mark.parametrize(("wired", "payload", "environ", "name"), TOLD.values(), ids=TOLD)
+@table(("wired", "payload", "environ", "name"), TOLD.values())
 def test_what_only_one_host_sends_beats_the_wiring_and_that_beats_the_environment(
     wired: str | None, payload: dict[str, Any], environ: dict[str, str], name: str | None
 ) -> None:
@@ -84,7 +83,7 @@ def test_a_reply_can_be_built_for_exactly_the_kinds_to_which_some_host_obeys_one
     assert set(_REPLY_BUILDERS) == supported
 
 
-@pytest.mark.parametrize("name", hosts.HOSTS)
+@table("name", hosts.HOSTS)
 def test_a_host_says_how_it_is_replied_to_if_it_obeys_such_a_reply_and_only_then(name: str) -> None:
     host = hosts.host_named(name)
 
@@ -95,7 +94,7 @@ def test_a_host_says_how_it_is_replied_to_if_it_obeys_such_a_reply_and_only_then
 SILENT_STARTS = {"qwen-code", "gemini-cli"}
 
 
-@pytest.mark.parametrize("name", hosts.HOSTS)
+@table("name", hosts.HOSTS)
 def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
     asked = {"prompt": PROMPT, "message": PROMPT, "agent_name": "x"}
     tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent"}
@@ -143,7 +142,7 @@ REPORT = {
 ASKED = {"description": "Count quokkas", "prompt": f"{PROMPT}\n[gaia-sessions: resume agent-1]", "subagent_type": "x"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("status", "reason", "kinds", "interrupted"),
     [
         ("completed", "GOAL", ["stop", "returned"], None),
@@ -166,7 +165,7 @@ def test_qwen_code_ends_as_its_tool_says(
     assert [event.get("interrupted") for event in found[:1]] == ([interrupted] if kinds else [])
 
 
-@pytest.mark.parametrize(("is_interrupt", "interrupted"), [(False, None), (True, True), ("yes", None), (None, None)])
+@table(("is_interrupt", "interrupted"), [(False, None), (True, True), ("yes", None), (None, None)])
 def test_a_delegation_of_qwen_code_that_failed_had_an_agent_at_work(is_interrupt: object, interrupted: object) -> None:
     payload = {**STAMPED, "tool_name": "agent", "tool_input": ASKED, "tool_use_id": "t"}
     [event] = told("qwen-code", {**payload, "hook_event_name": "PostToolUseFailure", "is_interrupt": is_interrupt})
@@ -174,7 +173,7 @@ def test_a_delegation_of_qwen_code_that_failed_had_an_agent_at_work(is_interrupt
     assert (event["kind"], event["was_running"], event.get("interrupted")) == ("fail", True, interrupted)
 
 
-@pytest.mark.parametrize(
+@table(
     ("state", "reason", "kinds", "interrupted"),
     [
         ("completed", "GOAL", ["stop", "returned"], None),
@@ -213,12 +212,12 @@ def test_a_delegation_of_gemini_cli_is_known_by_what_was_asked_of_whom() -> None
 BRIEFED = f"\n\n[gaia-sessions: briefing agent-1]\nYou go on.\n{END_OF_DATA}"
 
 
-@pytest.mark.parametrize("ours", ["", f"\n\n{NOTE}", BRIEFED, f"{BRIEFED}\n\n{NOTE}", f"{BRIEFED}\n\n{NOTE}" * 2])
+@table("ours", ["", f"\n\n{NOTE}", BRIEFED, f"{BRIEFED}\n\n{NOTE}", f"{BRIEFED}\n\n{NOTE}" * 2])
 def test_what_we_added_to_a_prompt_does_not_count_for_its_key(ours: str) -> None:
     assert content_key("x", PROMPT + ours) == content_key("x", PROMPT) != content_key("y", PROMPT)
 
 
-@pytest.mark.parametrize(
+@table(
     "quoted",
     [f"\n\n{NOTE}\n\nWhat does it mean?", "\n\n[gaia-sessions: briefing agent-1]\nx", f"{BRIEFED}\nAnd so on."],
 )
@@ -268,7 +267,7 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize("name", [name for name in hosts.HOSTS if name != "claude-code"])
+@table("name", [name for name in hosts.HOSTS if name != "claude-code"])
 def test_whatever_a_payload_holds_it_is_read_or_passed_by(name: str) -> None:
     module = hosts.host_named(name)
     whole: dict[str, Any] = {

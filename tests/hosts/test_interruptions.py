@@ -6,8 +6,6 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.hosts.claude_code.interruptions import (
     end_in_transcript,
     in_transcript,
@@ -16,6 +14,7 @@ from gaia_sessions.hosts.claude_code.interruptions import (
     reset_time,
 )
 from gaia_sessions.session.clock import parse_time
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +25,7 @@ NOW = datetime(2026, 11, 22, 12, 22, 20, tzinfo=UTC)
 EARLY = "Agent terminated early due to an API error: "
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "text", "interruption"),
     [
         ("rate_limit", "You've hit your limit · resets 2:23pm (UTC)", "usage_limit"),
@@ -53,7 +52,7 @@ def test_only_what_the_client_itself_says_of_a_limit_is_an_interruption(
     assert keys_of_failure(error, text, None, NOW).get("interruption") == interruption
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "moment"),
     [
         ("resets 2:23pm (UTC)", "2026-11-22T14:23:00Z"),
@@ -78,21 +77,21 @@ def test_the_reset_is_the_time_that_the_text_means(text: str, moment: str | None
     assert (found and parse_time(found)) == (moment and parse_time(moment))
 
 
-@pytest.mark.parametrize(
+@table(
     ("now", "text", "moment"),
     [
-        pytest.param("2026-03-02T00:01Z", "11:59pm (UTC)", "2026-03-01T23:59Z", id="just past, before midnight"),
-        pytest.param("2027-01-01T00:01Z", "Dec 31, 11:59pm (UTC)", "2026-12-31T23:59Z", id="just past, last year"),
-        pytest.param("2026-03-01T10:00Z", "12am (UTC)", "2026-03-02T00:00Z", id="midnight is tomorrow"),
-        pytest.param("2028-02-28T10:00Z", "Feb 29, 3pm (UTC)", "2028-02-29T15:00Z", id="a leap day"),
-        pytest.param("2027-12-28T10:00Z", "Feb 29, 3pm (UTC)", "2028-02-29T15:00Z", id="the leap day of next year"),
-        pytest.param("2026-02-28T10:00Z", "Feb 29, 3pm (UTC)", None, id="no leap year"),
-        pytest.param("2026-03-29T00:30Z", "2:30am (Europe/Berlin)", "2026-03-29T01:30Z", id="a time that is skipped"),
-        pytest.param("2026-10-25T00:10Z", "2:30am (Europe/Berlin)", "2026-10-25T00:30Z", id="shown twice: the first"),
-        pytest.param("2026-10-25T00:50Z", "2:30am (Europe/Berlin)", "2026-10-25T01:30Z", id="shown twice: the next"),
-        pytest.param("9999-12-31T23:00Z", "3pm (UTC)", None, id="after the last day"),
-        pytest.param("9999-12-31T23:00Z", "3pm (Pacific/Kiritimati)", None, id="the last day, elsewhere over"),
-        pytest.param("0001-01-01T01:00Z", "Jan 1, 3pm (America/New_York)", None, id="before the first day"),
+        ("2026-03-02T00:01Z", "11:59pm (UTC)", "2026-03-01T23:59Z"),  # just past, before midnight
+        ("2027-01-01T00:01Z", "Dec 31, 11:59pm (UTC)", "2026-12-31T23:59Z"),  # just past, last year
+        ("2026-03-01T10:00Z", "12am (UTC)", "2026-03-02T00:00Z"),  # midnight is tomorrow
+        ("2028-02-28T10:00Z", "Feb 29, 3pm (UTC)", "2028-02-29T15:00Z"),  # a leap day
+        ("2027-12-28T10:00Z", "Feb 29, 3pm (UTC)", "2028-02-29T15:00Z"),  # the leap day of next year
+        ("2026-02-28T10:00Z", "Feb 29, 3pm (UTC)", None),  # no leap year
+        ("2026-03-29T00:30Z", "2:30am (Europe/Berlin)", "2026-03-29T01:30Z"),  # a time that is skipped
+        ("2026-10-25T00:10Z", "2:30am (Europe/Berlin)", "2026-10-25T00:30Z"),  # shown twice: the first
+        ("2026-10-25T00:50Z", "2:30am (Europe/Berlin)", "2026-10-25T01:30Z"),  # shown twice: the next
+        ("9999-12-31T23:00Z", "3pm (UTC)", None),  # after the last day
+        ("9999-12-31T23:00Z", "3pm (Pacific/Kiritimati)", None),  # the last day, elsewhere over
+        ("0001-01-01T01:00Z", "Jan 1, 3pm (America/New_York)", None),  # before the first day
     ],
 )
 def test_the_reset_is_the_next_time_that_a_clock_there_shows(now: str, text: str, moment: str | None) -> None:
@@ -112,9 +111,7 @@ def test_the_exact_time_in_the_transcript_comes_before_that_of_the_text(tmp_path
     assert found == "2026-11-22T14:22:19.000000Z"
 
 
-@pytest.mark.parametrize(
-    "seconds", [1795357339000, 253402300799, 10**400, -(10**18), 0, True, "1795357339", None, [], 1e300]
-)
+@table("seconds", [1795357339000, 253402300799, 10**400, -(10**18), 0, True, "1795357339", None, [], 1e300])
 def test_a_reset_in_the_transcript_that_cannot_be_leaves_that_of_the_text(seconds: object, tmp_path: Path) -> None:
     line = {"apiErrorParams": {"rate_limit_info": {"resetsAt": seconds}}}
     found = reset_time("resets 2:22pm (UTC)", transcript(tmp_path, line), NOW)
@@ -129,7 +126,7 @@ IN_TOOL = {"type": "user", "message": {"content": "[Request interrupted by user 
 ELSE = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Report of alpha."}]}}
 
 
-@pytest.mark.parametrize(
+@table(
     ("lines", "stopped", "interruption"),
     [
         ([ELSE, SAID], False, "interrupted"),
@@ -164,8 +161,10 @@ def test_an_interruption_from_before_a_run_says_nothing_about_it(tmp_path: Path)
     assert end_in_transcript(run) == end
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xff\xfe", b"[" * 70_000, b'{"message": 7}\n'])
+@table("content", [b"", b"\n\n", b"\xff\xfe", b"[" * 70_000, b'{"message": 7}\n'])
 def test_no_transcript_is_too_strange_to_be_looked_at(tmp_path: Path, content: bytes) -> None:
+    tmp_path /= str(len(content))
+    tmp_path.mkdir()
     (tmp_path / "agent-a1.jsonl").write_bytes(content)
     (tmp_path / "agent-b.jsonl").mkdir()
     (tmp_path / "agent-c.jsonl").symlink_to("/etc/passwd")

@@ -16,6 +16,7 @@ from gaia_sessions.hosts.marker import (
     without_marker,
 )
 from gaia_sessions.session.ids import resume_line
+from tests.table import table
 
 COUNTS = [
     ("[gaia-sessions: approval] shall I apply it?", "approval", None),
@@ -79,14 +80,14 @@ DOES_NOT = [
 ]
 
 
-@pytest.mark.parametrize(("message", "phase", "agent_id"), COUNTS)
+@table(("message", "phase", "agent_id"), COUNTS)
 def test_a_marker_in_the_last_line_names_a_phase_and_maybe_an_id(
     message: str, phase: str, agent_id: str | None
 ) -> None:
     assert read_marker(message) == (phase, agent_id)
 
 
-@pytest.mark.parametrize("message", DOES_NOT)
+@table("message", DOES_NOT)
 def test_nothing_else_in_a_message_is_read_for_meaning(message: str) -> None:
     assert read_marker(message) == (None, None)
 
@@ -211,12 +212,12 @@ QUOTES: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("text", REQUESTS.values(), ids=REQUESTS)
+@table("text", REQUESTS.values())
 def test_a_request_is_a_line_that_says_nothing_else(text: str) -> None:
     assert read_requests(text) == [ONE]
 
 
-@pytest.mark.parametrize("text", QUOTES.values(), ids=QUOTES)
+@table("text", QUOTES.values())
 def test_every_other_way_to_write_the_line_only_quotes_it(text: str) -> None:
     assert read_requests(text) == []
 
@@ -253,7 +254,7 @@ MENTIONS: dict[str, tuple[str, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "mentioned"), MENTIONS.values(), ids=MENTIONS)
+@table(("text", "mentioned"), MENTIONS.values())
 def test_a_text_names_a_session_by_a_generated_id_or_by_the_line_wherever_that_stands(
     text: str, mentioned: list[str]
 ) -> None:
@@ -311,34 +312,38 @@ WRAPPED: dict[str, tuple[str, str]] = {
 }
 
 
+BETWEEN, *OTHERS = WRAPPED
+
+
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("name", "size"),
     [
-        pytest.param(*pair, id=name, marks=[pytest.mark.slow] * (name != "between lines"))
-        for name, pair in WRAPPED.items()
+        (BETWEEN, HUGE >> 3),
+        pytest.param(BETWEEN, HUGE, marks=pytest.mark.slow),
+        *(pytest.param(name, HUGE >> 3, marks=pytest.mark.slow) for name in OTHERS),
+        *(pytest.param(name, HUGE, marks=pytest.mark.thorough) for name in OTHERS),
     ],
 )
-@pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_text_of_eight_mebibytes_is_read_in_the_time_that_a_hook_has(
-    piece: str, before: str, after: str
-) -> None:
-    text = before + piece * (HUGE // len(piece)) + after
+@table("piece", HOSTILE.values())
+def test_a_hostile_text_of_mebibytes_is_read_in_the_time_that_a_hook_has(piece: str, name: str, size: int) -> None:
+    before, after = WRAPPED[name]
+    text = before + piece * (size // len(piece)) + after
     begun = time.process_time()
 
     read_requests(text)
     read_mentions(text)
 
-    assert time.process_time() - begun < 3  # seconds, all that a hook has; it takes 0.2 where this was written
+    assert time.process_time() - begun < 3  # seconds, all that a hook has; 8 MiB take 0.2 where this was written
 
 
-@pytest.mark.parametrize("piece", ["x [\n", "<b>\n", "- a\n", "\n", "[x]: y\n"])
+@table("piece", ["x [\n", "<b>\n", "- a\n", "\n", "[x]: y\n"])
 def test_a_request_is_found_between_millions_of_lines_that_do_not_matter(piece: str) -> None:
     lines = piece * 1_000_000
 
     assert read_requests(f"{lines}{ASKS}\n{lines}") == [ONE]
 
 
-@pytest.mark.parametrize("piece", ["> a\n\n", "```\n```\n", "[gaia-sessions:\n", f"{ASKS.replace(ONE, OTHER)}\n"])
+@table("piece", ["> a\n\n", "```\n```\n", "[gaia-sessions:\n", f"{ASKS.replace(ONE, OTHER)}\n"])
 def test_a_text_with_too_many_lines_to_judge_asks_for_nothing(piece: str) -> None:
     assert read_requests(piece * 1_000 + ASKS)[-1:] == [ONE]
     assert read_requests(piece * 10_000 + ASKS) == []
@@ -372,7 +377,7 @@ BRIEFED: dict[str, tuple[str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), BRIEFED.values(), ids=BRIEFED)
+@table(("text", "told"), BRIEFED.values())
 def test_a_briefing_names_its_session(text: str, told: str | None) -> None:
     assert read_briefing_id(text) == told
 
@@ -381,7 +386,7 @@ def test_the_line_that_we_write_is_read_as_a_request() -> None:
     assert read_requests(f"Go on.\n{resume_line(ONE)}\n") == [ONE]
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "asked", "before"),
     [
         ("Two ports are open.\n\n[gaia-sessions: approval] may I?", "may I?", "Two ports are open."),

@@ -7,11 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
 from gaia_sessions.hosts import first_message, messages, messages_newest_first
 from gaia_sessions.session.clock import format_time, parse_time
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +43,7 @@ def problems(run: Run) -> list[str]:
     return [str(one).removeprefix(run["transcript_path"]).lstrip(": ") for one in found]
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=[path.parent.name for path in CAPTURES])
+@table("capture", CAPTURES)
 def test_text_calls_and_results_are_messages_in_their_order(capture: Path, tmp_path: Path) -> None:
     files = json.loads(capture.read_text(encoding="utf-8").splitlines()[-1])["files"]
     [(name, transcript)] = [one for one in files.items() if "/subagents/agent-" in one[0] and one[0][-1] == "l"]
@@ -154,7 +153,7 @@ NO_MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("text", NO_MESSAGES.values(), ids=NO_MESSAGES)
+@table("text", NO_MESSAGES.values())
 def test_what_is_no_message_is_passed_over(text: str, tmp_path: Path) -> None:
     assert [*messages(run_with(tmp_path / "t.jsonl", text))] == []
 
@@ -168,7 +167,7 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize(("text", "problem"), UNREADABLE.values(), ids=UNREADABLE)
+@table(("text", "problem"), UNREADABLE.values())
 def test_what_cannot_be_read_is_said(text: str, problem: str, tmp_path: Path) -> None:
     [said] = problems(run_with(tmp_path / "t.jsonl", text))
     assert said.startswith(problem)

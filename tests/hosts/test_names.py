@@ -10,11 +10,10 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 import gaia_sessions
 from gaia_sessions import hosts
 from gaia_sessions.session.runs import HOSTS_WITH_UNIQUE_AGENTS
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +58,7 @@ def test_names_of_hosts_and_of_their_events_stand_in_hosts_only() -> None:
     assert found == ON_DISK
 
 
-@pytest.mark.parametrize(
+@table(
     ("source", "found"),
     [
         ("if host == 'claude-code': pass", ["claude-code"]),

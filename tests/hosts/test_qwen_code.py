@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from gaia_sessions import hosts
 from gaia_sessions.config import Config
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session.event_checks import check_event
+from tests.table import table
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 BASE = {"session_id": "s", "transcript_path": "/chats/s.jsonl", "permission_mode": "yolo", "prompt_id": "s#0"}
@@ -90,7 +89,7 @@ def test_the_end_of_a_turn_tells_who_is_at_work_and_how_the_others_ended() -> No
     assert found[-1] == {"kind": "main_stop", "running": ["Explore-running"]}
 
 
-@pytest.mark.parametrize("tasks", [None, "x", 1, {}, True])
+@table("tasks", [None, "x", 1, {}, True])
 def test_a_turn_that_names_no_tasks_says_nothing_of_who_is_at_work(tasks: object) -> None:
     assert told("Stop", background_tasks=tasks) == [{"kind": "main_stop"}]
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gaia_sessions import hosts
+from tests.table import table
 
 
-@pytest.mark.parametrize("name", hosts.HOSTS)
+@table("name", hosts.HOSTS)
 def test_each_host_has_a_module_of_its_name_that_says_what_it_is(name: str) -> None:
     assert isinstance(hosts.host_named(name), hosts.Host)
 
 
-@pytest.mark.parametrize("name", hosts.HOSTS)
+@table("name", hosts.HOSTS)
 def test_each_host_has_settings_that_install_writes(name: str) -> None:
     assert hosts.settings_of(name).name == name

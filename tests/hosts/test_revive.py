@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import hosts
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,7 @@ class Disk:
 
     def agent(self, name: str = CONVERSATION) -> str:
         file = self.folder / name / "subagents" / f"agent-{AGENT}.jsonl"
-        file.parent.mkdir(parents=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("{}\n")
         return str(file)
 
@@ -120,7 +121,7 @@ def test_a_workflow_runs_again_while_its_script_is_there(disk: Disk) -> None:
     assert revival(transcript_path=agent, workflow={**workflow, "key": "v2:1"}) == again
 
 
-@pytest.mark.parametrize("directory", ["/my\tproject", "/another", "/my\u202eproject", "-my-project"])
+@table("directory", ["/my\tproject", "/another", "/my\u202eproject", "-my-project"])
 def test_a_folder_that_is_not_that_of_the_conversation_is_not_entered(disk: Disk, directory: str) -> None:
     disk.conversation(directory=directory)
 
@@ -129,7 +130,7 @@ def test_a_folder_that_is_not_that_of_the_conversation_is_not_entered(disk: Disk
     assert told["command"] == f"claude --resume {CONVERSATION} {shlex.quote(WAKE)}"
 
 
-@pytest.mark.parametrize(
+@table(
     "keys",
     [
         {"transcript_path": "relative/subagents/agent-a1.jsonl"},
@@ -152,7 +153,7 @@ def test_an_untrusted_name_stays_one_word_of_the_command() -> None:
     assert told["command"].isprintable()
 
 
-@pytest.mark.parametrize("project", ["/our\x1b]0;project\a", "/our\nproject", "-", "our", None])
+@table("project", ["/our\x1b]0;project\a", "/our\nproject", "-", "our", None])
 def test_a_project_whose_name_may_not_be_shown_is_not_entered(project: str | None) -> None:
     run: Any = {"run": 1, "host": "claude-code"}
     found: Any = hosts.revival(run, {**WORK, "project": project})
@@ -171,7 +172,7 @@ def test_a_workflow_whose_id_would_be_read_as_part_of_the_prompt_is_not_run_agai
     assert revival(transcript_path=journal, workflow={"run_id": run_id}) is None
 
 
-@pytest.mark.parametrize("host", [name for name in hosts.HOSTS if name != hosts.CLAUDE_CODE] + ["nobody"])
+@table("host", [name for name in hosts.HOSTS if name != hosts.CLAUDE_CODE] + ["nobody"])
 def test_no_other_host_has_such_a_command(host: str) -> None:
     assert revival(host=host) is None
     assert host == "nobody" or hosts.host_named(host).wake_advice is None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.hosts.claude_code.work_so_far import work_so_far
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +68,7 @@ def test_whether_the_call_is_written_is_said(tmp_path: Path) -> None:
         assert work_so_far(str(tmp_path / "agent.jsonl"), None, call).has_call is is_there
 
 
-@pytest.mark.parametrize("written", [0, 1, 2, 3])
+@table("written", [0, 1, 2, 3])
 def test_the_round_of_the_call_has_not_ended_however_much_of_it_is_written(tmp_path: Path, written: int) -> None:
     own = asks("b", 3, "beside", "own")[:written]
     assert done(tmp_path, asks("a", 1, "one"), result("one", 2), own)[0] == 1
@@ -115,9 +116,7 @@ def test_only_the_run_counts_that_began_then(tmp_path: Path) -> None:
     assert done(tmp_path, *lines)[:2] == (2, 222)
 
 
-@pytest.mark.parametrize(
-    "line", [b"", b"{", b'"type":"assistant" "id":"msg_x"', b'"type":"assistant","id":"msg_y","usage":{']
-)
+@table("line", [b"", b"{", b'"type":"assistant" "id":"msg_x"', b'"type":"assistant","id":"msg_y","usage":{'])
 def test_what_is_no_line_of_the_client_says_nothing(tmp_path: Path, line: bytes) -> None:
     file = tmp_path / "agent.jsonl"
     file.write_bytes(line + b"\n")
