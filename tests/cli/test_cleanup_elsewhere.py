@@ -13,7 +13,7 @@ import pytest
 from gaia_sessions.hook.run import main
 from gaia_sessions.hosts import HOOK
 from tests.calls import call
-from tests.table import table
+from tests.cli.conftest import fresh_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,25 +47,19 @@ THEIRS = {
 }
 
 
-@pytest.fixture
-def shared(root: str, anew: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Makes anew a root in which somebody keeps files, all of them old, and has links; ``mine`` is a session there."""
-
-    def make(place: str) -> str:
-        anew()
-        here = str(tmp_path / "project" / ".claude" / "session") if place == "in a project" else root
-        monkeypatch.setenv("GAIA_SESSIONS_ROOT", here)
-        fill(str(tmp_path / "outside"), {"precious": "precious", "cancelled.json": "{}"})
-        fill(here, THEIRS)
-        for name in ("linked", ".linked", "mine/linked", "agent-20260108-180530-0123abce"):
-            Path(here, name).symlink_to(tmp_path / "outside")
-        os.mkfifo(Path(here, "pipe"))
-        return here
-
-    return make
-
-
-each_place = table("place", ["anywhere", "in a project"])
+@pytest.fixture(params=["anywhere", "in a project"])
+def shared(request: pytest.FixtureRequest, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A root in which somebody keeps files, all of them old, and has links; ``mine`` is a session of ours there."""
+    if request.param == "in a project":
+        root = str(tmp_path / "project" / ".claude" / "session")
+        monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
+    outside = {"precious": "precious", "cancelled.json": "{}"}
+    fill(str(tmp_path / "outside"), outside)
+    fill(root, THEIRS)
+    for name in ("linked", ".linked", "mine/linked", "agent-20260108-180530-0123abce"):
+        Path(root, name).symlink_to(tmp_path / "outside")
+    os.mkfifo(Path(root, "pipe"))
+    return root
 
 
 def fill(folder: str, files: dict[str, str]) -> None:
@@ -110,14 +104,12 @@ DELEGATION = {
 STOP = {"hook_event_name": "SubagentStop", "session_id": "s-1", "agent_id": "a1", "last_assistant_message": "Done."}
 
 
-@each_place
 def test_no_command_and_no_hook_changes_or_removes_what_others_keep_in_the_root(
-    gaia: Gaia, shared: Gaia, tmp_path: Path, place: str
+    gaia: Gaia, shared: str, tmp_path: Path
 ) -> None:
-    root = shared(place)
-    Path(root, "mine", "state.json").write_text(state_of("mine", "approval"), encoding="utf-8")
+    Path(shared, "mine", "state.json").write_text(state_of("mine", "approval"), encoding="utf-8")
     fill(str(tmp_path / "import"), {"b/state.json": state_of("b", "approval"), "b/notes.txt": "notes"})
-    before = left_of(root)
+    before = left_of(shared)
 
     for words in (
         ("doctor", "--fix"),
@@ -132,12 +124,12 @@ def test_no_command_and_no_hook_changes_or_removes_what_others_keep_in_the_root(
         ("doctor", "--fix"),
     ):
         assert gaia(*words).code in (0, 1), words
-    hook(DELEGATION, root)
-    hook(STOP, root)
+    hook(DELEGATION, shared)
+    hook(STOP, shared)
     gone = gaia("cleanup", "--hours", "0", "--corrupt", "--json").json
 
     assert (sorted(gone["removed"])[:2], gone["failed"], gone["swept"]) == (["a", "b"], [], [])
-    assert left_of(root) == before
+    assert left_of(shared) == before
 
 
 def test_a_cleanup_of_a_folder_that_never_was_a_root_leaves_it_as_it_is(gaia: Gaia, root: str, tree: Gaia) -> None:
@@ -157,23 +149,21 @@ def test_a_cleanup_of_a_folder_that_never_was_a_root_leaves_it_as_it_is(gaia: Ga
     assert tree() == before
 
 
-@each_place
-@table("content", ["{}", "{", "not ours"])
+@pytest.mark.parametrize("content", ["{}", "{", "not ours"])
 def test_from_a_folder_whose_record_is_unreadable_only_names_of_the_store_go(
-    gaia: Gaia, shared: Gaia, place: str, content: str
+    gaia: Gaia, shared: str, content: str
 ) -> None:
-    root = shared(place)
     own = ["state.json", "events.jsonl", "cancelled.json", "transcript.jsonl", "transcript-2.jsonl"]
     own += ["transcript-aside.jsonl", ".state.json.0123456789abcdef.tmp"]
-    fill(root, {f"mine/{name}": content for name in own})
-    before = left_of(root)
+    fill(shared, {f"mine/{name}": content for name in own})
+    before = left_of(shared)
 
     assert [one["agent_id"] for one in gaia("cleanup", "--json").json["corrupt"]] == ["mine"]
-    assert left_of(root) == before
+    assert left_of(shared) == before
     assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["mine"]
 
-    assert left_of(root) == before
-    assert sorted(os.listdir(Path(root, "mine"))) == [".notes.0123456789abcdef.tmp", "folder", "linked"]
+    assert left_of(shared) == before
+    assert sorted(os.listdir(Path(shared, "mine"))) == [".notes.0123456789abcdef.tmp", "folder", "linked"]
     assert gaia("get", "mine").code == 3
 
 
@@ -188,31 +178,32 @@ def test_a_folder_with_the_name_of_a_file_of_ours_is_somebody_elses(gaia: Gaia, 
     assert gaia("list", "--json").json == []
 
 
-@table("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "cancelled.json")])
+@fresh_table("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "cancelled.json")])
 def test_a_folder_whose_record_is_unreadable_and_that_has_nothing_else_goes_whole(
-    gaia: Gaia, anew: Gaia, root: str, names: tuple[str, ...]
+    gaia: Gaia, root: str, names: tuple[str, ...]
 ) -> None:
-    anew()
     fill(root, {f"torn/{name}": "x" for name in ("state.json", *names)})
 
     assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["torn"]
     assert not Path(root, "torn").exists()
 
 
-@each_place
-@table("names", [(), ("src/a.py",), ("events.jsonl", "transcript.jsonl"), ("cancelled.json",)])
-def test_a_folder_without_a_record_is_no_session_at_any_door(
-    gaia: Gaia, shared: Gaia, place: str, names: tuple[str, ...]
-) -> None:
-    root = shared(place)
+def test_a_folder_without_a_record_is_no_session_at_any_door(gaia: Gaia, shared: str) -> None:
     gaia("create", "--id", "a")
-    Path(root, "none").mkdir()
-    fill(root, {f"none/{name}": "x" for name in names})
+    folders = {
+        "none": (),
+        "code": ("src/a.py",),
+        "told": ("events.jsonl", "transcript.jsonl"),
+        "end": ("cancelled.json",),
+    }
+    for folder, names in folders.items():
+        Path(shared, folder).mkdir()
+        fill(shared, {f"{folder}/{name}": "x" for name in names})
 
-    assert [one["agent_id"] for one in gaia("list", "--json").json] == ["a"]
-    assert gaia("get", "none").code == gaia("update", "none").code == gaia("cancel", "none").code == 3
-    assert gaia("cleanup", "--corrupt", "--json").json["corrupt"] == []
-    assert all(Path(root, "none", name).read_text("utf-8") == "x" for name in names)
+        assert [one["agent_id"] for one in gaia("list", "--json").json] == ["a"]
+        assert [gaia(word, folder).code for word in ("get", "update", "cancel")] == [3, 3, 3]
+        assert gaia("cleanup", "--corrupt", "--json").json["corrupt"] == []
+        assert all(Path(shared, folder, name).read_text("utf-8") == "x" for name in names)
 
 
 def test_a_link_to_a_session_is_reported_and_stays(gaia: Gaia, root: str, tmp_path: Path) -> None:

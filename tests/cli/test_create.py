@@ -77,11 +77,8 @@ def test_a_blank_name_or_purpose_is_refused_in_the_shell_and_in_python_and_nothi
     assert (str(raised.value), raised.value.hint, os.path.exists(root)) == (message, hint, False)
 
 
-def test_as_json_it_is_one_object(gaia: Gaia) -> None:
-    assert gaia("create", "--id", "agent-123", "--json").json == {"agent_id": "agent-123"}
-
-
-def test_an_id_of_ones_own_is_kept(gaia: Gaia, state: Gaia) -> None:
+def test_an_id_of_ones_own_is_kept_and_as_json_it_is_one_object(gaia: Gaia, state: Gaia) -> None:
+    assert gaia("create", "--id", "agent-124", "--json").json == {"agent_id": "agent-124"}
     assert gaia("create", "--id", "agent-123").all == (0, "agent-123\n", "")
     assert state("agent-123")["agent_id"] == "agent-123"
 

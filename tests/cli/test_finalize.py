@@ -120,13 +120,3 @@ def test_an_unknown_outcome_is_a_usage_error_and_writes_nothing(
         "the outcomes are completed, failed, abandoned",
     )
     assert tree() == before
-
-
-def test_a_missing_session_is_exit_code_3_and_is_not_made(gaia: Gaia, tree: Gaia) -> None:
-    before = tree()
-    assert gaia("finalize", "nobody", "completed").code == 3
-    assert tree() == before
-
-
-def test_without_an_outcome_it_is_a_usage_error(gaia: Gaia) -> None:
-    assert gaia("finalize", "a").code == 2

@@ -62,15 +62,6 @@ def test_a_newer_schema_is_shown_whatever_else_it_says(gaia: Gaia, put: Gaia) ->
     assert gaia("get", "new").json == document
 
 
-def test_a_missing_session_is_exit_code_3(gaia: Gaia, root: str) -> None:
-    assert gaia("get", "nobody").refusal == (
-        3,
-        f"no session 'nobody' in {root}",
-        "there are no sessions in that folder; use --root DIR for another folder",
-    )
-    assert not os.path.exists(root)
-
-
 def test_a_corrupt_one_is_exit_code_6_and_stays_as_it_is(gaia: Gaia, spoil: Gaia) -> None:
     path = spoil("torn")
     assert gaia("get", "torn", "--json").error == {

@@ -81,9 +81,12 @@ def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
-def test_installing_says_what_it_wrote_where(gaia: Gaia, settings: Path) -> None:
+def test_installing_says_what_it_wrote_where_and_a_second_time_that_it_is_there(gaia: Gaia, settings: Path) -> None:
     assert gaia("hooks", "install").all == (0, f"installed in {settings}\n", f"writing {settings}\n")
+    before = settings.stat().st_mtime_ns
     assert gaia("hooks", "install").all == (0, f"already installed in {settings}, nothing changed\n", "")
+    assert gaia("hooks", "install", "--dry-run").all == (0, "nothing would change\n", "")
+    assert settings.stat().st_mtime_ns == before
 
 
 def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia, settings: Path) -> None:
@@ -219,13 +222,6 @@ def test_a_dry_run_of_an_uninstall_is_a_patch_too(gaia: Gaia, project: Path, set
     assert settings.read_bytes() == OLD
 
 
-def test_a_dry_run_with_nothing_to_do_says_so(gaia: Gaia, settings: Path) -> None:
-    gaia("hooks", "install")
-    before = settings.stat().st_mtime_ns
-    assert gaia("hooks", "install", "--dry-run").all == (0, "nothing would change\n", "")
-    assert settings.stat().st_mtime_ns == before
-
-
 def test_a_file_that_does_not_parse_is_an_error_of_its_own(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(b"// mine\n{}")
     for ask in ("install", "uninstall"):
@@ -247,13 +243,6 @@ def test_a_comma_too_many_is_shown_to_a_person_in_its_line(gaia: Gaia, settings:
             "Hint: correct the file; it was not changed\n"
         ),
     )
-
-
-def test_what_the_system_refuses_is_8(gaia: Gaia, settings: Path) -> None:
-    settings.write_bytes(b"{}")
-    settings.chmod(0o444)
-    assert gaia("hooks", "install").code == 8
-    assert settings.read_bytes() == b"{}"
 
 
 @table(
@@ -279,9 +268,10 @@ def test_what_can_never_be_done_is_2_and_said_in_plain_words(
     assert list(project.rglob("*")) == [project / ".claude"]
 
 
-def test_by_itself_it_shows_its_help(gaia: Gaia) -> None:
+def test_by_itself_it_shows_its_help_and_that_of_a_command_names_every_host(gaia: Gaia) -> None:
     assert gaia("hooks").all == gaia("hooks", "--help").all
     assert gaia("hooks").code == 0
+    assert "--host claude-code|codex|qwen-code|gemini-cli" in gaia("hooks", "install", "--help").out.decode()
 
 
 @table("name", ["install", "uninstall", "status"])
@@ -412,10 +402,6 @@ def test_uninstalling_where_nothing_is_installed_makes_nothing(
     assert [path.lstat().st_mtime_ns for path in (project, away_from_home)] == times
 
 
-def test_the_help_names_every_host(gaia: Gaia) -> None:
-    assert "--host claude-code|codex|qwen-code|gemini-cli" in gaia("hooks", "install", "--help").out.decode()
-
-
 def test_from_a_linked_worktree_its_own_settings_are_written(
     gaia: Gaia, repository: Gaia, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -507,13 +493,14 @@ def test_a_name_that_would_steer_a_terminal_is_shown_tamed(gaia: Gaia, settings:
     assert b"\x1b" not in gaia("hooks", "status").out
 
 
-def test_the_file_is_named_before_it_is_written(gaia: Gaia, settings: Path) -> None:
+def test_the_file_is_named_before_it_is_written_and_what_the_system_refuses_is_8(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(b"{}")
     settings.chmod(0o444)
     ended = gaia("hooks", "install")
     assert ended.code == 8
     assert ended.err.decode().splitlines()[0] == f"writing {settings}"
     assert gaia("hooks", "install", "--json").error["code"] == "io_error", "no line before what a program reads"
+    assert settings.read_bytes() == b"{}"
 
 
 @table("known", ["not a repository", "ignored", "ignored for every project"])

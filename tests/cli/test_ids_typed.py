@@ -264,17 +264,17 @@ def test_the_latest_is_the_first_that_a_list_shows_and_can_be_read(gaia: Gaia, p
     assert gaia("get", "latest").json["agent_id"] == "newest"
 
 
+@table("typed", ["latest", "nobody"])
 @each_command
-def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, command: str) -> None:
-    ended = run(gaia, command, "latest")
+def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, command: str, typed: str) -> None:
+    ended = run(gaia, command, typed)
 
-    assert ended.code == 3
     hint = "there are no sessions in that folder; use --root DIR for another folder"
     if command == "should-resume":
         advice = f"searched in {root}; {hint}; or start new work"
-        assert ended.all[1:] == (f"no: there is no session latest (not_found)\n  {advice}\n", "")
+        assert ended.all == (3, f"no: there is no session {typed} (not_found)\n  {advice}\n", "")
     else:
-        assert ended.all[1:] == ("", f"Error: no session 'latest' in {root}\nHint: {hint}\n")
+        assert ended.refusal == (3, f"no session '{typed}' in {root}", hint)
     assert not os.path.exists(root)
 
 
