@@ -163,7 +163,7 @@ def test_an_interruption_from_before_a_run_says_nothing_about_it(tmp_path: Path)
 
 @table("content", [b"", b"\n\n", b"\xff\xfe", b"[" * 70_000, b'{"message": 7}\n'])
 def test_no_transcript_is_too_strange_to_be_looked_at(tmp_path: Path, content: bytes) -> None:
-    tmp_path /= str(len(content))
+    tmp_path /= content[:2].hex() or "empty"
     tmp_path.mkdir()
     (tmp_path / "agent-a1.jsonl").write_bytes(content)
     (tmp_path / "agent-b.jsonl").mkdir()
