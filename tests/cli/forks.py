@@ -6,10 +6,12 @@ What an interpreter does first (which modules it loads, how it decodes its argum
 from __future__ import annotations
 
 import os
+import pkgutil
 import sys
 import tempfile
 import time
 import warnings
+from importlib import import_module
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from typing import Self
 
 _FORKS = get_context("fork")
+
+for _room in ("cli.commands", "cli.render", "runner", "session", "store", "usecases"):
+    for _module in pkgutil.iter_modules(import_module(f"gaia_sessions.{_room}").__path__, f"gaia_sessions.{_room}."):
+        import_module(_module.name)  # here once, which else each fork would do
 
 
 class Fork:

@@ -31,9 +31,7 @@ OPEN: dict[str, Any] = {
     "phase": "approval",
     "metadata": {"task_id": "T001", "at": "2026-01-08T18:10:15+00:00"},
     "resume_ready": True,
-    "history": [
-        {"from_phase": "initializing", "to_phase": "approval", "timestamp": "2026-01-08T18:10:15+00:00"},
-    ],
+    "history": [{"from_phase": "initializing", "to_phase": "approval", "timestamp": "2026-01-08T18:10:15+00:00"}],
     "error_count": 1,
     "last_error": {"message": "boom", "timestamp": "2026-01-08T19:07:00+01:00"},
 }

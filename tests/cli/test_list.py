@@ -283,11 +283,7 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
         **trace_of("new"),
     }
     assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY[:-4]}, **expected}]
-    assert gaia("list").all == (
-        0,
-        "new  tester: test  newer  2 hours ago\n",
-        "",
-    )
+    assert gaia("list").all == (0, "new  tester: test  newer  2 hours ago\n", "")
     put("new", schema=2, phase=["dreaming"])
     assert gaia("list", "--json").json == [
         {"agent_id": "new", "status": "newer", "problem": "written by a later version"}
@@ -594,13 +590,6 @@ def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
     ]
     assert missing == []
     assert ("agent" in plain[0]) <= (columns >= 70 or command == "tree")
-
-
-@pytest.mark.usefixtures("five")
-def test_on_a_terminal_the_first_column_is_what_a_command_takes_as_an_id(terminal: Gaia) -> None:
-    lines = terminal("list", NO_COLOR="1").out.decode().splitlines()
-    short = [line.split()[0] for line in lines[1:]]
-    assert short == ["abc12345", "T001", "deploy-produ", "0000abcd", "torn"]
 
 
 def test_a_short_id_is_of_no_session_that_the_list_leaves_out(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:

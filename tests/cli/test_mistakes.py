@@ -140,11 +140,7 @@ WRONG = [
         "type an ID from gaia-sessions list, or gaia-sessions should-resume latest",
     ),
     ("approve", "Missing argument 'ID'.", "gaia-sessions pending shows who waits, and the line to type"),
-    (
-        "rm --force",
-        "Missing argument 'ID...'.",
-        "type IDs from gaia-sessions list; cleanup removes what is not used",
-    ),
+    ("rm --force", "Missing argument 'ID...'.", "type IDs from gaia-sessions list; cleanup removes what is not used"),
     ("finalize", "Missing argument 'ID'.", FINALIZE),
     ("finalize a", "Missing argument 'completed|failed|abandoned'.", FINALIZE),
     ("skill add a aws", "Missing option '--tokens'.", "see gaia-sessions skill add --help"),
@@ -182,16 +178,8 @@ def test_a_line_that_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, anew: Gaia
 REFUSED = [
     ("update a --metadata plan=x", "'plan=x' is not JSON", "type -m plan=x instead"),
     ("update a --metadata=plan=x -m k=v", "'plan=x' is not JSON", "type -m plan=x instead"),
-    (
-        "update a --metadata @f.json",
-        "'@f.json' is a file, not JSON",
-        "type --metadata - < f.json instead",
-    ),
-    (
-        "update a --metadata f.json",
-        "'f.json' is a file, not JSON",
-        "type --metadata - < f.json instead",
-    ),
+    ("update a --metadata @f.json", "'@f.json' is a file, not JSON", "type --metadata - < f.json instead"),
+    ("update a --metadata f.json", "'f.json' is a file, not JSON", "type --metadata - < f.json instead"),
     ("update a --metadata ''", "the value is empty", """type --metadata '{"key": "value"}', or omit the option"""),
     (
         """update a --metadata "{'k': 'v'}" """,

@@ -223,7 +223,7 @@ def test_what_was_added_by_hand_at_any_time_begins_another_conversation(gaia: Ga
     forked("run", "work", "--", claude.path)
 
     assert [option for option, _ in claude.ids()] == [
-        *("--session-id", "--session-id", "--resume", "--session-id", "--session-id"),
+        *("--session-id", "--session-id", "--resume", "--session-id", "--session-id")
     ]
     told = [call["told"] for call in claude.calls()]
     assert ["By hand." in one for one in told] == [False, True, False, True, False]

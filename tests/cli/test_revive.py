@@ -285,8 +285,7 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
 
 
 @table(
-    ("interruption", "words"),
-    [("usage_limit", "stopped by a usage limit"), ("stopped_by_user", "stopped by the user")],
+    ("interruption", "words"), [("usage_limit", "stopped by a usage limit"), ("stopped_by_user", "stopped by the user")]
 )
 def test_show_says_what_stopped_a_run_from_outside(gaia: Gaia, stopped: Gaia, interruption: str, words: str) -> None:
     stopped("agent-1", interruption=interruption, detail="You've hit your limit")

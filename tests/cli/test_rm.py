@@ -77,11 +77,7 @@ def test_what_has_ended_is_removed_with_all_its_files_and_said_in_a_line_each(ga
         (["middle"], "session 'middle' has an open one below it", ["leaf", "middle"]),
         (["top"], "session 'top' has an open one below it", ["leaf", "top"]),
         (["top", "--force"], "session 'top' has an open one below it", ["leaf", "top"]),
-        (
-            ["open", "top"],
-            "session 'open' is open; session 'top' has an open one below it",
-            ["leaf", "open", "top"],
-        ),
+        (["open", "top"], "session 'open' is open; session 'top' has an open one below it", ["leaf", "open", "top"]),
         (["top", "leaf"], "session 'leaf' is open", ["leaf", "top"]),
     ],
 )

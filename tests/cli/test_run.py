@@ -109,9 +109,7 @@ def test_the_task_takes_its_place_in_the_words_and_stdin_has_the_context_alone(r
     assert ended.all == (0, f"Additional context:\nIn English.\n['do: Count', 'Count', '{{other}}'] {agent_id}\n", "")
 
 
-def test_without_task_and_context_a_command_reads_our_stdin_and_no_terminal(
-    root: str,
-) -> None:
+def test_without_task_and_context_a_command_reads_our_stdin_and_no_terminal(root: str) -> None:
     assert forked("run", "--", "cat", stdin=b"ours\n").out == b"ours\n"
     assert forked("run", "--task", "-", "--", "cat", stdin=b"a task\n").out == b"a task\n"
     own_end, their_end = os.openpty()

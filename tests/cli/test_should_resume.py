@@ -174,12 +174,7 @@ def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
     )
     decision = json_of(answer)
     assert (answer.code, decision["reason"]) == (6, "corrupt")
-    assert decision["checks"][1] == {
-        "name": "readable",
-        "ok": False,
-        "actual": problem,
-        "limit": None,
-    }
+    assert decision["checks"][1] == {"name": "readable", "ok": False, "actual": problem, "limit": None}
 
 
 @table("agent_id", ["../x", "", "x" * 300, "a/b"])

@@ -32,23 +32,9 @@ def test_as_json_it_says_whether_it_was_added(gaia: Gaia, session: str) -> None:
     def add(name: str, tokens: str) -> Any:
         return gaia("skill", "add", session, name, "--tokens", tokens, "--json").json
 
-    assert add("aws", "100") == {
-        "agent_id": session,
-        "name": "aws",
-        "tokens": 100,
-        "added": True,
-        "skill_tokens": 100,
-    }
+    assert add("aws", "100") == {"agent_id": session, "name": "aws", "tokens": 100, "added": True, "skill_tokens": 100}
     assert (add("aws", "500")["added"], add("aws", "500")["skill_tokens"]) == (False, 100)
     assert add("git", "7")["skill_tokens"] == 107
-
-
-def test_e9_a_skill_of_one_session_is_not_that_of_its_child(gaia: Gaia, put: Gaia, state: Gaia) -> None:
-    put("parent")
-    put("child", parent_id="parent")
-    gaia("skill", "add", "parent", "aws", "--tokens", "5")
-    assert gaia("skill", "add", "child", "git", "--tokens", "7", "--json").json["added"] is True
-    assert (state("parent")["skills"], state("child")["skills"]) == ({"aws": 5}, {"git": 7})
 
 
 @table(

@@ -188,10 +188,7 @@ def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gai
     assert (code, out, "Note" in err) == (8, "", False)
     assert f"Error: {gone}: cannot read: No such file or directory\n" in err
     assert "Hint: `gaia-sessions report ID` says what is known" in err
-    for agent_id, problem in (
-        ("codex", "transcripts of codex cannot be read"),
-        ("other", "it is the transcript of"),
-    ):
+    for agent_id, problem in (("codex", "transcripts of codex cannot be read"), ("other", "it is the transcript of")):
         code, out, err = gaia("transcript", agent_id).all
         assert (code, out, f"skipped: {tmp_path}/t.jsonl: {problem}" in err) == (0, "No messages\n", True)
     assert gaia("transcript", "bare").all == (0, "No messages\n", "")

@@ -45,14 +45,7 @@ def test_a_child_states_what_is_above_it_and_its_limits(gaia: Gaia, state: Gaia,
 
     keys = ("parent_id", "root_id", "depth", "max_depth", "max_tokens")
     found = [{key: state(agent_id)[key] for key in keys if key in state(agent_id)} for agent_id in ("root", "leaf")]
-    assert found == [
-        {"max_depth": 3, "max_tokens": 9000},
-        {
-            "parent_id": "middle",
-            "max_depth": 3,
-            "max_tokens": 10,
-        },
-    ]
+    assert found == [{"max_depth": 3, "max_tokens": 9000}, {"parent_id": "middle", "max_depth": 3, "max_tokens": 10}]
     lines = {line["agent_id"]: line for line in gaia("list", "--json").json}
     assert [lines["leaf"][key] for key in ("parent_id", "root_id", "depth")] == ["middle", "root", 2]
     shown = gaia("show", "leaf", "--verbose").out.decode().splitlines()

@@ -58,12 +58,6 @@ def test_everything_at_once_is_one_revision(gaia: Gaia, state: Gaia, session: st
     assert (kept["metadata"], kept["error_count"], kept["resume_ready"]) == ({"a": "1"}, 1, False)
 
 
-def test_metadata_is_merged_one_level_deep(gaia: Gaia, state: Gaia) -> None:
-    gaia("create", "--id", "a", "--metadata", '{"keep": 1, "deep": {"x": 1}}')
-    gaia("update", "a", "--metadata", '{"deep": {"y": 2}}', "-m", "more=z")
-    assert state("a")["metadata"] == {"keep": 1, "deep": {"y": 2}, "more": "z"}
-
-
 def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia, session: str) -> None:
     assert gaia("update", session, "--metadata", "-", stdin='{"от": "stdin"}'.encode()).code == 0
     assert state(session)["metadata"] == {"от": "stdin"}
@@ -118,18 +112,6 @@ def test_what_cannot_be_done_changes_nothing(  # a row of a table
     ended = gaia("update", "s", "--json", "-m", "other=news", *words)
     assert (ended.code, ended.error["code"], ended.error["message"]) == (code, name, message)
     assert tree() == before
-
-
-def test_an_unknown_phase_is_answered_with_the_nine(gaia: Gaia, session: str) -> None:
-    assert gaia("update", session, "--phase", "dreaming").all == (
-        2,
-        "",
-        (
-            "Error: unknown phase 'dreaming'\n"
-            "Hint: the phases are initializing, investigating, planning, approval, executing, validating,"
-            " completed, failed, abandoned\n"
-        ),
-    )
 
 
 @table(
