@@ -19,6 +19,8 @@ from tests.users.conftest import machine  # noqa: F401  # a fixture
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from _pytest.mark import ParameterSet
+
     from tests.users.conftest import Machine
 
 CHECKOUT = Path(__file__).parents[2]
@@ -102,6 +104,18 @@ class Wrapper:
         self.process.communicate()
 
 
+def seeds(quick: int, slow: int, thorough: int) -> list[ParameterSet]:
+    """The first ones quickly, more slowly, all of them thoroughly: those by tens, as they are many."""
+    return [
+        *(pytest.param(range(seed, seed + 1), id=str(seed)) for seed in range(quick)),
+        *(pytest.param(range(seed, seed + 1), id=str(seed), marks=pytest.mark.slow) for seed in range(quick, slow)),
+        *(
+            pytest.param(range(seed, min(seed + 10, thorough)), id=f"{seed}...", marks=pytest.mark.thorough)
+            for seed in range(slow, thorough, 10)
+        ),
+    ]
+
+
 def carriers(tag: str) -> list[int]:
     """The processes that have ``tag`` in their environment, or had it; those that wait to be reaped have none."""
     wanted = f"{TAG}={tag}".encode()
@@ -113,6 +127,13 @@ def environment_of(pid: str) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
+
+
+def state_of(pid: int) -> str:
+    """How a process stands: a letter of the system."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return "-"
 
 
 def becomes(condition: Callable[[], bool], seconds: float = 5) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.runner.contain import why_impossible
-from tests.runner.conftest import becomes, linux, needs_user
+from tests.runner.conftest import becomes, linux, needs_user, seeds
 from tests.runner.hostile import __file__ as hostile
 
 if TYPE_CHECKING:
@@ -40,11 +40,10 @@ def wrap_as(request: pytest.FixtureRequest) -> Wrap:
     return wrap
 
 
-@pytest.mark.parametrize(
-    ("command", "code"), [("exit 0", 0), ("exit 3", 3), ("exit 255", 255), ("kill -9 $$", 137), ("kill $$", 143)]
-)
-def test_exit_codes_and_signals_pass_through(wrap_as: Wrap, command: str, code: int) -> None:
-    assert wrap_as("print(ended(contain('sh', '-c', sys.argv[1])))", command).result() == str(code)
+def test_exit_codes_and_signals_pass_through(wrap_as: Wrap) -> None:
+    source = "print([ended(contain('sh', '-c', command)) for command in sys.argv[1:]])"
+    commands = ("exit 0", "exit 3", "exit 255", "kill -9 $$", "kill $$")
+    assert wrap_as(source, *commands).result() == "[0, 3, 255, 137, 143]"
 
 
 def test_what_does_not_exist_is_127_as_in_a_shell_and_no_builtin_takes_its_place(wrap: Wrap) -> None:
@@ -78,17 +77,19 @@ time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
-def test_a_signal_reaches_the_command_which_may_take_its_time(wrap_as: Wrap, name: str) -> None:
+def test_a_signal_reaches_the_command_which_may_take_its_time(wrap_as: Wrap) -> None:
     source = """
-reader, writer = os.pipe()
-child = contain(*python(sys.argv[1]), stdout=writer)
-heard = open(reader)
-print(heard.readline(), end="")
-tree.send(child, getattr(signal, sys.argv[2]))
-print(heard.readline(), ended(child))
+for name in sys.argv[2:]:
+    reader, writer = os.pipe()
+    child = contain(*python(sys.argv[1]), stdout=writer)
+    heard = open(reader)
+    print(heard.readline(), end="")
+    tree.send(child, getattr(signal, name))
+    print(heard.readline(), ended(child))
 """
-    assert wrap_as(source, HEEDS, name).result().split() == ["ready", name, "7"]
+    names = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+    heard = wrap_as(source, HEEDS, *names).result().split()
+    assert heard == [word for name in names for word in ("ready", name, "7")]
 
 
 def test_what_it_leaves_behind_ends_with_it(wrap_as: Wrap) -> None:
@@ -99,10 +100,10 @@ def test_what_it_leaves_behind_ends_with_it(wrap_as: Wrap) -> None:
 
 def test_it_is_stopped_and_goes_on(wrap_as: Wrap) -> None:
     source = """
-child = contain("sleep", "0.6")
+child = contain("sleep", "0.4")
 until(lambda: len(tree.descendants()) == 3)
 tree.stop()
-time.sleep(0.8)
+time.sleep(0.5)
 tree.reap(child)
 print(child.exit_code)
 tree.go_on()
@@ -137,15 +138,10 @@ def dies_with_its_wrapper(wrap: Wrap, command: str, seed: int) -> None:
     assert becomes(lambda: wrapper.left() == []), f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_nothing_in_it_survives_a_kill_of_the_wrapper(wrap_as: Wrap, readable_hostile: str, seed: int) -> None:
-    dies_with_its_wrapper(wrap_as, readable_hostile, seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3, 53))
-def test_nothing_in_it_survives_many_kills_of_the_wrapper(wrap_as: Wrap, readable_hostile: str, seed: int) -> None:
-    dies_with_its_wrapper(wrap_as, readable_hostile, seed)
+@pytest.mark.parametrize("seeds", seeds(2, 5, 53))
+def test_nothing_in_it_survives_a_kill_of_the_wrapper(wrap_as: Wrap, readable_hostile: str, seeds: range) -> None:
+    for seed in seeds:
+        dies_with_its_wrapper(wrap_as, readable_hostile, seed)
 
 
 def test_why_it_is_impossible_without_the_program_that_makes_namespaces(wrap: Wrap, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from gaia_sessions.runner.output import MESSAGE_BYTES, Live, Outputs, Tail
 from gaia_sessions.store.output_file import Kept
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,15 +40,15 @@ def pipe() -> Iterator[tuple[int, int]]:
             continue
 
 
-@pytest.mark.parametrize("piece", [1, 7, 65536, 1 << 20])
-@pytest.mark.parametrize("length", [0, 1, MESSAGE_BYTES - 1, MESSAGE_BYTES, MESSAGE_BYTES + 1, 3 * MESSAGE_BYTES + 5])
+@table("piece", [1, 7, 65536, 1 << 20])
+@table("length", [0, 1, MESSAGE_BYTES - 1, MESSAGE_BYTES, MESSAGE_BYTES + 1, 3 * MESSAGE_BYTES + 5])
 def test_the_message_is_the_last_64_kib_however_they_came(length: int, piece: int) -> None:
     text = "".join(map(str, range(length)))[:length]
     assert tail_of(text.encode(), piece) == text[-MESSAGE_BYTES:]
 
 
-@pytest.mark.parametrize("character", ["é", "€", "𝄞"])
-@pytest.mark.parametrize("shift", range(4))
+@table("character", ["é", "€", "𝄞"])
+@table("shift", range(4))
 def test_a_message_that_is_cut_begins_with_a_whole_character(character: str, shift: int) -> None:
     data = (character * MESSAGE_BYTES).encode() + b"x" * shift
 
@@ -57,7 +58,7 @@ def test_a_message_that_is_cut_begins_with_a_whole_character(character: str, shi
     assert text == character * ((MESSAGE_BYTES - shift) // size) + "x" * shift
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "text"),
     [
         (b"a\xffb", "a\ufffdb"),

@@ -19,7 +19,7 @@ import pytest
 from filelock import FileLock
 
 from gaia_sessions.runner.contain import why_impossible
-from tests.runner.conftest import CHECKOUT, PATIENCE, TAG, becomes, carriers, linux
+from tests.runner.conftest import CHECKOUT, PATIENCE, TAG, becomes, carriers, linux, seeds
 from tests.runner.hostile import OWN_ENDS, own_end
 
 if TYPE_CHECKING:
@@ -67,18 +67,13 @@ def weather(wrap: Wrap, seed: int) -> float:
     return float(took)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_nothing_is_left_of_a_hostile_tree(wrap: Wrap, seed: int) -> None:
-    assert weather(wrap, seed) < SECONDS
+@pytest.mark.parametrize("seeds", seeds(2, 12, 50))
+def test_nothing_is_left_of_a_hostile_tree(wrap: Wrap, seeds: range) -> None:
+    for seed in seeds:
+        assert weather(wrap, seed) < SECONDS
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 50))
-def test_nothing_is_left_of_many_hostile_trees(wrap: Wrap, seed: int) -> None:
-    assert weather(wrap, seed) < SECONDS
-
-
-LIMITS = ("--timeout", "1", "--grace", "1")
+LIMITS = ("--timeout", "0.5", "--grace", "0.5")
 NO_LIMITS = ("--timeout", "60", "--grace", "1")
 """For a command that ends by itself: on a machine that weathers a storm its start may take more than a second."""
 
@@ -122,26 +117,21 @@ def weather_with_the_command(root: str, seed: int) -> None:
     assert left == [], f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_whole_command_reports_once_and_leaves_nothing(root: str, seed: int) -> None:
-    weather_with_the_command(root, seed)
+@pytest.mark.parametrize("seeds", seeds(2, 12, 206))
+def test_the_whole_command_reports_once_and_leaves_nothing(root: str, seeds: range) -> None:
+    for seed in seeds:
+        weather_with_the_command(root, seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6, 206))
-def test_the_whole_command_reports_once_and_leaves_nothing_many_times(root: str, seed: int) -> None:
-    weather_with_the_command(root, seed)
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(why_impossible() is not None, reason="needs a machine on which a command can be contained")
-@pytest.mark.parametrize("seed", range(50))
-def test_nothing_contained_survives_a_kill_of_the_whole_command(root: str, seed: int) -> None:
-    tag = uuid.uuid4().hex
-    running = run(root, tag, "--contain", "--", sys.executable, "-I", "-S", HOSTILE, str(seed))
-    time.sleep(random.Random(seed).random())  # from before it has begun until all of it is there
+@pytest.mark.parametrize("seeds", seeds(0, 6, 50))
+def test_nothing_contained_survives_a_kill_of_the_whole_command(root: str, seeds: range) -> None:
+    for seed in seeds:
+        tag = uuid.uuid4().hex
+        running = run(root, tag, "--contain", "--", sys.executable, "-I", "-S", HOSTILE, str(seed))
+        time.sleep(random.Random(seed).random())  # from before it has begun until all of it is there
 
-    running.kill()
-    running.communicate()
+        running.kill()
+        running.communicate()
 
-    assert becomes(lambda: carriers(tag) == [], 10), f"seed {seed}"
+        assert becomes(lambda tag=tag: carriers(tag) == [], 10), f"seed {seed}"

@@ -10,16 +10,16 @@ import signal
 import sys
 import time
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.runner.conftest import CHECKOUT, PATIENCE, PRELUDE, TAG, becomes, carriers, linux
-from tests.runner.test_supervise import OBEDIENT, STUBBORN, SUPERVISOR, python
+from tests.runner.conftest import CHECKOUT, PATIENCE, PRELUDE, TAG, becomes, carriers, linux, state_of
+from tests.runner.test_supervise import OBEDIENT, STUBBORN, SUPERVISOR, pass_time, python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     Typing = Callable[..., "Terminal"]
 
@@ -88,12 +88,6 @@ class Terminal:
             os.waitpid(self.pid, 0)
 
 
-def state_of(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return "-"
-
-
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Typing]:
     opened: list[Terminal] = []
@@ -134,11 +128,11 @@ if not os.fork():
 print("ready", flush=True)
 sys.exit(int(sys.stdin.readline()))
 """
-    shell = terminal(*python(source), timeout=4, grace=0)
+    shell = terminal(*python(source), timeout=60, grace=0)
     shell.until(b"ready")
     shell.type("\x1a")
     assert becomes(lambda: shell.state() == "TTT", PATIENCE), shell.state()
-    time.sleep(6)
+    pass_time(shell.path, 100)
     assert shell.state() == "TTT"
 
     shell.type("fg\n")
@@ -147,27 +141,29 @@ sys.exit(int(sys.stdin.readline()))
     ended = shell.ended()
 
     assert (ended["cause"], ended["exit_code"], ended["left"]) == ("exited", 7, 0)
-    assert ended["seconds"] > 6
+    assert ended["seconds"] > 100
 
 
 def test_the_limit_holds_after_fg_for_what_was_left_of_it(terminal: Typing) -> None:
-    shell = terminal("sleep", "300", timeout=3, grace=0)
+    shell = terminal("sleep", "300", timeout=60, grace=0)
     shell.wrapper()
     assert becomes(lambda: "S" in shell.state()[1:], PATIENCE)
     shell.type("\x1a")
     assert becomes(lambda: shell.state() == "TT", PATIENCE), shell.state()
-    time.sleep(4)
+    pass_time(shell.path, 100)
     shell.type("fg\n")
+    assert becomes(lambda: shell.state() == "SS", PATIENCE), shell.state()
+    pass_time(shell.path, 160)
     ended = shell.ended()
     assert (ended["cause"], ended["exit_code"], ended["left"]) == ("timeout", 143, 0)
-    assert ended["seconds"] >= 7
+    assert ended["seconds"] >= 160
 
 
 @pytest.mark.parametrize("command", [OBEDIENT, STUBBORN], ids=["obeys", "does not"])
 def test_a_terminal_that_is_closed_ends_the_command_and_the_end_is_known(
     terminal: Typing, command: tuple[str, ...]
 ) -> None:
-    shell = terminal(*command)
+    shell = terminal(*command, after_signal=0.5)
     shell.until(b"ready")
     began = time.monotonic()
     shell.close()

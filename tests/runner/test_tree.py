@@ -9,9 +9,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.runner.conftest import becomes, linux, needs_user
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,19 +23,10 @@ if TYPE_CHECKING:
 pytestmark = linux
 
 
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("exit 0", 0),
-        ("exit 3", 3),
-        ("exit 255", 255),
-        ("kill -9 $$", 137),
-        ("kill -TERM $$", 143),
-        ("kill -ABRT $$", 134),
-    ],
-)
-def test_the_exit_code_is_as_shells_say_it(wrap: Wrap, command: str, code: int) -> None:
-    assert wrap("print(ended(begin('sh', '-c', sys.argv[1])))", command).result() == str(code)
+def test_the_exit_code_is_as_shells_say_it(wrap: Wrap) -> None:
+    source = "print([ended(begin('sh', '-c', command)) for command in sys.argv[1:]])"
+    commands = ("exit 0", "exit 3", "exit 255", "kill -9 $$", "kill -TERM $$", "kill -ABRT $$")
+    assert wrap(source, *commands).result() == "[0, 3, 255, 137, 143, 134]"
 
 
 def test_the_exit_code_is_right_when_many_others_are_reaped_with_it(wrap: Wrap) -> None:
@@ -52,7 +42,7 @@ except ChildProcessError:
     assert wrap(source).result() == "3"
 
 
-@pytest.mark.parametrize("ignored", [False, True])
+@table("ignored", [False, True])
 def test_the_exit_code_is_right_where_the_caller_ignores_the_end_of_children(wrap: Wrap, *, ignored: bool) -> None:
     through = (
         sys.executable,
@@ -62,32 +52,31 @@ def test_the_exit_code_is_right_where_the_caller_ignores_the_end_of_children(wra
     assert wrap("print(ended(begin('sh', '-c', 'exit 3')))", through=through if ignored else ()).result() == "3"
 
 
-@pytest.mark.parametrize(
-    ("argv", "cwd", "error"),
-    [
-        (["no-such-command"], ".", "FileNotFoundError: no-such-command"),
-        (["/"], ".", "PermissionError: /"),
-        (["./text"], ".", "OSError: ./text"),
-        (["true"], "no-such-folder", "FileNotFoundError: no-such-folder"),
-    ],
-)
-def test_what_cannot_be_started_is_an_error_and_leaves_no_process(
-    wrap: Wrap, tmp_path: Path, argv: list[str], cwd: str, error: str
-) -> None:
+CANNOT_BE_STARTED = [
+    ("no-such-command", ".", "FileNotFoundError: no-such-command"),
+    ("/", ".", "PermissionError: /"),
+    ("./text", ".", "OSError: ./text"),
+    ("true", "no-such-folder", "FileNotFoundError: no-such-folder"),
+]
+
+
+def test_what_cannot_be_started_is_an_error_and_leaves_no_process(wrap: Wrap, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not a program", encoding="utf-8")
     (tmp_path / "text").chmod(0o755)
     source = """
-os.chdir(sys.argv[3])
-try:
-    begin(*json.loads(sys.argv[1]), cwd=sys.argv[2])
-except OSError as error:
-    print(f"{type(error).__name__}: {error.filename}")
-try:
-    os.waitpid(-1, 0)
-except ChildProcessError:
-    print("no child")
+os.chdir(sys.argv[2])
+for name, folder, _ in json.loads(sys.argv[1]):
+    try:
+        begin(name, cwd=folder)
+    except OSError as error:
+        print(f"{type(error).__name__}: {error.filename}")
+    try:
+        os.waitpid(-1, 0)
+    except ChildProcessError:
+        print("no child")
 """
-    assert wrap(source, json.dumps(argv), cwd, str(tmp_path)).result().splitlines() == [error, "no child"]
+    told = wrap(source, json.dumps(CANNOT_BE_STARTED), str(tmp_path)).result().splitlines()
+    assert told == [line for *_, error in CANNOT_BE_STARTED for line in (error, "no child")]
 
 
 STATE = """
@@ -102,7 +91,7 @@ print(json.dumps({
 """
 
 
-@pytest.mark.parametrize("hup", ["SIG_DFL", "SIG_IGN"])
+@table("hup", ["SIG_DFL", "SIG_IGN"])
 def test_a_command_has_a_session_of_its_own_three_descriptors_and_the_signals_of_a_shell(wrap: Wrap, hup: str) -> None:
     source = """
 os.dup2(0, 7)  # inheritable
