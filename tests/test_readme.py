@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from datetime import timedelta
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import version
 from importlib.util import module_from_spec, spec_from_loader
@@ -21,8 +22,11 @@ import click
 import pytest
 
 from gaia_sessions.cli.group import COMMANDS, Commands
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time, parse_time
+from tests import commands
 from tests.hook.client import client
+from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,13 +100,12 @@ def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     assert done.stdout == "completed {'task_id': 'T001'}\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("which", "shown", "expected"),
     [
         (2, "token.is_cancelled", "no longer needed\nTrue\n"),
         (3, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
     ],
-    ids=["cancellation", "an agent of your own"],
 )
 def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int, shown: str, expected: str) -> None:
     done = subprocess.run(
@@ -157,24 +160,15 @@ def test_the_three_lines_for_an_agent_of_your_own_are_commands_that_exist(tmp_pa
     environment = {**os.environ, "HOME": str(tmp_path)}
     (tmp_path / ".git").mkdir()
 
-    done = [
-        subprocess.run(
-            [sys.executable, "-m", "gaia_sessions", *words],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        for words in (install[1:], listing[1:])
-    ]
+    done = [commands.gaia(*words[1:], environment=environment, folder=tmp_path) for words in (install, listing)]
 
     assert (pip[:2], install[0], listing[0]) == (["pip", "install"], "gaia-sessions", "gaia-sessions")
-    assert [one.returncode for one in done] == [0, 0]
+    assert [one.code for one in done] == [0, 0]
     assert (tmp_path / ".claude" / "settings.local.json").exists()
-    assert done[1].stdout.startswith("No sessions found")
+    assert done[1].out.startswith(b"No sessions found")
 
 
+@pytest.mark.slow  # scripts/check does it before the tests
 def test_the_generated_parts_are_current() -> None:
     subprocess.run([sys.executable, CHECKOUT / "scripts" / "render_docs", "--check"], check=True)
 
@@ -193,14 +187,14 @@ def test_the_readme_leads_to_every_page() -> None:
     assert [page.name for page in DOCS if f"](docs/{page.name})" not in text_of("README.md")] == []
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+@table("page", DOCS)
 def test_every_page_begins_with_its_title_and_one_sentence_that_says_who_it_is_for(page: Path) -> None:
     title, sentence, *_ = page.read_text(encoding="utf-8").split("\n\n")
     assert re.fullmatch(r"# \S.*", title)
     assert re.fullmatch(r"For [^.]+\.", sentence)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@table("name", COMMANDS)
 def test_the_page_of_commands_leads_to_every_command(name: str) -> None:
     assert f"[`{name}`](#{name})" in text_of("docs/shell.md")
 
@@ -211,7 +205,7 @@ def commands_to_type() -> list[str]:
     return re.findall(r"`gaia-sessions ([^`]+)`", table)
 
 
-@pytest.mark.parametrize("line", commands_to_type())
+@table("line", commands_to_type())
 def test_what_a_task_says_to_type_is_a_command_with_its_options(line: str) -> None:
     words = shlex.split(line.partition(" > ")[0])
     found: click.Command | None = Commands(name="gaia-sessions")
@@ -231,7 +225,7 @@ def links() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("page", "link"), links())
+@table(("page", "link"), links())
 def test_every_link_leads_somewhere(page: str, link: str) -> None:
     path, _, heading = link.partition("#")
     target = (CHECKOUT / page).parent / path if path else CHECKOUT / page
@@ -239,6 +233,7 @@ def test_every_link_leads_somewhere(page: str, link: str) -> None:
     assert not heading or heading in anchors(target)
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The headings of ``page`` as links name them: lower case, blanks as hyphens, nothing else but words."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -309,18 +304,10 @@ def steady(text: str) -> list[str]:
 
 
 def test_a_command_in_the_place_of_the_first_look_is_run(tmp_path: Path) -> None:
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "gaia_sessions", "list"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+    ran = commands.gaia("list", environment={**os.environ, "HOME": str(tmp_path)}, folder=tmp_path)
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "No sessions found" in done.stdout
+    assert (ran.code, ran.err) == (0, b"")
+    assert b"No sessions found" in ran.out
 
 
 class Lab:
@@ -332,10 +319,13 @@ class Lab:
         self.ids: dict[str, str] = {}
         (self.project / ".claude").mkdir(parents=True)
 
-    def live(self, of: Client, capture: str, *, until: str = "", since: str = "", says: str | None = None) -> set[str]:
+    def live(
+        self, capture: str, of: Client | None = None, *, until: str = "", since: str = "", says: str | None = None
+    ) -> set[str]:
         """Tells the hook of a capture, from the event ``since`` on and before the event ``until``; the new sessions.
 
-        ``says`` is what the agent says last, in place of what it said.
+        ``of`` is the client that starts the hook, if it is known. ``says`` is what the agent says last, in place of
+        what it said.
         """
         before = self.sessions()
         file = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / f"{capture}.jsonl"
@@ -350,7 +340,7 @@ class Lab:
                 REPLAY.write_agent_file(call)
                 if says and call["event"] == "SubagentStop":
                     call["stdin"]["last_assistant_message"] = says
-                self._tell(of, call["stdin"])
+                self._tell(call["stdin"], of)
         return self.sessions() - before
 
     def _write_files_of_client(self, calls: list[Any]) -> None:
@@ -358,12 +348,16 @@ class Lab:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text(text, encoding="utf-8")
 
-    def _tell(self, of: Client, payload: object) -> None:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "CLAUDE_PID": str(of.pid)}
+    def _tell(self, payload: object, of: Client | None) -> None:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "CLAUDE_PID": str(of.pid if of else 0)}
         environment["CLAUDE_PROJECT_DIR"] = str(self.project)
-        command = [sys.executable, str(CHECKOUT / "hooks" / "every_event.py")]
-        code, _, errors = of.run(command, json.dumps(payload).encode(), str(self.project), environment)
-        assert (code, errors) == (0, "")
+        if of:
+            command = [sys.executable, str(CHECKOUT / "hooks" / "every_event.py")]
+            code, _, errors = of.run(command, json.dumps(payload).encode(), str(self.project), environment)
+            assert (code, errors) == (0, "")
+        else:
+            ran = commands.hook(HOOK, payload, environment=environment, folder=self.project)
+            assert (ran.code, ran.err) == (0, b"")
 
     def sessions(self) -> set[str]:
         return {file.parent.name for file in self.project.glob(".claude/session/[!.]*/state.json")}
@@ -399,6 +393,11 @@ class Lab:
             out, errors = process.communicate()
             return subprocess.CompletedProcess(typed, process.returncode, out, errors)
 
+    def gaia(self, *words: str) -> tuple[int, str]:
+        """The exit code of a command that is not in the README, and what it prints."""
+        ran = commands.gaia(*words, environment={"HOME": str(self.folder)}, folder=self.project)
+        return ran.code, ran.out.decode()
+
 
 def script(name: str) -> Any:
     """A script of the checkout as a module."""
@@ -422,13 +421,13 @@ cd "$HOME" && exec env -i HOME="$HOME" PATH=/usr/bin:/bin sh -c "$*"
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     """What real clients left: work that waits, ended, failed, was interrupted, and that of a client that was killed."""
     lab = Lab(tmp_path_factory.mktemp("lived"))
+    [lab.ids["waiting"]] = lab.live("single", says=PAUSE)
+    [lab.ids["done"]] = lab.live("custom-agent")
+    [lab.ids["failed"]] = lab.live("sub-error-400")
+    [lab.ids["interrupted"]] = lab.live("sub-error-529")
+    lab.live("usage")
     with client() as of:
-        [lab.ids["waiting"]] = lab.live(of, "single", says=PAUSE)
-        [lab.ids["done"]] = lab.live(of, "custom-agent")
-        [lab.ids["failed"]] = lab.live(of, "sub-error-400")
-        [lab.ids["interrupted"]] = lab.live(of, "sub-error-529")
-        lab.live(of, "usage")
-        [lab.ids["crashed"]] = lab.live(of, "tui-hup", until="SessionEnd")
+        [lab.ids["crashed"]] = lab.live("tui-hup", of, until="SessionEnd")
         of.kill()
     (lab.folder / "bin").mkdir()
     (lab.folder / "bin" / "ssh").write_text(SSH, encoding="utf-8")
@@ -455,7 +454,7 @@ class Row(NamedTuple):
     session: str
     code: int
     says: list[str]
-    then: tuple[tuple[str, int], ...] = ()  # commands with their exit codes
+    then: tuple[tuple[str, str, int], ...] = ()  # commands and their sessions, with their exit codes
 
 
 ROWS = {
@@ -467,9 +466,11 @@ ROWS = {
     "see what failed since yesterday": Row("failed", 0, ["ID  general-purpose: Job alpha  error", "  crashed"]),
     "read what it said": Row("done", 0, ["Report of alpha: 42."]),
     "know the tokens of each agent": Row("done", 0, ["general-purpose  ", "all agents  ", "  8,318  "]),
-    "cancel it and all below it": Row("waiting", 0, ["ID"], (("cancelled ID", 10),)),
-    "clean up what nobody used for a day": Row("done", 0, ["removed 1 session"], (("get ID", 3), ("get WAITING", 0))),
-    "the same by cron": Row("done", 0, [], (("get ID", 3), ("get WAITING", 0))),
+    "cancel it and all below it": Row("waiting", 0, ["ID"], (("cancelled", "waiting", 10),)),
+    "clean up what nobody used for a day": Row(
+        "done", 0, ["removed 1 session"], (("get", "done", 3), ("get", "waiting", 0))
+    ),
+    "the same by cron": Row("done", 0, [], (("get", "done", 3), ("get", "waiting", 0))),
     "look from another machine": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
     "ask by Python": Row("waiting", 0, ["'question': 'may I apply the plan?'", "'agent_id': 'ID'"]),
 }
@@ -492,26 +493,25 @@ def test_the_table_of_tasks_has_those_that_are_tried() -> None:
 @pytest.mark.parametrize("task", ROWS)
 def test_what_is_typed_for_a_task_does_it(lab: Lab, task: str) -> None:
     row = ROWS[task]
-    words = {"ID": lab.ids[row.session], "WAITING": lab.ids["waiting"]}
+    agent_id = lab.ids[row.session]
     if row.then:  # "yesterday" ends at midnight, and not 24 hours ago
         lab.age(25, "done")
 
-    done = lab.run(typed(task), **words)
+    done = lab.run(typed(task), ID=agent_id)
 
     assert done.returncode == row.code
-    said = done.stdout.replace(words["ID"], "ID")
+    said = done.stdout.replace(agent_id, "ID")
     assert [text for text in row.says if text not in said] == []
     assert bool(said) == bool(row.says)
-    assert [lab.run(f"gaia-sessions {command}", **words).returncode for command, _ in row.then] == [
-        code for _, code in row.then
-    ]
+    for command, session, code in row.then:
+        assert lab.gaia(command, lab.ids[session])[0] == code
 
 
 def test_waiting_ends_when_the_agent_does(lab: Lab) -> None:
     with client() as of:
-        [agent_id] = lab.live(of, "tui-normal", until="SubagentStop")
+        [agent_id] = lab.live("tui-normal", of, until="SubagentStop")
         with lab.command(typed(WAIT), ID=agent_id) as waiting:
-            lab.live(of, "tui-normal", since="SubagentStop")
+            lab.live("tui-normal", of, since="SubagentStop")
             out, _ = waiting.communicate()
 
     assert waiting.returncode == 0
@@ -523,7 +523,7 @@ def test_the_morning_after_a_crash_what_was_expired_goes_on(lab: Lab) -> None:
     crashed = lab.ids["crashed"]
     lines = block("README.md", "sh", 1).splitlines()
 
-    before = lab.run("gaia-sessions revive").stdout
+    _, before = lab.gaia("revive")
     listed, pending, updated, revived = (lab.run(line, ID=crashed) for line in lines)
 
     assert [one.returncode for one in (listed, pending, updated, revived)] == [0, 0, 0, 0]
@@ -539,7 +539,7 @@ def test_a_program_learns_who_waits_and_answers(lab: Lab) -> None:
     done = [lab.run(f"python -c {program}") for _ in range(2)]
 
     assert [one.stdout for one in done] == ["general-purpose asks: may I apply the plan?\n", ""]
-    assert lab.run("gaia-sessions list --state approved -q").stdout == f"{lab.ids['waiting']}\n"
+    assert lab.gaia("list", "--state", "approved", "-q") == (0, f"{lab.ids['waiting']}\n")
 
 
 def test_an_idle_time_for_the_night_keeps_its_work(lab: Lab) -> None:
@@ -547,7 +547,7 @@ def test_an_idle_time_for_the_night_keeps_its_work(lab: Lab) -> None:
     [setting] = re.findall(r"^With `(.*)` in `.claude/gaia-sessions.toml`", text_of("README.md"), flags=re.MULTILINE)
     (lab.project / ".claude" / "gaia-sessions.toml").write_text(setting, encoding="utf-8")
 
-    assert lab.ids["crashed"] in lab.run("gaia-sessions revive").stdout
+    assert lab.ids["crashed"] in lab.gaia("revive")[1]
 
 
 def test_the_hosts_in_the_readme_are_those_that_were_tried() -> None:
