@@ -51,6 +51,17 @@ class Ended:
         return self.code, self.out.decode(), self.err.decode()
 
     @property
+    def lines(self) -> list[str]:
+        """What was answered to a person, whatever became of it."""
+        return self.out.decode().splitlines()
+
+    @property
+    def answer(self) -> list[str]:
+        """The lines that a command, which was content, answered to a person."""
+        assert (self.code, self.err, self.out[-1:]) == (0, b"", b"\n"), self
+        return self.out[:-1].decode().split("\n")
+
+    @property
     def json(self) -> Any:
         """The answer, of a command that was content."""
         assert (self.code, self.err) == (0, b""), self

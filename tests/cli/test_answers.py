@@ -51,15 +51,11 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
     word, how, advice = SAYS[key]
     with_message = f": {message}" if message else ""
     record = put("a", idle=timedelta(minutes=20))
-    assert gaia(*line.split()).all == (
-        0,
-        (
-            f"a: {word}; {how} once it is resumed (resumable for 30 minutes)\n"
-            "to resume it, give this to your agent:\n"
-            f"{resume_line('a')}\n"
-        ),
-        "",
-    )
+    assert gaia(*line.split()).answer == [
+        f"a: {word}; {how} once it is resumed (resumable for 30 minutes)",
+        "to resume it, give this to your agent:",
+        resume_line("a"),
+    ]
     after = state("a")
     now = after["last_updated"]
     assert after == {**record, "last_updated": now, "revision": 2, key: {"message": message, "timestamp": now}}
@@ -108,7 +104,7 @@ def test_a_question_that_expired_is_to_be_answered_and_not_begun_anew(gaia: Gaia
     put("a", idle=AFTER_LUNCH)
     answered = gaia("should-resume", "a")
     advice = "approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve a"
-    assert (answered.code, answered.out.decode().splitlines()[-1]) == (1, f"  {advice}")
+    assert (answered.code, answered.lines[-1]) == (1, f"  {advice}")
 
 
 def test_the_last_answer_takes_the_place_of_an_earlier_one(gaia: Gaia, put: Gaia, state: Gaia) -> None:
@@ -147,14 +143,10 @@ def test_an_answer_is_gone_when_the_phase_changes_and_stays_with_a_heartbeat(
 def test_an_answer_to_what_may_not_be_resumed_all_the_same_says_why(gaia: Gaia, put: Gaia, command: str) -> None:
     _, word = BY_HAND[command]
     put("a", error_count=3)
-    assert gaia(command, "a").all == (
-        0,
-        (
-            f"a: {word}, but it may not be resumed: too many errors\n"
-            "  look at last_error and start new work: this one keeps failing\n"
-        ),
-        "",
-    )
+    assert gaia(command, "a").answer == [
+        f"a: {word}, but it may not be resumed: too many errors",
+        "  look at last_error and start new work: this one keeps failing",
+    ]
 
 
 FINAL = {"finalized_at": "2026-01-08T18:05:30Z", "duration_seconds": 1.0}

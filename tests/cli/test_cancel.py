@@ -62,7 +62,7 @@ def test_e3_a_session_is_cancelled_with_everything_below_it_and_e2_no_other(gaia
     assert answer == {"agent_id": "late", "cancelled": True, "at": at, "reason": "enough", "by": "root"}
     assert gaia("cancelled", "late").out.decode().endswith(", with root above it: enough\n")
     assert gaia("cancelled", "other", "--json").json == {"agent_id": "other", "cancelled": False}
-    assert gaia("cancelled", "other").all == (0, "no: other is not cancelled\n", "")
+    assert gaia("cancelled", "other").answer == ["no: other is not cancelled"]
 
 
 @pytest.mark.usefixtures("family")
@@ -73,7 +73,7 @@ def test_e4_cancelling_a_child_leaves_its_parent_and_siblings_alone(gaia: Gaia) 
 
 @pytest.mark.usefixtures("family")
 def test_only_leaves_out_what_is_below(gaia: Gaia) -> None:
-    assert gaia("cancel", "root", "--only").all == (0, "root: cancelled\n", "")
+    assert gaia("cancel", "root", "--only").answer == ["root: cancelled"]
     assert cancelled(gaia, "root", "one", "leaf") == ["root"]
 
 
@@ -82,7 +82,7 @@ def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(gaia: Ga
     put("root", phase=outcome, resume_ready=False)
     put("one", parent_id="root")
 
-    assert gaia("cancel", "root", "--only").all == (0, f"root: already {outcome}: nothing to cancel\n", "")
+    assert gaia("cancel", "root", "--only").answer == [f"root: already {outcome}: nothing to cancel"]
     assert cancelled(gaia, "one") == []
     below = f"root: already {outcome}: nothing to cancel; what is below it, or will be, is cancelled\n"
     assert gaia("cancel", "root").all == (0, below, "")
@@ -195,7 +195,7 @@ def test_e7_it_is_not_resumable_for_a_reason_of_its_own(gaia: Gaia, put: Gaia) -
     assert (lines["resting"]["resume"]["reason"], lines["resting"]["cancelled"]) == ("cancelled", True)
     assert "cancelled" not in lines["other"]
     assert gaia("list").out.decode().count("cancelled") == 5
-    shown = gaia("show", "resting").out.decode().splitlines()
+    shown = gaia("show", "resting").lines
     assert [line for line in shown if line.startswith(("resumable", "cancelled"))] == [
         "cancelled  just now, with root above it: enough"
     ]
@@ -383,7 +383,7 @@ def test_the_answer_says_who_works_on_all_the_same_and_where_to_stop_it(gaia: Ga
     }
     for number in range(11):
         put(f"many-{number:02}", runs=[{**LIVE, "host_session_id": "h3"}])
-    first, *others = gaia("cancel", "--conversation", "h3", "--only").out.decode().splitlines()[11:]
+    first, *others = gaia("cancel", "--conversation", "h3", "--only").lines[11:]
     assert first == (
         "Agents work on until they end or ask `gaia-sessions cancelled ID`; to stop them at once, use the client:"
     )

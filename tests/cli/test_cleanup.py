@@ -171,22 +171,20 @@ def test_corrupt_ones_go_only_when_that_is_asked_for(gaia: Gaia, root: str) -> N
 def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
     for hours in (1, 2, 3):
         put(f"h{hours}", idle=hours * HOUR, **QUIET)
-    assert gaia("cleanup", "--hours", "2.5").all == (
-        0,
-        "removed 1 session not updated for 2 hours 30 minutes\nkept 2 sessions updated since\n",
-        "",
-    )
+    assert gaia("cleanup", "--hours", "2.5").answer == [
+        "removed 1 session not updated for 2 hours 30 minutes",
+        "kept 2 sessions updated since",
+    ]
     assert gaia("cleanup", "--hours", "0", "--json").json["removed"] != []
     assert sessions(root) == []
 
 
 def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> None:
     put("a")
-    assert gaia("cleanup", "--hours", "0").all == (
-        0,
-        "removed 0 sessions not updated for 0 seconds\nkept 1 session that may be resumed\n",
-        "",
-    )
+    assert gaia("cleanup", "--hours", "0").answer == [
+        "removed 0 sessions not updated for 0 seconds",
+        "kept 1 session that may be resumed",
+    ]
 
 
 ASKED_ON_FRIDAY = {"idle": 64 * HOUR}
@@ -263,7 +261,7 @@ def test_no_code_stands_where_a_person_reads_why_a_session_was_kept(gaia: Gaia, 
     put("above", idle=99 * HOUR, **final)
     put("runs", idle=HOUR, parent_id="above", runs=[{"run": 1, "started_at": format_time(utc_now())}])
 
-    assert gaia("cleanup", "--hours", "0").out.decode().splitlines()[1:] == [
+    assert gaia("cleanup", "--hours", "0").lines[1:] == [
         "kept 1 session above one that is open, or may be",
         "kept 1 session on which an agent may still be at work",
     ]

@@ -88,7 +88,7 @@ def test_pending_says_to_run_it_and_never_to_tell_an_agent(gaia: Gaia, ran: Gaia
 def test_an_answer_says_to_run_it(gaia: Gaia, ran: Gaia, word: str, does: str) -> None:
     ran("job-1", "approval", 300, last_message=ASKS, detail=MARKER_DETAIL)
     done = {"approve": "approved", "deny": "denied"}[word]
-    assert gaia(word, "job-1").out.decode().splitlines() == [
+    assert gaia(word, "job-1").lines == [
         f"job-1: {done}; {does} once it is resumed (resumable for 30 minutes)",
         "to resume it, type this, with a command of yours:",
         command("job-1"),
@@ -98,14 +98,13 @@ def test_an_answer_says_to_run_it(gaia: Gaia, ran: Gaia, word: str, does: str) -
 def test_an_answer_keeps_the_root_that_was_typed(gaia: Gaia, ran: Gaia, root: str) -> None:
     ran("job-1", "approval", last_message=ASKS, detail=MARKER_DETAIL)
     expected = f"gaia-sessions --root {root} run job-1 -- COMMAND"
-    assert expected in gaia("pending", "--root", root).out.decode().splitlines()
-    assert gaia("approve", "job-1", "--root", root).out.decode().splitlines()[-1] == expected
+    assert expected in gaia("pending", "--root", root).lines
+    assert gaia("approve", "job-1", "--root", root).lines[-1] == expected
 
 
 def test_should_resume_says_what_goes_on_with_it(gaia: Gaia, ran: Gaia) -> None:
     def advice(agent_id: str) -> list[str]:
-        lines: list[str] = gaia("should-resume", agent_id).out.decode().splitlines()
-        return lines[1:]
+        return gaia("should-resume", agent_id).lines[1:]  # type: ignore[no-any-return]
 
     ran("rests", "planning")
     ran("late", "approval", 45, last_message=ASKS, detail=MARKER_DETAIL)
@@ -128,7 +127,7 @@ def test_show_has_the_exit_code_the_limits_the_end_of_the_output_and_last_its_lo
     error = {"timestamp": "2026-01-08T18:05:30Z", "message": "exit code 3"}
     failed = {"last_error": error, "error_count": 1}
     ran("job-1", "failed", record=failed, end=RUN_FAILED, exit_code=3, detail="exit code 3", last_message="Oh.\nNo.")
-    lines = gaia("show", "job-1").out.decode().splitlines()
+    lines = gaia("show", "job-1").lines
 
     place = lines.index("end of its output")
     assert lines[place : place + 3] == ["end of its output", "  Oh.", "  No."]
@@ -148,7 +147,7 @@ def test_show_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
     ran("late", "approval", 45, last_message=ASKS, detail=MARKER_DETAIL)
 
     def how(agent_id: str) -> list[str]:
-        lines: list[str] = gaia("show", agent_id).out.decode().splitlines()
+        lines: list[str] = gaia("show", agent_id).lines
         [place] = [number for number, line in enumerate(lines) if line.startswith("to go on")]
         return lines[place : place + 2]
 
@@ -165,7 +164,7 @@ def test_show_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
 
 def test_revive_says_to_run_what_broke_off(gaia: Gaia, ran: Gaia) -> None:
     ran("job-1", "planning", end="killed", interruption="stopped_by_user", detail="stopped by a signal", exit_code=143)
-    assert gaia("revive").out.decode().splitlines() == [
+    assert gaia("revive").lines == [
         "tester: test",
         "  interrupted 12 minutes ago, resumable for 18 minutes: STOPPED BY THE USER",
         "  with a command of yours, which is given what was said so far:",
@@ -227,11 +226,11 @@ def test_each_line_that_is_shown_is_one_to_type(gaia: Gaia, root: str) -> None:
     assert gaia("approve", "job-1", "--note", NOTE).code == 0
     from_answer = shown("deny", "job-1", "--reason", NOTE, "--root", root)
     told = typed(from_answer, **elsewhere)
-    assert (told.code, f"| denied: {NOTE}" in told.out.decode().splitlines()) == (0, True)
+    assert (told.code, f"| denied: {NOTE}" in told.lines) == (0, True)
 
     forked("run", "--id", "job-2", "--", "echo", ASKS)
     told = typed(shown("pending", "--root", root), **elsewhere)
-    assert (told.code, "|   assistant: Two ports are open." in told.out.decode().splitlines()) == (0, True)
+    assert (told.code, "|   assistant: Two ports are open." in told.lines) == (0, True)
 
     told = typed(shown("should-resume", "job-2"))
     assert told.code == 0
@@ -241,7 +240,7 @@ def test_each_line_that_is_shown_is_one_to_type(gaia: Gaia, root: str) -> None:
 def test_a_cancelled_command_is_ended_and_nobody_is_sent_to_a_client(gaia: Gaia, ran: Gaia, put: Gaia) -> None:
     began = format_time(datetime.now(UTC))
     put("job-1", phase="executing", runs=[{"run": 1, "wrapper": HERE, "started_at": began}])
-    assert gaia("cancel", "job-1").out.decode().splitlines() == [
+    assert gaia("cancel", "job-1").lines == [
         "job-1: cancelled, with everything below it",
         "Its command is ended within a few seconds:",
         f"  job-1, in gaia-sessions run (process {HERE['pid']})",

@@ -79,7 +79,7 @@ def test_a_blank_name_or_purpose_is_refused_in_the_shell_and_in_python_and_nothi
 
 def test_an_id_of_ones_own_is_kept_and_as_json_it_is_one_object(gaia: Gaia, state: Gaia) -> None:
     assert gaia("create", "--id", "agent-124", "--json").json == {"agent_id": "agent-124"}
-    assert gaia("create", "--id", "agent-123").all == (0, "agent-123\n", "")
+    assert gaia("create", "--id", "agent-123").answer == ["agent-123"]
     assert state("agent-123")["agent_id"] == "agent-123"
 
 

@@ -112,18 +112,13 @@ def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
         assert list(finding) == ["name", "state", "found", "fix", "fixable"]
         assert (finding["state"], finding["fixable"], bool(finding["found"])) == (state, False, True)
         assert finding["fix"] == ("gaia-sessions hooks install" if state == "warning" else None)
-    code, out, err = gaia("doctor").all
-    assert (code, err, out.splitlines()) == (
-        0,
-        "",
-        [
-            "warning: no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:",
-            "    gaia-sessions hooks install",
-            "not looked at: the log of the hooks: no hook has run yet",
-            f"{len(CHECKS) - 2} checks are fine: gaia-sessions doctor --verbose lists them",
-        ],
-    )
-    *first, last = gaia("doctor", "--verbose").out.decode().splitlines()[3:]
+    assert gaia("doctor").answer == [
+        "warning: no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:",
+        "    gaia-sessions hooks install",
+        "not looked at: the log of the hooks: no hook has run yet",
+        f"{len(CHECKS) - 2} checks are fine: gaia-sessions doctor --verbose lists them",
+    ]
+    *first, last = gaia("doctor", "--verbose").lines[3:]
     assert (first[0], last.split()[:2]) == (f"{len(CHECKS) - 2} checks are fine", ["--", "log"])
     assert [line.split()[:2] for line in first[1:]] == [["ok", name] for name in CHECKS if name not in ("hooks", "log")]
 
@@ -140,7 +135,7 @@ def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: st
     of_sessions = {"clock", "readable", "marks", "times", "parents", "runs"}
     of_root = {"corrupt", "shared", "owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
     assert skipped == {"log", *of_sessions, *(of_root if sessions == "no folder" else ())}
-    lines = gaia("doctor").out.decode().splitlines()
+    lines = gaia("doctor").lines
     assert [line for line in lines if line.startswith("not looked at: sessions: ") and why in line] == lines[2:3]
     assert lines[-1].startswith(f"{len(CHECKS) - len(skipped) - 1} checks are fine: ")
 
@@ -152,7 +147,7 @@ def test_a_problem_at_a_terminal_comes_first_and_its_command_is_in_one_piece(
     gaia("create", "--id", "b")
     garbled(Path(root))
     torn(Path(root))
-    shown = terminal("doctor").out.decode().splitlines()
+    shown = terminal("doctor").lines
     commands = [line for line in shown if line.startswith("    ") and line.strip().startswith("gaia-sessions")]
     assert [line.partition(":")[0] for line in shown if line[0] not in " /"] == [  # a long path stands whole
         "problem",
@@ -390,7 +385,7 @@ def test_fix_repairs_what_is_safe_and_nothing_else(
 def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str) -> None:
     opened(Path(root))
     waiting(Path(root))
-    lines = gaia("doctor", "--fix").out.decode().splitlines()
+    lines = gaia("doctor", "--fix").lines
     assert lines[0] == "fixed modes: 2 made private"
     assert lines[1].startswith("fixed inbox: ")
     assert lines[1].endswith(" finalized")
@@ -591,7 +586,7 @@ def test_doctor_as_a_process_of_its_own(program: Gaia, healthy: str) -> None:
 @pytest.mark.usefixtures("healthy")
 def test_sessions_of_a_later_version_are_a_warning(gaia: Gaia, root: str) -> None:
     edited(root, "a", schema=99)
-    lines = gaia("doctor").out.decode().splitlines()
+    lines = gaia("doctor").lines
     assert lines[0] == "warning: 1 session of a later version can be shown, not changed: a"
 
 
@@ -600,9 +595,7 @@ def test_where_the_system_lists_no_processes_that_is_said_and_no_problem(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "describe", lambda _: None)
-    assert "not looked at: whether a host was killed: this system does not list processes" in (
-        gaia("doctor").out.decode().splitlines()
-    )
+    assert "not looked at: whether a host was killed: this system does not list processes" in (gaia("doctor").lines)
 
 
 @pytest.mark.usefixtures("healthy")
@@ -612,7 +605,7 @@ def test_whether_a_command_can_be_contained_is_tried_and_where_it_cannot_that_is
     monkeypatch.setattr(machine, "why_impossible", contain.why_impossible)
     why = contain.why_impossible()
     found = gaia("--root", root, "doctor", "--verbose")
-    lines = [line for line in found.out.decode().splitlines() if "run --contain" in line]
+    lines = [line for line in found.lines if "run --contain" in line]
     assert [line.split(maxsplit=2) for line in lines] == (
         [["ok", "containment", "run --contain can start here"]]
         if why is None

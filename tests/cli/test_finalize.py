@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 @fresh_table("outcome", ["completed", "failed", "abandoned"])
 def test_the_end_is_kept_whole(gaia: Gaia, put: Gaia, state: Gaia, outcome: str) -> None:
     before = put("a", idle=timedelta(minutes=10))
-    assert gaia("finalize", "a", outcome, "--summary", "all is said").all == (
-        0,
-        f"a: phase {outcome}, revision 2\n",
-        "",
-    )
+    assert gaia("finalize", "a", outcome, "--summary", "all is said").answer == [f"a: phase {outcome}, revision 2"]
     after = state("a")
     now = after["finalized_at"]
     assert after == {
@@ -50,11 +46,9 @@ def test_as_json_it_is_the_record_as_kept(gaia: Gaia, put: Gaia, root: str) -> N
 
 def test_an_error_is_counted_with_the_end(gaia: Gaia, put: Gaia, state: Gaia) -> None:
     put("a")
-    assert gaia("finalize", "a", "failed", "--error", "plan rejected").all == (
-        0,
-        "a: phase failed, revision 2, 1 error\n",
-        "",
-    )
+    assert gaia("finalize", "a", "failed", "--error", "plan rejected").answer == [
+        "a: phase failed, revision 2, 1 error"
+    ]
     kept = state("a")
     assert kept["last_error"] == {"message": "plan rejected", "timestamp": kept["finalized_at"]}
 

@@ -23,7 +23,7 @@ TRUE = ("--", "true")
 def test_the_answer_is_given_whatever_the_mode(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     for mode in ("off", "block"):
         monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", mode)
-        assert gaia("guard", "check", "Find it").all == (0, "yes: the task may be delegated\n", "")
+        assert gaia("guard", "check", "Find it").answer == ["yes: the task may be delegated"]
         ended = gaia("guard", "check", "-", stdin="Объясни код\n".encode())
         assert (ended.code, "'Объясни'" in ended.out.decode(), ended.err) == (1, True, b"")
     answer = json.loads(gaia("guard", "check", "Explain it", "--json").out)

@@ -84,15 +84,15 @@ def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_installing_says_what_it_wrote_where_and_a_second_time_that_it_is_there(gaia: Gaia, settings: Path) -> None:
     assert gaia("hooks", "install").all == (0, f"installed in {settings}\n", f"writing {settings}\n")
     before = settings.stat().st_mtime_ns
-    assert gaia("hooks", "install").all == (0, f"already installed in {settings}, nothing changed\n", "")
-    assert gaia("hooks", "install", "--dry-run").all == (0, "nothing would change\n", "")
+    assert gaia("hooks", "install").answer == [f"already installed in {settings}, nothing changed"]
+    assert gaia("hooks", "install", "--dry-run").answer == ["nothing would change"]
     assert settings.stat().st_mtime_ns == before
 
 
 def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(OLD)
     gaia("hooks", "install")
-    assert gaia("hooks", "uninstall").all == (0, f"removed from {settings}\n", "")
+    assert gaia("hooks", "uninstall").answer == [f"removed from {settings}"]
     assert settings.read_bytes() == OLD
     expected = f"not installed in {settings}, nothing changed\n"
     assert gaia("hooks", "uninstall").all == (0, expected, "")
@@ -100,20 +100,20 @@ def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia
 
 def test_where_else_it_is_installed_is_named_with_the_command_that_takes_it_out(gaia: Gaia, settings: Path) -> None:
     gaia("hooks", "install", "--user")
-    lines = gaia("hooks", "uninstall").out.decode().splitlines()
+    lines = gaia("hooks", "uninstall").lines
     assert lines == [
         f"not installed in {settings}, nothing changed",
         "  installed elsewhere: gaia-sessions hooks uninstall --user",
     ]
     assert gaia("hooks", "uninstall", "--json").json["elsewhere"] == ["user"]
     gaia("hooks", "install")
-    assert gaia("hooks", "uninstall").out.decode().splitlines() == [
+    assert gaia("hooks", "uninstall").lines == [
         f"removed from {settings}",
         "  installed elsewhere: gaia-sessions hooks uninstall --user",
     ]
     assert gaia(*shlex.split(lines[1].partition(": ")[2])[1:]).code == 0
     gaia("hooks", "install", "--host", "codex", "--user")
-    lines = gaia("hooks", "uninstall", "--host", "codex").out.decode().splitlines()
+    lines = gaia("hooks", "uninstall", "--host", "codex").lines
     assert lines[1] == "  installed elsewhere: gaia-sessions hooks uninstall --host codex --user"
     assert gaia("hooks", "uninstall", "--json").json["elsewhere"] == []
 
@@ -125,10 +125,10 @@ def test_what_was_written_by_hand_is_printed_whole_when_it_goes(gaia: Gaia, sett
     }
     settings.write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}), encoding="utf-8")
     wanted = f'written by hand: "PreToolUse": [{json.dumps(entry)}]'
-    assert f"  removed what was {wanted}" in gaia("hooks", "uninstall").out.decode().splitlines()
+    assert f"  removed what was {wanted}" in gaia("hooks", "uninstall").lines
     settings.parent.mkdir(exist_ok=True)
     settings.write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}), encoding="utf-8")
-    assert f"  replaced what was {wanted}" in gaia("hooks", "install").out.decode().splitlines()
+    assert f"  replaced what was {wanted}" in gaia("hooks", "install").lines
     assert "by hand" not in gaia("hooks", "install", "--track-tools").out.decode()
     assert "by hand" not in gaia("hooks", "uninstall").out.decode()
 
@@ -302,18 +302,13 @@ def test_a_root_elsewhere_leaves_the_project_where_we_are(
 
 @pytest.mark.usefixtures("on_path")
 def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia, project: Path, settings: Path) -> None:
-    code, out, err = gaia("hooks", "status").all
-    assert (code, err, out.splitlines()) == (
-        0,
-        "",
-        [
-            "warning: no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:",
-            "    gaia-sessions hooks install",
-        ],
-    )
+    assert gaia("hooks", "status").answer == [
+        "warning: no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:",
+        "    gaia-sessions hooks install",
+    ]
     gaia("hooks", "install")
     installed = "claude-code: installed in this project for you, "
-    assert gaia("hooks", "status").all == (0, f"{installed}no event received yet\n", "")
+    assert gaia("hooks", "status").answer == [f"{installed}no event received yet"]
     subprocess.run(
         [PROGRAM],
         input=json.dumps({"hook_event_name": "SessionEnd", "session_id": "s", "cwd": str(project)}).encode(),
@@ -321,7 +316,7 @@ def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia,
     )
     well = gaia("hooks", "status").out.decode()
     assert (well.startswith(f"{installed}last event "), well.count("\n")) == (True, 1)
-    details = gaia("hooks", "status", "--verbose").out.decode().splitlines()
+    details = gaia("hooks", "status", "--verbose").lines
     assert (details[0], details[1]) == (well.rstrip(), f"claude-code, local: installed: {settings}")
     assert details[2] == f"  starts: {PROGRAM}"
     assert [line.partition(":")[0].strip() for line in details[-2:]] == ["last events from claude-code", "SessionEnd"]
@@ -335,7 +330,7 @@ def test_status_calls_nothing_installed_that_has_a_problem_and_the_command_fixes
     complete = json.loads(settings.read_bytes())
     del complete["hooks"]["SubagentStop"]
     settings.write_text(json.dumps(complete), encoding="utf-8")
-    first, command = gaia("hooks", "status").out.decode().splitlines()
+    first, command = gaia("hooks", "status").lines
     assert first == f"problem: the hooks of claude-code in {settings} are not called for SubagentStop"
     typed(command)
     assert gaia("hooks", "status").out.decode().startswith("claude-code: installed in this project for you, ")
@@ -372,7 +367,7 @@ def test_status_calls_nothing_installed_while_the_hooks_are_off(
     gaia("hooks", "install")
     monkeypatch.setenv("GAIA_SESSIONS_HOOKS", "off")
     assert settings.is_file()
-    assert gaia("hooks", "status").out.decode().splitlines() == [
+    assert gaia("hooks", "status").lines == [
         "problem: the hooks are installed, but they are off by the setting hooks.enabled",
         "    unset GAIA_SESSIONS_HOOKS",
     ]
@@ -384,11 +379,11 @@ def test_settings_whose_hooks_are_null_are_a_problem_for_all_who_look(gaia: Gaia
         f"problem: {settings}: 'hooks' is null, not an object; its host may ignore the whole file",
         f'    "${{EDITOR:-vi}}" {settings}',
     ]
-    assert gaia("hooks", "status").out.decode().splitlines() == expected
+    assert gaia("hooks", "status").lines == expected
     doctor = gaia("doctor")
-    assert (doctor.code, doctor.out.decode().splitlines()[:2]) == (1, expected)
+    assert (doctor.code, doctor.lines[:2]) == (1, expected)
     assert gaia("hooks", "install", "--json").error["message"] == f"{settings}: 'hooks' is null, not an object"
-    assert gaia("hooks", "uninstall").all == (0, f"not installed in {settings}, nothing changed\n", "")
+    assert gaia("hooks", "uninstall").answer == [f"not installed in {settings}, nothing changed"]
 
 
 @table("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])
@@ -445,7 +440,7 @@ def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -
     settings.write_bytes(OLD)
     allowed = gaia("hooks", "install", "--allow-report").out.decode()
     rule = next(line for line in allowed.splitlines() if line.startswith("  allows: "))
-    lines = gaia("hooks", "install").out.decode().splitlines()
+    lines = gaia("hooks", "install").lines
     assert rule.replace("allows", "no longer allows", 1) in lines
     assert not (settings.parent / "gaia-sessions.toml").exists()
 
@@ -536,7 +531,7 @@ def test_the_command_that_is_printed_makes_git_ignore_the_file_and_no_other(
     (place / "below").mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(place)
     words = ["--here"] if folder else []
-    lines = gaia("hooks", "install", *words).out.decode().splitlines()
+    lines = gaia("hooks", "install", *words).lines
     answer = gaia("hooks", "install", "--json", *words).json
     file = f"{folder}/.claude/settings.local.json".removeprefix("/")
     assert (answer["exclude"]["file"], not_ignored(project, file)) == (str(excluded), True)

@@ -237,7 +237,7 @@ def test_on_a_terminal_it_is_one_dim_line_where_something_is_written_and_no_line
     terminal: Gaia, two: Gaia, line: str, *, dim: bool
 ) -> None:
     two()
-    shown = terminal(*line.split()).out.decode().splitlines()
+    shown = terminal(*line.split()).lines
 
     told = note("latest").rstrip()
     assert [text for text in shown if "using session" in text] == ([f"\x1b[2m{told}\x1b[22m"] if dim else [])
@@ -246,7 +246,7 @@ def test_on_a_terminal_it_is_one_dim_line_where_something_is_written_and_no_line
 @table("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
 def test_where_nothing_can_be_dim_it_is_a_plain_line(terminal: Gaia, two: Gaia, plain: dict[str, str]) -> None:
     two()
-    assert terminal("update", "latest", **plain).out.decode().splitlines()[0] == note("latest").rstrip()
+    assert terminal("update", "latest", **plain).lines[0] == note("latest").rstrip()
 
 
 # latest

@@ -80,7 +80,7 @@ def test_the_answer_fits_80_columns_and_what_is_copied_stands_alone_and_in_a_pip
     ended = terminal("should-resume", ID)
     shown = re.sub(r"idle for 2\d\n", "idle for 20\n", ended.out.decode())
     assert (ended.code, shown) == (int(case != "yes"), SHOWN[case])
-    lines = gaia("should-resume", ID).out.decode().splitlines()
+    lines = gaia("should-resume", ID).lines
     assert [line for line in lines[1:] if not line.startswith("  ")] == []
     assert (f"    [gaia-sessions: resume {ID}]" in lines) == (case == "yes")
     assert [line for line in lines if line.startswith("   ")] == lines[-1:] * (case == "yes")
@@ -252,7 +252,7 @@ def test_no_help_breaks_a_word_at_its_hyphen(gaia: Gaia, monkeypatch: pytest.Mon
     monkeypatch.setenv("COLUMNS", columns)
     of_parts = [f"hooks {part}" for part in ("install", "uninstall", "status")] + ["todo add", "skill add"]
     for line in (*group.COMMANDS, *of_parts):
-        lines = gaia(*line.split(), "--help").out.decode().splitlines()
+        lines = gaia(*line.split(), "--help").lines
         assert [shown for shown in lines if re.search(r"\w-$", shown)] == []
         assert "\0" not in "".join(lines)
 
