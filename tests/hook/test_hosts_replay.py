@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.hook.run import HookCall
-from gaia_sessions.hosts import HOOK
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.runs import with_run
@@ -52,8 +50,6 @@ CAPTURES = [
 def name_of(host: str, capture: Path) -> str:
     return f"{host if capture.parent.name in FOLDERS.values() else capture.parent.name}-{capture.stem}"
 
-
-IDS = [name_of(host, file) for host, file in CAPTURES]
 
 # What is not in here is one delegation of an agent that did its work.
 ENDS: dict[str, list[End]] = {
@@ -91,8 +87,6 @@ DEFERRED = {"codex-multi-agent-v2": ["stop"], "gemini-cli-pre-updated-input": ["
 class OtherLife(Life):
     """A fresh project of another host, whose hooks get the environment of the capture."""
 
-    variables: tuple[str, ...] = ()
-
     def told(self, capture: Path) -> list[dict[str, Any]]:
         text = capture.read_text(encoding="utf-8").replace("/project", f"{self.folder}/project")
         lines = [json.loads(line) for line in text.splitlines()]
@@ -110,16 +104,6 @@ class OtherLife(Life):
                 self.tell(line["stdin"])
         apply_deferred(FileStore(str(self.root)), utc_now(), Config({}))
         return self
-
-    def tell(self, payload: dict[str, Any]) -> None:
-        self.data = json.dumps(payload, ensure_ascii=False).encode()
-        call = HookCall(HOOK, [])
-        try:
-            call.run()
-        except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
-            self.errors.append((payload["hook_event_name"], repr(error)))
-        if "error" in call.line:
-            self.errors.append((payload["hook_event_name"], call.line["error"]))
 
     def waiting(self) -> list[str]:
         return sorted(json.loads(file.read_bytes())["kind"] for file in (self.root / ".inbox").glob("*.json"))

@@ -28,17 +28,12 @@ from gaia_sessions.system import streams, utc_now
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
 
     from tests.table import Test
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl"))
-IDS = [f"{capture.parent.name[-3:]}-{capture.stem}" for capture in CAPTURES]
 NEWEST = CAPTURES[-1].parent
-LIVES = [
-    pytest.param(capture, id=name, marks=[] if capture.parent == NEWEST else pytest.mark.slow)
-    for capture, name in zip(CAPTURES, IDS, strict=True)
-]
 OF_NEWEST = [capture for capture in CAPTURES if capture.parent == NEWEST]
 SAMPLE = [capture for place, capture in enumerate(OF_NEWEST) if place % 4 == 0 or capture.stem in {"parallel", "usage"}]
 
@@ -314,15 +309,10 @@ def host_files(line: dict[str, Any], kept: dict[str, str]) -> dict[Path, str]:
 
 
 @pytest.fixture
-def lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    count = 0
-
-    def fresh() -> Life:
-        nonlocal count
-        count += 1
-        return Life(tmp_path / "l", monkeypatch) if count == 1 else Life(tmp_path / f"l{count}", monkeypatch)
-
-    return fresh  # type: ignore[return-value]
+def lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Life]:
+    """Begins lives, each in a folder of its own."""
+    numbers = itertools.count()
+    return lambda: Life(tmp_path / f"l{next(numbers)}", monkeypatch)
 
 
 def expected(capture: Path, agents: int) -> list[End]:
