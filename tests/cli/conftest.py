@@ -13,6 +13,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 from contextlib import ExitStack, contextmanager, suppress
@@ -175,6 +176,15 @@ def _close(name: str) -> None:
     with suppress(OSError):
         if stream is not None:
             stream.close()
+
+
+def run_with(*words: str, **elsewhere: int | None) -> Ended:
+    """The same with files as streams, but for those that are ``elsewhere`` or closed."""
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(tempfile.TemporaryFile()) for name in ("stdin", "stdout", "stderr")}
+        numbers = {name: file.fileno() for name, file in files.items()}
+        code = run_on(words, tuple({**numbers, **elsewhere}.values()))
+        return Ended(code, *(os.pread(numbers[name], 1 << 24, 0) for name in ("stdout", "stderr")))
 
 
 @pytest.fixture

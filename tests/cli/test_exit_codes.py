@@ -13,13 +13,12 @@ from fcntl import LOCK_EX, flock
 from itertools import count
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gaia_sessions
-from tests.cli.conftest import Ended, fresh_table, run_on
+from tests.cli.conftest import fresh_table, run_with
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -104,7 +103,7 @@ NO_SPACE = (
 def test_8_an_answer_that_finds_no_space(put: Gaia, words: list[str]) -> None:
     put("a")
     with open("/dev/full", "wb") as full:
-        assert into(full.fileno(), *words) == (8, NO_SPACE)
+        assert run_with(*words, stdout=full.fileno()).all == (8, "", NO_SPACE)
 
 
 @fresh_table("words", [["update", "a", "-m", "k=v"], ["create"], ["finalize", "a", "completed"]])
@@ -201,8 +200,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, put: Gaia) -> None:
 @pytest.mark.usefixtures("broken")
 def test_70_a_bug_is_two_lines_and_a_log(gaia: Gaia, away_from_home: Path) -> None:
     log = away_from_home / ".local/state/gaia-sessions/bugs.log"
-    said = f"Error: internal error in gaia-sessions\nHint: details: {log}\n"
-    assert gaia("should-resume", "a").all == (70, "", said)
+    assert gaia("should-resume", "a").refusal == (70, "internal error in gaia-sessions", f"details: {log}")
     text = log.read_text(encoding="utf-8")
     assert ("Traceback (most recent call last)" in text, "ZeroDivisionError: broken on purpose" in text) == (True, True)
     assert log.stat().st_mode & 0o777 == 0o600
@@ -244,14 +242,6 @@ def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None
 # Streams that are closed or broken
 
 
-def into(stdout: int | None, *words: str) -> tuple[int, str]:
-    """How a command ends that writes there, and what it says on stderr."""
-    with open(os.devnull, "rb") as nothing, TemporaryFile() as err:
-        code = run_on(words, (nothing.fileno(), stdout, err.fileno()))
-        err.seek(0)
-        return code, err.read().decode()
-
-
 @table(
     ("words", "code"),
     [
@@ -266,7 +256,7 @@ def test_a_reader_that_is_gone_is_no_error_and_a_no_stays_a_no(put: Gaia, words:
     put("tired", error_count=3)
     reading, writing = os.pipe()
     os.close(reading)
-    assert into(writing, *words) == (code, "")
+    assert run_with(*words, stdout=writing).all == (code, "", "")
     os.close(writing)
 
 
@@ -282,27 +272,22 @@ def test_where_there_is_no_space_or_no_reader_nothing_is_said_at_the_end_of_the_
 def test_whoever_closed_stdout_wants_no_answer(put: Gaia, words: list[str], code: int) -> None:
     put("a")
     put("tired", error_count=3)
-    assert into(None, *words) == (code, "")
+    assert run_with(*words, stdout=None).all == (code, "", "")
 
 
 def test_whoever_closed_stderr_still_gets_the_answer_and_the_code(put: Gaia) -> None:
     put("a")
-    with TemporaryFile() as out, open("/dev/full", "wb") as full:
-        assert run_on(("get", "nobody"), (0, out.fileno(), None)) == 3
-        assert run_on(("get", "nobody"), (0, out.fileno(), full.fileno())) == 3
-        assert os.fstat(out.fileno()).st_size == 0
-        assert run_on(("should-resume", "a", "--json"), (0, out.fileno(), None)) == 0
-        assert json.loads(os.pread(out.fileno(), 1 << 16, 0))["should_resume"] is True
+    assert run_with("should-resume", "a", "--json", stderr=None).json["should_resume"] is True
+    assert run_with("get", "nobody", stderr=None).all == (3, "", "")
+    with open("/dev/full", "wb") as full:
+        assert run_with("get", "nobody", stderr=full.fileno()).all == (3, "", "")
 
 
 def test_whoever_closed_stdin_can_do_all_but_read_from_it(put: Gaia) -> None:
     put("a")
-    with TemporaryFile() as out, TemporaryFile() as err:
-        assert run_on(("update", "a"), (None, out.fileno(), err.fileno())) == 0
-        os.ftruncate(out.fileno(), 0)
-        code = run_on(("update", "a", "--metadata", "-", "--json"), (None, out.fileno(), err.fileno()))
-        said = Ended(code, os.pread(out.fileno(), 1 << 16, 0), os.pread(err.fileno(), 1 << 16, 0))
-    assert (said.code, said.error["code"]) == (7, "invalid_input")
+    assert run_with("update", "a", stdin=None).code == 0
+    ended = run_with("update", "a", "--metadata", "-", "--json", stdin=None)
+    assert (ended.code, ended.error["code"]) == (7, "invalid_input")
 
 
 def test_with_all_three_closed_the_work_is_done(gaia: Gaia, put: Gaia, program: Gaia) -> None:
