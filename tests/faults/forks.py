@@ -93,13 +93,19 @@ class Forks:
 
 
 @cache
-def forks() -> Forks:
-    """Those of the whole package, but for what needs Google ADK: they import nothing more."""
+def package() -> list[str]:
+    """The modules of the package, but for those that need Google ADK."""
     import gaia_sessions
 
     known = [module.name for module in walk_packages(gaia_sessions.__path__, "gaia_sessions.", onerror=lambda _: None)]
     ours = [name for name in known if not name.startswith("gaia_sessions.adk") and not name.endswith("__main__")]
-    started = Forks([*ours, "gaia_sessions.adk.events", "resource"])
+    return [*ours, "gaia_sessions.adk.events"]
+
+
+@cache
+def forks() -> Forks:
+    """Those of the whole package, which import nothing more."""
+    started = Forks([*package(), "resource"])
     atexit.register(started.close)
     return started
 
@@ -168,13 +174,13 @@ def play(asked: Asked) -> None:
     for number, stream in enumerate(asked["streams"]):
         os.dup2(stream, number)
         os.close(stream)
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    os.chdir(asked["folder"])
     if "user" in asked:
         os.setgroups([])
         os.setgid(asked["group"])
         os.setuid(asked["user"])
-    os.environ.clear()
-    os.environ.update(asked["environment"])
-    os.chdir(asked["folder"])
     option, name = _program_of(asked["words"])
     sys.argv = [option or name, *asked["words"][2 + bool(option) :]]
     if asked["waits"]:
@@ -212,7 +218,8 @@ def end(asked: Asked) -> None:
 
 if __name__ == "__main__":
     for module in sys.argv[2:]:
-        importlib.import_module(module)
+        with suppress(ImportError):  # of what is not installed
+            importlib.import_module(module)
     signal.pthread_sigmask(signal.SIG_BLOCK, [GO])
     gc.freeze()
     end(serve(socket.socket(fileno=int(sys.argv[1]))))

@@ -127,11 +127,15 @@ def test_the_whole_command_reports_once_and_leaves_nothing(root: str, seeds: ran
 @pytest.mark.parametrize("seeds", seeds(0, 6, 50))
 def test_nothing_contained_survives_a_kill_of_the_whole_command(root: str, seeds: range) -> None:
     for seed in seeds:
-        tag = uuid.uuid4().hex
-        running = run(root, tag, "--contain", "--", sys.executable, "-I", "-S", HOSTILE, str(seed))
-        time.sleep(random.Random(seed).random())  # from before it has begun until all of it is there
+        kill_with_the_command(root, seed)
 
-        running.kill()
-        running.communicate()
 
-        assert becomes(lambda tag=tag: carriers(tag) == [], 10), f"seed {seed}"
+def kill_with_the_command(root: str, seed: int) -> None:
+    tag = uuid.uuid4().hex
+    running = run(root, tag, "--contain", "--", sys.executable, "-I", "-S", HOSTILE, str(seed))
+    time.sleep(random.Random(seed).random())  # from before it has begun until all of it is there
+
+    running.kill()
+    running.communicate()
+
+    assert becomes(lambda: carriers(tag) == [], 10), f"seed {seed}"

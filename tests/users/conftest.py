@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 import gaia_sessions
+from tests.faults.forks import Forks, package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHECKOUT = Path(__file__).parents[2]
 PACKAGES = ("click", "filelock")
-PATIENCE = 60
 OLDEST = "import sys; sys.exit(sys.version_info < (3, 11))"
 
 
@@ -50,6 +50,7 @@ class User(NamedTuple):
     home: Path
     world: Path
     machine: Machine
+    forks: Forks
 
     def gaia(self, cwd: Path, *words: str, stdin: str = "", **environment: str) -> Ended:
         """Runs the command."""
@@ -81,18 +82,13 @@ class User(NamedTuple):
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(self.machine.folder),
         }
-        done = subprocess.run(
-            [self.machine.python, "-B", *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-            cwd=cwd,
-            env=own | environment,
+        done = self.forks.run(
+            [self.machine.python, *words],
+            stdin,
+            folder=str(cwd),
+            environment=own | environment,
             user=self.uid,
             group=self.gid,
-            extra_groups=[],
         )
         return Ended(done.returncode, done.stdout, done.stderr)
 
@@ -103,14 +99,20 @@ def machine() -> Iterator[Machine]:
         pytest.skip("needs root to make users and act as them")
     folder = Path(tempfile.mkdtemp(prefix="gaia-sessions-users-"))
     folder.chmod(0o755)
-    for source in [Path(gaia_sessions.__file__).parent, *(_folder_of(package) for package in PACKAGES)]:
-        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    for source in [Path(gaia_sessions.__file__).parent, *map(_folder_of, PACKAGES)]:
+        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copytree(CHECKOUT / "hooks", folder / "hooks")
-    python = _interpreter_for_all()
-    subprocess.run([python, "-m", "compileall", "-q", folder], check=True)  # the users themselves leave nothing behind
     _make_readable(folder)
-    yield Machine(python, folder)
+    yield Machine(_interpreter_for_all(), folder)
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def user_forks(machine: Machine) -> Iterator[Forks]:
+    """Processes of every user, which have imported the package already."""
+    started = Forks(package(), machine.python, {"PATH": os.environ["PATH"], "PYTHONPATH": str(machine.folder)})
+    yield started
+    started.close()
 
 
 def _folder_of(package: str) -> Path:
@@ -160,27 +162,27 @@ def world(names: list[str]) -> Iterator[Path]:
     shutil.rmtree(above)
 
 
-def _user(name: str, machine: Machine, world: Path) -> User:
+def _user(name: str, machine: Machine, forks: Forks, world: Path) -> User:
     known = pwd.getpwnam(name)
     home = world / f"home-{name}"
     home.mkdir()
     os.chown(home, known.pw_uid, known.pw_gid)
-    return User(name, known.pw_uid, known.pw_gid, home, world, machine)
+    return User(name, known.pw_uid, known.pw_gid, home, world, machine, forks)
 
 
 @pytest.fixture
-def alice(names: list[str], machine: Machine, world: Path) -> User:
-    return _user(names[0], machine, world)
+def alice(names: list[str], machine: Machine, user_forks: Forks, world: Path) -> User:
+    return _user(names[0], machine, user_forks, world)
 
 
 @pytest.fixture
-def bob(names: list[str], machine: Machine, world: Path) -> User:
-    return _user(names[1], machine, world)
+def bob(names: list[str], machine: Machine, user_forks: Forks, world: Path) -> User:
+    return _user(names[1], machine, user_forks, world)
 
 
 @pytest.fixture
-def root_user(machine: Machine, world: Path) -> User:
-    return _user("root", machine, world)
+def root_user(machine: Machine, user_forks: Forks, world: Path) -> User:
+    return _user("root", machine, user_forks, world)
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int, int, int, bytes]]:
