@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,8 +24,7 @@ from gaia_sessions import (
 )
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.trace import trace_of
-
-HOOKS = Path(__file__).parents[1] / "hooks"
+from tests.commands import gaia, hook
 
 STORAGE = Path(".claude/session")
 
@@ -244,14 +241,9 @@ def test_their_sample_is_updated_and_keeps_what_it_had() -> None:
     assert get_session(SAMPLE_ID) == after
 
 
-def gaia(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gaia_sessions", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_their_quick_start_works_with_our_command() -> None:
     made = gaia("create", "--agent", "terraform-architect", "--purpose", "approval_workflow")
-    agent_id = made.stdout.strip()
+    agent_id = made.out.decode().strip()
     ended = [
         gaia(*words)
         for words in (
@@ -265,9 +257,9 @@ def test_their_quick_start_works_with_our_command() -> None:
             ["cleanup", "--hours", "24"],
         )
     ]
-    assert [(one.returncode, one.stderr) for one in [made, *ended]] == [(0, "")] * 9
-    assert all(agent_id in one.stdout for one in ended[2:6])
-    assert gaia("list", "--active-only").stdout.startswith("No sessions found")
+    assert [(one.code, one.err) for one in [made, *ended]] == [(0, b"")] * 9
+    assert all(agent_id in one.out.decode() for one in ended[2:6])
+    assert gaia("list", "--active-only").out.startswith(b"No sessions found")
 
 
 def test_their_short_ids_are_ids() -> None:
@@ -280,11 +272,8 @@ def test_their_short_ids_are_ids() -> None:
 def test_their_hook_call_answers_as_they_show() -> None:
     create_session("terraform-architect", "approval_workflow", agent_id="agent-123")
     update_state("agent-123", phase="approval")
-    asked = '{"agent_name": "terraform-architect", "agent_id": "agent-123"}\n'
-    ended = subprocess.run(
-        [sys.executable, HOOKS / "pre_delegate.py"], input=asked, capture_output=True, text=True, check=True
-    )
-    answer = json.loads(ended.stdout)
+    asked = b'{"agent_name": "terraform-architect", "agent_id": "agent-123"}\n'
+    answer = hook("pre_delegate", asked).answer
     record = get_session("agent-123")
     assert record is not None
     assert {key: answer[key] for key in ("should_resume", "reason", "agent_id")} == {
@@ -310,10 +299,10 @@ def test_their_corrupt_session_is_seen_and_removed_as_they_say(sample: Path) -> 
     import shutil
 
     sample.write_text("{", encoding="utf-8")
-    assert gaia("get", SAMPLE_ID).returncode == 6
+    assert gaia("get", SAMPLE_ID).code == 6
     shutil.rmtree(sample.parent)
     assert list(list_sessions()) == []
-    assert gaia("list").stdout.startswith("No sessions found")
+    assert gaia("list").out.startswith(b"No sessions found")
 
 
 def test_their_storage_is_kept_out_of_version_control() -> None:

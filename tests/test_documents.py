@@ -1,8 +1,8 @@
 """The command lines of the users' own document, as it prints them, typed into a shell in a plain folder.
 
-The folder has ``tools/4-memory/agent_session.py`` and ``hooks/``, as the document says, and ``python3`` is one that has
-the package. The blocks are the document's, to the letter; ``<agent_id>`` and the path of the cron line are for the
-reader to replace.
+What else there is to say of their tool is said by its function in this process. The folder has
+``tools/4-memory/agent_session.py`` and ``hooks/``, as the document says, and ``python3`` is one that has the package.
+The blocks are the document's, to the letter; the reader replaces ``<agent_id>`` and the path of the cron line.
 """
 
 from __future__ import annotations
@@ -10,16 +10,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from gaia_sessions.cli import agent_session, main
+from tests.commands import gaia
+from tests.table import table
+
+if TYPE_CHECKING:
+    import click
+
 CHECKOUT = Path(__file__).resolve().parents[1]
+TOOL = "python3 tools/4-memory/agent_session.py"
 PATIENCE = 60
 
 QUICK_START = """
@@ -170,6 +179,24 @@ class Folder:
         )
         return Said(done.returncode, plain(done.stdout), plain(done.stderr))
 
+    def typed(self, line: str) -> Said:
+        """What their tool makes of a ``line`` that calls it and needs no shell."""
+        assert line.startswith(TOOL)
+        return self.tool(line.removeprefix(TOOL))
+
+    def tool(self, words: str) -> Said:
+        """What their tool makes of ``words``."""
+        return self._say(words, agent_session.group, TOOL)
+
+    def ours(self, words: str) -> Said:
+        """The same of our command."""
+        return self._say(words, main.commands, "gaia-sessions")
+
+    def _say(self, words: str, group: click.Group, name: str) -> Said:
+        home = {"HOME": str(self.path.parent)}
+        ran = gaia(*shlex.split(words), group=group, name=name, environment=home, folder=self.path)
+        return Said(ran.code, plain(ran.out.decode()), plain(ran.err.decode()))
+
     def python(self, program: str) -> Said:
         return self.run(f"python3 - <<'END'\n{program}\nEND\n", PYTHONPATH="tools/4-memory", PYTHONSAFEPATH="")
 
@@ -231,9 +258,7 @@ def listed(status: str = "ACTIVE", phase: str = "initializing", agent: str = "te
     return f"\nFound 1 sessions:\n\n{status} ID\n  Agent: {agent}, Phase: {phase}\n  Last updated: TIME\n\n"
 
 
-@pytest.mark.parametrize("link", [False, True], ids=["a copy", "a link"])
-def test_the_quick_start_works_with_the_id_that_it_printed(tmp_path: Path, *, link: bool) -> None:
-    folder = lay_out(tmp_path / "gaia-ops", link=link)
+def test_the_quick_start_works_with_the_id_that_it_printed(folder: Folder) -> None:
     create, *rest = commands(QUICK_START)
     said = [folder.run(create)]
     said += [folder.run(line.replace(THEIR_ID, folder.only_id())) for line in rest]
@@ -247,9 +272,15 @@ def test_the_quick_start_works_with_the_id_that_it_printed(tmp_path: Path, *, li
     ]
 
 
+def test_a_link_to_the_script_will_do(tmp_path: Path) -> None:
+    folder = lay_out(tmp_path / "gaia-ops", link=True)
+    assert folder.run(commands(QUICK_START)[0]) == Said(0, "Created session: ID\n")
+    assert folder.only_id()
+
+
 def test_the_quick_start_works_word_for_word_once_there_is_a_session_with_its_id(folder: Folder) -> None:
     folder.put(THEIR_ID, timedelta(minutes=1), phase="investigating")
-    said = [folder.run(line) for line in commands(QUICK_START)[1:]]
+    said = [folder.typed(line) for line in commands(QUICK_START)[1:]]
     assert said == [
         Said(0, f"Updated session: {THEIR_ID}\n"),
         Said(0, f"Should resume {THEIR_ID}: True\n"),
@@ -260,7 +291,7 @@ def test_the_quick_start_works_word_for_word_once_there_is_a_session_with_its_id
 
 
 def test_the_quick_start_word_for_word_says_that_its_id_is_not_there_and_does_the_rest(folder: Folder) -> None:
-    said = [folder.run(line) for line in commands(QUICK_START)]
+    said = [folder.typed(line) for line in commands(QUICK_START)]
     missing = said[1], said[4]
     assert [(one.code, one.out) for one in missing] == [
         (3, f"Failed to update session: {THEIR_ID}\n"),
@@ -279,14 +310,14 @@ def test_the_quick_start_word_for_word_says_that_its_id_is_not_there_and_does_th
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("case", "metadata"),
     [(CASE_1, {"task_id": "T001"}), (CASE_2, {"findings": ["issue A", "issue B", "issue C"]})],
-    ids=["the approval workflow", "the investigation"],
 )
 def test_a_use_case_runs_with_the_functions_of_their_module(
-    folder: Folder, case: str, metadata: dict[str, object]
+    tmp_path: Path, case: str, metadata: dict[str, object]
 ) -> None:
+    folder = lay_out(tmp_path / next(iter(metadata)))
     names = "create_session, finalize_session, get_session, should_resume, update_state"
     assert folder.python(f"from agent_session import {names}\n{case}") == Said(0, "")
     record = json.loads((folder.session / folder.only_id() / "state.json").read_bytes())
@@ -346,7 +377,7 @@ def test_their_own_tests_pass_and_the_tool_finds_its_sessions_where_it_stands(fo
 
 
 def test_their_own_tests_use_the_sessions_of_the_project_once_it_has_some(folder: Folder) -> None:
-    folder.run(commands(QUICK_START)[0])
+    folder.typed(commands(QUICK_START)[0])
     said = folder.run(TESTING).out
     agents = [line for line in said.splitlines() if "Agent: " in line]
     assert agents == [f"  Agent: {agent}, Phase: initializing" for agent in ("test-agent", "terraform-architect")]
@@ -355,35 +386,31 @@ def test_their_own_tests_use_the_sessions_of_the_project_once_it_has_some(folder
 
 def test_the_lines_for_a_corrupt_session_show_it_and_remove_it(folder: Folder) -> None:
     [get], [cat, remove] = commands(DEBUG), commands(CORRUPT)
-    folder.run(commands(QUICK_START)[0])
+    folder.typed(commands(QUICK_START)[0])
     agent_id = folder.only_id()
-    shown = folder.run(get.replace("<agent_id>", agent_id))
+    shown = folder.typed(get.replace("<agent_id>", agent_id))
     assert (shown.code, json.loads(shown.out)["phase"], shown.err) == (0, "initializing", "")
     path = folder.session / agent_id / "state.json"
     path.write_text("{", encoding="utf-8")
-    said = folder.run(get.replace("<agent_id>", agent_id))
+    said = folder.typed(get.replace("<agent_id>", agent_id))
     assert (said.code, said.out, said.err.splitlines()[0]) == (
         6,
         "",
         plain(f"Error: {path}: line 1 column 1: not JSON: this brace is not closed"),
     )
-    [problem] = [line for line in folder.run(commands(METRICS)[1]).out.splitlines() if "CORRUPT" in line]
+    [problem] = [line for line in folder.typed(commands(METRICS)[1]).out.splitlines() if "CORRUPT" in line]
     assert problem == "CORRUPT ID"
     assert folder.run(cat.replace("<agent_id>", agent_id)) == Said(0, "{")
     assert folder.run(remove.replace("<agent_id>", agent_id)) == Said(0, "")
-    assert folder.run(commands(METRICS)[1]).out == "No sessions found\n"
+    assert folder.typed(commands(METRICS)[1]).out == "No sessions found\n"
 
 
 def test_the_metrics_list_what_is_open_all_and_those_of_an_agent(folder: Folder) -> None:
-    folder.run(commands(QUICK_START)[0])
-    folder.run(f"{tool('finalize')} {folder.only_id()} failed --summary no")
-    said = [folder.run(line) for line in commands(METRICS)]
+    folder.typed(commands(QUICK_START)[0])
+    folder.tool(f"finalize {folder.only_id()} failed --summary no")
+    said = [folder.typed(line) for line in commands(METRICS)]
     ended = Said(0, listed("INACTIVE", "failed"))
     assert said == [Said(0, "No sessions found\n"), ended, ended]
-
-
-def tool(command: str) -> str:
-    return f"python3 tools/4-memory/agent_session.py {command}"
 
 
 def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> None:
@@ -399,7 +426,7 @@ def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> N
         "update done --phase approval": 4,
         "get ../a": 7,
     }
-    said = {words: folder.run(tool(words)) for words in wrong}
+    said = {words: folder.tool(words) for words in wrong}
     assert {words: one.code for words, one in said.items()} == wrong
     assert {words: one.out for words, one in said.items() if one.out} == {
         "update a --phase nonsense": "Failed to update session: a\n",
@@ -408,41 +435,37 @@ def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> N
         "update done --phase approval": "Failed to update session: done\n",
     }
     assert [one for one in said.values() if not re.fullmatch("Error: .+\nHint: .+\n", one.err)] == []
-    assert said["list --nonsense"].err.endswith(
-        "Hint: python3 tools/4-memory/agent_session.py list --help lists the options\n"
-    )
-    assert folder.run(tool("should-resume a"))[:2] == (1, "Should resume a: False\n")
-    assert folder.run(tool("should-resume ../a"))[:2] == (7, "Should resume ../a: False\n")
+    assert said["list --nonsense"].err.endswith(f"Hint: {TOOL} list --help lists the options\n")
+    assert folder.tool("should-resume a")[:2] == (1, "Should resume a: False\n")
+    assert folder.tool("should-resume ../a")[:2] == (7, "Should resume ../a: False\n")
 
 
 def test_a_missing_session_and_a_summary_that_is_not_stored_are_said_as_by_our_commands(folder: Folder) -> None:
     folder.put("a", timedelta(hours=1), phase="completed")
     lists = "`gaia-sessions list` shows the existing sessions"
     advice = f"searched in {plain(str(folder.session))}; {lists}; or start new work"
-    assert folder.run(tool("should-resume nobody")) == Said(
-        3, "Should resume nobody: False\n", f"not_found: {advice}\n"
-    )
+    assert folder.tool("should-resume nobody") == Said(3, "Should resume nobody: False\n", f"not_found: {advice}\n")
     note = "Note: already completed: the summary was not stored\nHint: `gaia-sessions show a` shows what is stored\n"
-    assert folder.run(tool("finalize a completed --summary x")) == Said(0, "Finalized session: a\n", note)
-    assert folder.run(tool("cleanup --hours 30m")) == Said(0, "Cleaned up 1 sessions older than 0.5h\n")
+    assert folder.tool("finalize a completed --summary x") == Said(0, "Finalized session: a\n", note)
+    assert folder.tool("cleanup --hours 30m") == Said(0, "Cleaned up 1 sessions older than 0.5h\n")
 
 
 def test_errors_are_counted_in_the_list(folder: Folder) -> None:
     folder.put("a", timedelta(minutes=1))
-    assert folder.run(tool("update a --error boom")) == Said(0, "Updated session: a\n")
-    assert folder.run(tool("list")).out == listed(phase="approval").replace("ID", "a").replace(
+    assert folder.tool("update a --error boom") == Said(0, "Updated session: a\n")
+    assert folder.tool("list").out == listed(phase="approval").replace("ID", "a").replace(
         "TIME\n", "TIME\n  Errors: 1\n"
     )
 
 
 def test_without_a_command_it_shows_its_seven(folder: Folder) -> None:
-    said = folder.run(tool(""))
+    said = folder.tool("")
     names = ["cleanup", "create", "finalize", "get", "list", "should-resume", "update"]
     assert (said.code, said.err) == (0, "")
     assert [line.split()[0] for line in said.out.partition("Commands:\n")[2].splitlines()] == names
 
 
-@pytest.mark.parametrize(
+@table(
     "words",
     [
         "create",
@@ -454,12 +477,12 @@ def test_without_a_command_it_shows_its_seven(folder: Folder) -> None:
         "cleanup --hours 9",
     ],
 )
-def test_in_json_the_answer_is_that_of_our_command(folder: Folder, tmp_path: Path, words: str) -> None:
-    other = lay_out(tmp_path / "other")
+def test_in_json_the_answer_is_that_of_our_command(tmp_path: Path, words: str) -> None:
+    folder, other = (lay_out(tmp_path / words.partition(" ")[0] / name) for name in ("one", "other"))
     for each in (folder, other):
         each.put("a", timedelta(minutes=1))
-    theirs = folder.run(tool(f"{words} --json"))
-    ours = other.run(f"python3 -m gaia_sessions {words} --json")
+    theirs = folder.tool(f"{words} --json")
+    ours = other.ours(f"{words} --json")
     unsteady = r"(\"(idle_seconds|actual|duration_seconds)\": )[0-9.]+"
     said = [(one.code, re.sub(unsteady, r"\1N", one.out), one.err) for one in (theirs, ours)]
     assert said[0] == said[1]
@@ -475,8 +498,8 @@ def other_pythons() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("python", "reason"), other_pythons())
-@pytest.mark.parametrize("words", ["list", "cleanup --hours 24"])
+@table(("python", "reason"), other_pythons())
+@table("words", ["list", "cleanup --hours 24"])
 def test_a_python_that_cannot_run_it_is_told_in_one_sentence(
     folder: Folder, python: str, reason: str, words: str
 ) -> None:
@@ -492,10 +515,10 @@ def test_a_python_that_cannot_run_it_is_told_in_one_sentence(
 
 def test_the_shared_options_stand_before_the_command_too_and_a_wrong_command_is_answered(folder: Folder) -> None:
     folder.put("a", timedelta(hours=1), phase="completed")
-    assert json.loads(folder.run(tool("--json list")).out)[0]["agent_id"] == "a"
-    assert folder.run(tool("--root ./elsewhere list"))[:2] == (0, "No sessions found\n")
-    assert folder.run(tool("lst")) == Said(2, "", "Error: No such command 'lst'.\nHint: did you mean list?\n")
-    line = tool("finalize a completed")
+    assert json.loads(folder.tool("--json list").out)[0]["agent_id"] == "a"
+    assert folder.tool("--root ./elsewhere list")[:2] == (0, "No sessions found\n")
+    assert folder.tool("lst") == Said(2, "", "Error: No such command 'lst'.\nHint: did you mean list?\n")
+    line = f"{TOOL} finalize a completed"
     said = f"Error: unknown outcome 'complete'\nHint: type {line}\n"
-    assert folder.run(tool("finalize a complete")) == Said(2, "Failed to finalize session: a\n", said)
-    assert folder.run(line).code == 0
+    assert folder.tool("finalize a complete") == Said(2, "Failed to finalize session: a\n", said)
+    assert folder.typed(line).code == 0
