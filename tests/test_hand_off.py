@@ -34,9 +34,9 @@ def states(folder: Path, *words: str) -> tuple[list[Any], str]:
     ("outcome", "result"),
     [
         ("approved", {"intent_result": "saved 7"}),
-        ("failed", {"intent_result": "error: the storage did not answer"}),
-        ("cancelled", {}),
-        ("cancelled-draft", {}),
+        pytest.param("failed", {"intent_result": "error: the storage did not answer"}, marks=pytest.mark.slow),
+        pytest.param("cancelled", {}, marks=pytest.mark.slow),
+        pytest.param("cancelled-draft", {}, marks=pytest.mark.slow),
     ],
 )
 def test_the_sub_agent_for_domains_finds_the_intent_and_leaves_none(
@@ -52,11 +52,11 @@ def test_the_sub_agent_for_domains_finds_the_intent_and_leaves_none(
 @pytest.mark.parametrize(
     ("outcome", "result"),
     [
-        ("saved", "saved 2 facts"),
-        ("refused", "the user wanted none"),
-        ("irrelevant", "no domain is relevant"),
-        ("failed", "error: not readable"),
-        ("cancelled", None),
+        pytest.param("saved", "saved 2 facts", marks=pytest.mark.slow),
+        pytest.param("refused", "the user wanted none", marks=pytest.mark.slow),
+        pytest.param("irrelevant", "no domain is relevant", marks=pytest.mark.slow),
+        pytest.param("failed", "error: not readable", marks=pytest.mark.slow),
+        pytest.param("cancelled", None, marks=pytest.mark.slow),
         ("cancelled-facts", None),
     ],
 )
