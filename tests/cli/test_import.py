@@ -14,6 +14,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import models
+from tests.cli.conftest import fresh_table
 from tests.cli.forks import Fork
 from tests.table import table
 
@@ -281,11 +282,10 @@ def test_a_project_its_folder_of_sessions_and_that_of_one_session_lead_to_what_i
     assert gaia("import", str(project / named), "--json").json == report(source, root, imported=wanted)
 
 
-@table("spelling", ["{root}", "{root}/../session/", "{link}", "session", "{root}/a"])
+@fresh_table("spelling", ["{root}", "{root}/../session/", "{link}", "session", "{root}/a"])
 def test_of_the_root_itself_everything_is_here_already(
-    anew: Gaia, gaia: Gaia, put: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
+    gaia: Gaia, put: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
 ) -> None:
-    anew()
     put("a")
     link = tmp_path / "link"
     link.symlink_to(root)

@@ -46,7 +46,7 @@ def ids(ended: Any) -> list[str]:
     if ended.out.startswith(b"["):
         return [line["agent_id"] for line in ended.json]
     assert (ended.code, ended.err) == (0, b"")
-    return [line.split()[0] for line in ended.out.decode().splitlines()]
+    return [line.split()[0] for line in ended.lines]
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def test_where_there_is_nothing_it_says_so_and_where_it_looked(
     gaia: Gaia, tree: Gaia, root: str, words: list[str]
 ) -> None:
     before = tree()
-    assert gaia("list", *words).all == (0, f"No sessions found: {root} does not exist\n", "")
+    assert gaia("list", *words).answer == [f"No sessions found: {root} does not exist"]
     assert gaia("--root", "/no/such", "list", *words).out == b"No sessions found: /no/such does not exist\n"
-    assert gaia("list", "--json", *words).all == (0, "[]\n", "")
+    assert gaia("list", "--json", *words).answer == ["[]"]
     assert tree() == before
 
 
@@ -153,7 +153,7 @@ def test_filters_narrow_it(gaia: Gaia, words: list[str], found: list[str]) -> No
 
 
 def test_a_folder_that_exists_and_has_no_sessions_is_not_said_to_be_missing(gaia: Gaia, tmp_path: Path) -> None:
-    assert gaia("--root", str(tmp_path), "list").all == (0, f"No sessions found in {tmp_path}\n", "")
+    assert gaia("--root", str(tmp_path), "list").answer == [f"No sessions found in {tmp_path}"]
 
 
 @pytest.mark.usefixtures("three")
@@ -223,13 +223,10 @@ def test_a_time_without_an_offset_is_local_and_a_date_begins_at_midnight(
 @table("text", ["soon", "2026-13-01", "", "h", "99999999999w", "2 x"])
 def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) -> None:
     ended = gaia("list", f"{option}={text}")
-    assert ended.all == (
+    assert ended.refusal == (
         2,
-        "",
-        (
-            f"Error: {option} {text!r} is not valid\n"
-            "Hint: must be a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08\n"
-        ),
+        f"{option} {text!r} is not valid",
+        "must be a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08",
     )
 
 
@@ -283,7 +280,7 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
         **trace_of("new"),
     }
     assert gaia("list", "--json").json == [{**{key: document.get(key) for key in SUMMARY[:-4]}, **expected}]
-    assert gaia("list").all == (0, "new  tester: test  newer  2 hours ago\n", "")
+    assert gaia("list").answer == ["new  tester: test  newer  2 hours ago"]
     put("new", schema=2, phase=["dreaming"])
     assert gaia("list", "--json").json == [
         {"agent_id": "new", "status": "newer", "problem": "written by a later version"}
@@ -382,7 +379,7 @@ def test_a_parent_that_is_no_session_and_has_no_children_is_missing(gaia: Gaia, 
 @pytest.mark.usefixtures("family")
 def test_ids_alone_are_whole_one_in_a_line_and_only_those_that_were_asked_for(gaia: Gaia) -> None:
     everybody = ["nested", "flow-1", "flow-2", "flow", "orphan", "single", "torn"]
-    assert gaia("list", "-q").out.decode().splitlines() == everybody
+    assert gaia("list", "-q").lines == everybody
     assert gaia("list", "--quiet", "--json").json == everybody
     assert gaia("list", "-q", "--grep", "nowhere").all == (0, "", "")
     assert gaia("list", "-q", "--json", "--grep", "nowhere").json == []
@@ -455,7 +452,7 @@ def five(put: Gaia, spoil: Gaia) -> None:
 )
 def test_on_a_terminal_each_session_is_one_line_that_fits(terminal: Gaia, columns: int, shown: list[str]) -> None:
     ended = terminal("list", columns=columns, NO_COLOR="1", TERM="dumb")
-    assert (ended.code, ended.out.decode().splitlines()) == (0, shown)
+    assert (ended.code, ended.lines) == (0, shown)
 
 
 @pytest.fixture
@@ -524,7 +521,7 @@ def test_every_command_says_the_state_that_the_list_says(gaia: Gaia) -> None:
         for words in (["show"], ["should-resume"], ["report"], ["wait", "--timeout", "0"]):
             answer = json.loads(gaia(*words, agent_id, "--json").out)
             assert said(answer[0] if words[0] == "wait" else answer) == (state, since)
-        [shown] = [line for line in gaia("show", agent_id).out.decode().splitlines() if line.startswith("state ")]
+        [shown] = [line for line in gaia("show", agent_id).lines if line.startswith("state ")]
         assert re.match(rf"state +{state}\b", shown)
         for words in (["report"], ["wait", "--timeout", "0"]):
             ended = gaia(*words, agent_id)
@@ -533,7 +530,7 @@ def test_every_command_says_the_state_that_the_list_says(gaia: Gaia) -> None:
 
 @pytest.mark.usefixtures("in_every_state")
 def test_on_a_terminal_of_80_columns_each_state_is_seen_with_its_purpose(terminal: Gaia) -> None:
-    shown = terminal("list", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
+    shown = terminal("list", NO_COLOR="1", TERM="dumb").lines
     assert shown == [
         "id        state               left    agent          purpose                seen",
         "00000001  waiting             29m     auditor        close the open ports…  1m",
@@ -575,7 +572,7 @@ def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
         above = {"parent_id": f"own-id-{depth - 1}"} if depth > 1 else {}
         put(f"own-id-{depth}", purpose=f"{depth} deep down 한국어로 정리한다 " * 9, **above)
 
-    lines = terminal(command, columns=columns).out.decode().splitlines()
+    lines = terminal(command, columns=columns).lines
 
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
     assert max(map(cell_len, plain)) <= columns
@@ -595,7 +592,7 @@ def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
 def test_a_short_id_is_of_no_session_that_the_list_leaves_out(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:
     put("my-very-long-one", idle=timedelta(minutes=1))
     put("my-very-long-two")
-    [_, line] = terminal("list", "--limit", "1", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
+    [_, line] = terminal("list", "--limit", "1", NO_COLOR="1", TERM="dumb").lines
     assert gaia("get", line.split()[0]).json["agent_id"] == "my-very-long-two"
 
 
@@ -604,7 +601,7 @@ def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    lines = gaia("list").out.decode().splitlines()
+    lines = gaia("list").lines
     assert lines[0] == (
         "agent-20260108-180530-abc12345  terraform-architect: "
         "approval_workflow of the network in the three regions that are left"
@@ -669,7 +666,7 @@ def test_as_a_tree_each_session_stands_on_a_branch_of_its_parent(gaia: Gaia) -> 
 
 @pytest.mark.usefixtures("family")
 def test_a_parent_that_the_options_exclude_is_shown_for_its_children(gaia: Gaia) -> None:
-    lines = gaia("tree", "--active-only", "--limit", "3").out.decode().splitlines()
+    lines = gaia("tree", "--active-only", "--limit", "3").lines
     assert lines == [
         "2 sessions, 30 tokens: 2 waiting",
         "(parent only) workflow: Review  completed  -  flow",
@@ -698,7 +695,7 @@ def test_in_json_a_tree_has_the_sessions_of_the_list_in_the_order_of_the_tree(ga
         reason = "gone" if parent_id == "gone-1" else "excluded"
         assert statuses[line["agent_id"]] == (None if parent_id in (None, *listed) else reason)
     order = [line["agent_id"] for line in tree]
-    shown = [line.split()[-1] for line in gaia("tree", *words).out.decode().splitlines()]
+    shown = [line.split()[-1] for line in gaia("tree", *words).lines]
     assert order == [name for name in shown if name in listed]
     assert {name: found["sessions"] for name, found in sums.items()} == {
         name: sum(name in line_of_parents(listed, other) for other in listed) for name in listed
@@ -708,7 +705,7 @@ def test_in_json_a_tree_has_the_sessions_of_the_list_in_the_order_of_the_tree(ga
 def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: Gaia, put: Gaia) -> None:
     put("a", parent_id="b", idle=timedelta(minutes=1))
     put("b", parent_id="a", idle=timedelta(minutes=2))
-    assert gaia("tree").out.decode().splitlines() == [
+    assert gaia("tree").lines == [
         "2 sessions, no tokens reported: 2 waiting",
         "(its parents form a circle) tester: test  waiting  -  a",
         "└─ tester: test  waiting  -  b",
@@ -718,7 +715,7 @@ def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: 
 
 @pytest.mark.usefixtures("family")
 def test_on_a_terminal_a_tree_is_a_table_with_branches(terminal: Gaia) -> None:
-    shown = terminal("tree", "--active-only", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
+    shown = terminal("tree", "--active-only", NO_COLOR="1", TERM="dumb").lines
     assert [line.rstrip() for line in shown] == [
         "agent: purpose                                       state      tokens  id",
         "2 sessions, 30 tokens: 2 waiting",

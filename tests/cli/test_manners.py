@@ -24,7 +24,7 @@ from gaia_sessions.cli.group import COMMANDS, GROUPS, HIDDEN
 from gaia_sessions.cli.main import commands
 from gaia_sessions.config import Config
 from gaia_sessions.errors.exit_codes import EXIT_CODES
-from tests.cli.conftest import Ended, run_on
+from tests.cli.conftest import Ended, fresh_table, run_on
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -197,11 +197,10 @@ def typed(gaia: Gaia, line: str) -> Ended:
     return typed(gaia, right) if right.startswith("gaia-sessions") else Ended(0, b"", ended.err)
 
 
-@table("example", examples())
+@fresh_table("example", examples())
 def test_every_example_in_the_help_works_as_it_stands(
-    gaia: Gaia, put: Gaia, anew: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, example: str
+    gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, example: str
 ) -> None:
-    anew()
     if " create " not in example:
         todos = [{"description": "read", "status": "pending"}]
         put("agent-123", agent_name="terraform-architect", revision=4, todos=todos)
@@ -234,7 +233,7 @@ def test_every_example_in_the_help_works_as_it_stands(
 
 @table("flag", ["--version", "-V"])
 def test_the_version_is_that_of_the_package(gaia: Gaia, flag: str) -> None:
-    assert gaia(flag).all == (0, f"gaia-sessions, version {gaia_sessions.__version__}\n", "")
+    assert gaia(flag).answer == [f"gaia-sessions, version {gaia_sessions.__version__}"]
 
 
 def test_the_console_script_is_this_program() -> None:
@@ -268,11 +267,7 @@ def test_a_relative_root_in_the_environment_is_a_usage_error(
 ) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "relative")
     before = os.listdir()
-    assert gaia(*words).all == (
-        2,
-        "",
-        "Error: GAIA_SESSIONS_ROOT: 'relative' is not absolute\nHint: give the whole path\n",
-    )
+    assert gaia(*words).refusal == (2, "GAIA_SESSIONS_ROOT: 'relative' is not absolute", "give the whole path")
     assert os.listdir() == before
 
 
@@ -421,7 +416,7 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
 # What a terminal would obey
 
 
-@table(
+@fresh_table(
     "words",
     [
         ["list"],
@@ -449,9 +444,8 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
     ],
 )
 def test_nothing_a_terminal_would_interpret_reaches_the_output(
-    gaia: Gaia, put: Gaia, spoil: Gaia, anew: Gaia, words: list[str]
+    gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str]
 ) -> None:
-    anew()
     moment = "2026-01-08T18:05:30Z"
     put(
         "nasty",
@@ -560,7 +554,7 @@ def test_in_any_locale_text_is_kept_json_is_utf_8_and_nothing_fails(
     program: Gaia, state: Gaia, agent_id: str, locale: dict[str, str]
 ) -> None:
     words = ("create", "--id", agent_id, "--agent", "zażółć ✓", "--metadata", '{"ü": "→"}')
-    assert program(*words, **locale).all == (0, f"{agent_id}\n", "")
+    assert program(*words, **locale).answer == [agent_id]
     assert (state(agent_id)["agent_name"], state(agent_id)["metadata"]) == ("zażółć ✓", {"ü": "→"})
     assert program("get", agent_id, **locale).json == state(agent_id)
     for line, code in (("list", 0), ("get ✓", 7)):

@@ -19,6 +19,7 @@ from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.state import STATES as STATE_WORDS
 from gaia_sessions.session.trace import trace_of
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -162,15 +163,14 @@ def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
 ) -> None:
     put("a")
     before = tree()
-    assert gaia(*shlex.split(line)).all == (2, "", f"Error: {error}\nHint: {hint}\n")
+    assert gaia(*shlex.split(line)).refusal == (2, error, hint)
     assert tree() == before
     lines = (f"Error: {error}", f"Hint: {hint}")
     assert [text for text in lines if len(text) > WIDTH and hint not in (PHASES, STATES)] == []
 
 
-@table("hint", sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions")}))
-def test_a_line_that_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, anew: Gaia, hint: str) -> None:
-    anew()
+@fresh_table("hint", sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions")}))
+def test_a_line_that_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, hint: str) -> None:
     put("a")
     assert gaia(*shlex.split(hint)[2:]).code == 0
 
@@ -213,11 +213,10 @@ def test_metadata_that_is_no_object_is_answered_with_the_option_and_what_to_type
     assert tree() == before
 
 
-@table("command", [["create", "--id", "a"], ["update", "a"]])
+@fresh_table("command", [["create", "--id", "a"], ["update", "a"]])
 def test_repeated_metadata_is_merged_in_order_and_nothing_is_dropped(
-    gaia: Gaia, put: Gaia, state: Gaia, anew: Gaia, command: list[str]
+    gaia: Gaia, put: Gaia, state: Gaia, command: list[str]
 ) -> None:
-    anew()
     if command[0] == "update":
         put("a", metadata={"old": 0})
     given = ["--metadata", '{"a": 1, "b": 1}', "-m", "c=pair", "--metadata", "-", "--metadata", '{"b": 3, "c": 3}']
@@ -374,11 +373,10 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
 """Whether its answer, the record afterwards and the root show what a line did."""
 
 
-@table("word", mistakes.COMMANDS)
+@fresh_table("word", mistakes.COMMANDS)
 def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_means(
-    gaia: Gaia, put: Gaia, tree: Gaia, state: Gaia, anew: Gaia, root: str, word: str
+    gaia: Gaia, put: Gaia, tree: Gaia, state: Gaia, root: str, word: str
 ) -> None:
-    anew()
     run = {"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:06:30Z"}
     put(
         "a",
@@ -438,7 +436,7 @@ def test_for_a_word_without_a_command_no_line_is_suggested(gaia: Gaia, put: Gaia
     put("a")
     before = tree()
     hint = mistakes.NO_COMMAND[words[0]]
-    assert gaia(*words).all == (2, "", f"Error: No such command '{words[0]}'.\nHint: {hint}\n")
+    assert gaia(*words).refusal == (2, f"No such command '{words[0]}'.", hint)
     assert (tree(), "type " in hint, len(f"Hint: {hint}") <= WIDTH) == (before, False, True)
 
 

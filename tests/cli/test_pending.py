@@ -60,49 +60,41 @@ def test_if_nobody_waits_a_sentence_says_so(gaia: Gaia, put: Gaia) -> None:
 def test_each_question_is_shown_with_how_to_answer_it_and_whoever_waits_longest_first(gaia: Gaia, ask: Gaia) -> None:
     ask("new", f"Two ports are open.\n\n  - 80\n  - 8080\n{MARKER} may I close them?", agent_name="auditor")
     ask("old", f"{MARKER} shall I?", 125)
-    assert gaia("pending").all == (
-        0,
-        (
-            "tester: test\n"
-            "  asked 2 hours ago:\n"
-            "    shall I?\n"
-            "  expired 1 hour ago; to approve it all the same, so that it may be resumed:\n"
-            "gaia-sessions approve old\n"
-            "  to deny, with a reason (--reason) if you like:\n"
-            "gaia-sessions deny old\n"
-            "\n"
-            "auditor: test\n"
-            "  asked 12 minutes ago:\n"
-            "    may I close them?\n"
-            "  it said:\n"
-            "    Two ports are open.\n"
-            "\n"
-            "      - 80\n"
-            "      - 8080\n"
-            "  resumable for 18 minutes; to approve, give this to your agent:\n"
-            f"{resume_line('new')}\n"
-            "  to approve with something to say (--note), or for later:\n"
-            "gaia-sessions approve new\n"
-            "  to deny, with a reason (--reason) if you like:\n"
-            "gaia-sessions deny new\n"
-        ),
+    assert gaia("pending").answer == [
+        "tester: test",
+        "  asked 2 hours ago:",
+        "    shall I?",
+        "  expired 1 hour ago; to approve it all the same, so that it may be resumed:",
+        "gaia-sessions approve old",
+        "  to deny, with a reason (--reason) if you like:",
+        "gaia-sessions deny old",
         "",
-    )
+        "auditor: test",
+        "  asked 12 minutes ago:",
+        "    may I close them?",
+        "  it said:",
+        "    Two ports are open.",
+        "",
+        "      - 80",
+        "      - 8080",
+        "  resumable for 18 minutes; to approve, give this to your agent:",
+        f"{resume_line('new')}",
+        "  to approve with something to say (--note), or for later:",
+        "gaia-sessions approve new",
+        "  to deny, with a reason (--reason) if you like:",
+        "gaia-sessions deny new",
+    ]
 
 
 def test_a_permission_is_shown_with_its_tool_and_the_client_to_answer_in(gaia: Gaia, put: Gaia) -> None:
     since = before(minutes=3)
     put("a", phase="investigating", runs=at_work(waiting={"since": since, "for": "Bash"}))
-    assert gaia("pending").all == (
-        0,
-        (
-            "tester: test\n"
-            "  asked 3 minutes ago for the permission to use Bash\n"
-            f"  answer it in Claude Code (process {os.getpid()})\n"
-            "  a\n"
-        ),
-        "",
-    )
+    assert gaia("pending").answer == [
+        "tester: test",
+        "  asked 3 minutes ago for the permission to use Bash",
+        f"  answer it in Claude Code (process {os.getpid()})",
+        "  a",
+    ]
     [one] = gaia("pending", "--json").json
     assert (one["tool"], one["state_since"], one["host_process"]) == ("Bash", since, HERE)
     assert {"question", "resume_line"}.isdisjoint(one)
@@ -170,7 +162,7 @@ def test_what_was_printed_is_typed_and_the_question_is_answered(
     for agent_id in "ab":
         ask(agent_id, f"{MARKER} may I?")
     Path(root).rename(elsewhere)
-    printed = gaia("--root", str(elsewhere), "pending").out.decode().splitlines()
+    printed = gaia("--root", str(elsewhere), "pending").lines
     commands = [shlex.split(line)[1:] for line in printed if line.startswith("gaia-sessions ")]
     there = ["--root", str(elsewhere)]
     assert commands == [[*there, word, agent_id] for agent_id in "ab" for word in ("approve", "deny")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.schema import MARKER_DETAIL
+from tests.cli.conftest import fresh_table
 from tests.cli.forks import Fork, forked, until
 from tests.table import table
 
@@ -131,9 +132,8 @@ ENDS: list[tuple[int, dict[str, Any]]] = [
 ]
 
 
-@table(("code", "keys"), ENDS)
-def test_report_exits_as_wait_does(anew: Gaia, gaia: Gaia, put: Gaia, code: int, keys: dict[str, Any]) -> None:
-    anew()
+@fresh_table(("code", "keys"), ENDS)
+def test_report_exits_as_wait_does(gaia: Gaia, put: Gaia, code: int, keys: dict[str, Any]) -> None:
     put("a", **keys)
 
     assert [gaia("report", "a").code, gaia("report", "a", "--json").code] == [code] * 2
@@ -166,7 +166,7 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
     told = gaia("report", "a").err.decode().splitlines()
 
     assert told[0].startswith(f"a: {state} ")
-    assert gaia("wait", "a", "--timeout", "0").out.decode().splitlines()[0] == f"a: {state}"
+    assert gaia("wait", "a", "--timeout", "0").lines[0] == f"a: {state}"
     assert json.loads(gaia("report", "a", "--json").out)["state"] == state.partition(":")[0]
     is_stopped = state in ("crashed", "interrupted", "error")
     assert ("`gaia-sessions revive` prints how it goes on, or why it does not" in told) == is_stopped
@@ -206,7 +206,7 @@ def test_what_is_not_there_is_3_for_both(gaia: Gaia) -> None:
 def test_at_a_terminal_the_state_stands_above_the_answer(terminal: Gaia, put: Gaia) -> None:
     put("a", phase="failed", last_error={"message": "API Error: 400", "timestamp": WHEN}, error_count=1)
 
-    assert terminal("report", "a").out.decode().splitlines() == [
+    assert terminal("report", "a").lines == [
         "a: failed 1 minute ago; 0 seconds in all",
         "",
         "API Error: 400",

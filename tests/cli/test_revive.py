@@ -96,7 +96,7 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
     command = "gaia-sessions list --state crashed"
     counted = f"1 session that stopped may not be resumed for now: {command}\n{WHY_NOT}"
     assert gaia("revive").all == (0, NOTHING + counted, "")
-    assert gaia("should-resume", "idle").out.decode().splitlines()[1] == (
+    assert gaia("should-resume", "idle").lines[1] == (
         "  if it is still wanted, this makes it resumable: gaia-sessions update idle"
     )
 
@@ -124,23 +124,22 @@ def test_what_was_answered_and_nobody_goes_on_with_is_there_with_its_line(
     stopped("asks", end="stopped", record=resting) if by_host else put("asks", **resting)
     assert gaia(command, "asks").code == 0
 
-    assert gaia("revive").all == (
-        0,
-        (
-            f"tester: test\n  {word} just now, resumable for 30 minutes\n"
-            "  delegate to tester again, with this line in the prompt:\n[gaia-sessions: resume asks]\n  asks\n"
-        ),
-        "",
-    )
+    assert gaia("revive").answer == [
+        "tester: test",
+        f"  {word} just now, resumable for 30 minutes",
+        "  delegate to tester again, with this line in the prompt:",
+        "[gaia-sessions: resume asks]",
+        "  asks",
+    ]
     [one] = gaia("revive", "--json").json
     assert (one["why"], one["means"], one["command"], "stopped_at" in one) == (word, "resume_line", None, by_host)
 
     answered = gaia("get", "asks").json
     key = "approval" if command == "approve" else "denial"
     stopped("asks", end="stopped", record={**resting, "idle": timedelta(minutes=31), key: answered[key]})
-    [_, _, counted, _] = gaia("revive").out.decode().splitlines()
+    [_, _, counted, _] = gaia("revive").lines
     assert counted == f"1 session that stopped may not be resumed for now: gaia-sessions list --state {word}"
-    [_, advice] = gaia("should-resume", "asks").out.decode().splitlines()
+    [_, advice] = gaia("should-resume", "asks").lines
     assert gaia(*advice.rpartition(": gaia-sessions ")[2].split()).code == 0
     assert (ids(gaia("revive", "--json").json), gaia("get", "asks").json[key]) == (["asks"], answered[key])
 

@@ -17,6 +17,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system import utc_now
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -55,11 +56,10 @@ def test_what_has_ended_is_removed_with_all_its_files_and_said_in_a_line_each(ga
     put("other", purpose="general", **FINAL)
     Path(root, "done", "transcript.jsonl").write_bytes(b"")
 
-    assert gaia("rm", "done", "other", "done").all == (
-        0,
-        "removed done  Explore: read the code\nremoved other  tester\n",
-        "",
-    )
+    assert gaia("rm", "done", "other", "done").answer == [
+        "removed done  Explore: read the code",
+        "removed other  tester",
+    ]
 
     assert sessions(root) == ["leaf", "middle", "open", "top"]
     assert os.listdir(f"{root}/.trash") == []
@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_removed_only_by_force_and_without_the_files_of_o
         "Hint: nothing was removed; add --force to remove it all the same",
     )
     assert str(path) in err
-    assert gaia("rm", "torn", "-f").all == (0, "removed torn  unreadable\n", "")
+    assert gaia("rm", "torn", "-f").answer == ["removed torn  unreadable"]
     assert os.listdir(f"{root}/torn") == ["mine.txt"]
 
 
@@ -201,11 +201,10 @@ def test_what_is_below_a_cancelled_session_stays_cancelled_as_it_was(gaia: Gaia,
     assert gaia("cancelled", "late").code == 10
 
 
-@table("outcome", [None, "completed"])
+@fresh_table("outcome", [None, "completed"])
 def test_a_child_that_was_copied_back_by_hand_counts_as_any_other(
-    anew: Gaia, gaia: Gaia, root: str, tmp_path: Path, outcome: str | None
+    gaia: Gaia, root: str, tmp_path: Path, outcome: str | None
 ) -> None:
-    anew()
     for agent_id, *parent in (("top",), ("child", "--parent", "top")):
         gaia("create", "--id", agent_id, *parent)
         gaia("finalize", agent_id, "completed")
@@ -265,11 +264,10 @@ def test_one_that_stays_locked_stays_and_the_others_go_and_both_are_said(gaia: G
     assert sessions(root) == ["b"]
 
 
-@table("above_leaf", ["top", "middle"])
+@fresh_table("above_leaf", ["top", "middle"])
 def test_a_parent_stays_while_one_below_it_that_was_named_is_locked(
-    anew: Gaia, gaia: Gaia, put: Gaia, root: str, above_leaf: str
+    gaia: Gaia, put: Gaia, root: str, above_leaf: str
 ) -> None:
-    anew()
     put("top", **FINAL)
     put("middle", parent_id="top", **FINAL)
     put("leaf", parent_id=above_leaf)

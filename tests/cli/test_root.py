@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import fresh_table
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -91,7 +92,7 @@ def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
 
     hint = f"it is in another store; add --root {above}"
     here = searched / ".claude" / "session"
-    assert missing.all == (3, "", f"Error: no session 'a' in {here}\nHint: {hint}\n")
+    assert missing.refusal == (3, f"no session 'a' in {here}", hint)
     assert gaia(words[0], "a", *words[1:], "--json").error["hint"] == hint
     assert found.code == 0
     nowhere = gaia(words[0], "b", *words[1:]).err
@@ -169,11 +170,10 @@ TO_TYPE = [
 
 
 @table("as_json", [False, True])
-@table("words", TO_TYPE)
+@fresh_table("words", TO_TYPE)
 def test_each_line_to_type_has_the_root_that_was_typed(
-    anew: Gaia, gaia: Gaia, put: Gaia, root: str, words: list[str], *, as_json: bool
+    gaia: Gaia, put: Gaia, root: str, words: list[str], *, as_json: bool
 ) -> None:
-    anew()
     ended = {"phase": "completed", "resume_ready": False}
     put("open")
     put("done", **ended)

@@ -63,7 +63,7 @@ def test_what_a_command_says_is_ours_and_the_session_has_completed_with_it(
 ) -> None:
     ended = program("run", "--agent", "greeter", "--purpose", "greet", "--", "echo", "hello")
 
-    assert ended.all == (0, "hello\n", "")
+    assert ended.answer == ["hello"]
     record = only_record(root)
     assert (record["agent_name"], record["purpose"], record["phase"]) == ("greeter", "greet", "completed")
     [run] = record["runs"]
@@ -91,8 +91,7 @@ def test_a_command_is_told_its_task_and_the_context_below_it(root: str) -> None:
     ended = forked("run", "--task", "Count words.", "--context", "In English.", "--", sys.executable, "-c", TELL)
 
     agent_id = only_record(root)["agent_id"]
-    told = "Count words.\n\nAdditional context:\nIn English.\n"
-    assert ended.all == (0, f"{told}[] {agent_id}\n", "")
+    assert ended.answer == ["Count words.", "", "Additional context:", "In English.", f"[] {agent_id}"]
 
 
 def test_the_task_is_not_stored(root: str) -> None:
@@ -106,7 +105,7 @@ def test_the_task_takes_its_place_in_the_words_and_stdin_has_the_context_alone(r
     ended = forked("run", "--task", "Count", "--context", "In English.", *words)
 
     agent_id = only_record(root)["agent_id"]
-    assert ended.all == (0, f"Additional context:\nIn English.\n['do: Count', 'Count', '{{other}}'] {agent_id}\n", "")
+    assert ended.answer == ["Additional context:", "In English.", f"['do: Count', 'Count', '{{other}}'] {agent_id}"]
 
 
 def test_without_task_and_context_a_command_reads_our_stdin_and_no_terminal(root: str) -> None:
@@ -279,7 +278,7 @@ def test_a_command_that_goes_on_is_told_what_each_earlier_run_printed_at_last(ga
         for line in (f"Run {number}:", f"  assistant: Looked {number}", "    [gaia-sessions: approval] may I?")
     ]
 
-    assert gaia("context", "job").out.decode().splitlines() == lines
+    assert gaia("context", "job").lines == lines
     told = forked("run", "job", "--", "cat").out.decode()
     assert "".join(f"| {line}\n" for line in lines) + "=== gaia-sessions: end of data ===" in told
 

@@ -35,7 +35,7 @@ def peak_memory(pid: int) -> int:
 
 
 @pytest.mark.parametrize("reader", ["shown", "quiet"])
-@pytest.mark.parametrize("mebibytes", [48, pytest.param(1024, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mebibytes", [48, pytest.param(1024, marks=pytest.mark.thorough)])
 def test_a_flood_takes_little_memory_and_little_of_the_disk(
     root: str, tmp_path: Path, mebibytes: int, reader: str
 ) -> None:

@@ -48,8 +48,8 @@ def is_begun(sessions: Sessions) -> bool:
 
 
 def test_a_command_gets_all_that_was_said_and_what_it_prints_is_its_answer(program: Gaia, sessions: Sessions) -> None:
-    assert program("send", "talk", "How many?", *AGENT, "a secret").all == (0, "2 How many? ['a secret']\n", "")
-    assert forked("send", "talk", "-", *AGENT, stdin=b"two\nlines\n").all == (0, "4 two\nlines []\n", "")
+    assert program("send", "talk", "How many?", *AGENT, "a secret").answer == ["2 How many? ['a secret']"]
+    assert forked("send", "talk", "-", *AGENT, stdin=b"two\nlines\n").answer == ["4 two", "lines []"]
 
     answers = ["2 How many? ['a secret']", "4 two\nlines []"]
     assert spoken(sessions) == [
@@ -86,7 +86,7 @@ def test_an_array_of_messages_is_the_answer_with_its_tools_and_tokens(sessions: 
     assert [content for _, _, content in spoken(sessions)] == ["x", "{}", "42", "It is 42."]
     assert ended.json["messages"] == [one for one in sessions.messages("talk") if isinstance(one, dict)][1:]
     for other in ('[1, {"role": "user"}]', "[]", "[broken", '{"role": "user"}'):
-        assert forked("send", "talk", "x", *SHELL, f"echo '{other}'").all == (0, f"{other}\n", "")
+        assert forked("send", "talk", "x", *SHELL, f"echo '{other}'").answer == [other]
 
 
 def test_what_is_no_message_in_such_an_array_is_refused_and_shown(sessions: Sessions) -> None:
@@ -122,7 +122,7 @@ def test_of_a_command_that_fails_nothing_is_stored_but_its_error(  # one row
     run = record["runs"][-1]
     assert (run["end"], run["detail"], record["error_count"], report["status"]) == ("failed", detail, 1, status)
     assert (spoken(sessions), kinds(sessions)) == ([], ["SubAgentStarted", "SubAgentFailed"])
-    assert forked("send", "talk", "x", *AGENT).all == (0, "2 x []\n", "")
+    assert forked("send", "talk", "x", *AGENT).answer == ["2 x []"]
 
 
 def test_one_that_cannot_be_started_is_an_error_and_it_is_said_why(sessions: Sessions) -> None:
@@ -198,7 +198,7 @@ def test_the_next_send_goes_on_when_the_sender_was_killed(sessions: Sessions) ->
     with Fork("send", "talk", "x", *SHELL, "sleep 60") as sender:
         until(lambda: is_begun(sessions))
         sender.kill()
-    assert forked("send", "talk", "x", *AGENT).all == (0, "4 x []\n", "")
+    assert forked("send", "talk", "x", *AGENT).answer == ["4 x []"]
     assert [content for _, _, content in spoken(sessions)] == ["first", "2 first []", "x", "4 x []"]
     assert kinds(sessions)[2:5] == ["SubAgentStarted", "SubAgentReused", "SubAgentFailed"]
     assert (sessions.read("talk")["turns"], kinds(sessions).count("SubAgentFailed")) == (2, 1)

@@ -53,7 +53,7 @@ def test_exit_code_text_and_json_agree(gaia: Gaia, put: Gaia, changed: dict[str,
     as_document = gaia("should-resume", "agent-123", "--json")
     answer = "no" if code else "yes"
     assert (text.code, as_document.code, text.err, as_document.err) == (code, code, b"", b"")
-    first = text.out.decode().splitlines()[0]
+    first = text.lines[0]
     assert (first.startswith(f"{answer}: "), first.endswith(f" ({reason})")) == (True, bool(code))
 
     decision = json_of(as_document)

@@ -13,17 +13,11 @@ if TYPE_CHECKING:
 
 
 def test_e8_a_second_time_says_so_changes_nothing_and_is_success(gaia: Gaia, state: Gaia, session: str) -> None:
-    assert gaia("skill", "add", session, "aws", "--tokens", "100").all == (
-        0,
-        "agent-123: skill aws loaded, 100 tokens\n",
-        "",
-    )
+    assert gaia("skill", "add", session, "aws", "--tokens", "100").answer == ["agent-123: skill aws loaded, 100 tokens"]
     before = state(session)
-    assert gaia("skill", "add", session, "aws", "--tokens", "500").all == (
-        0,
-        "agent-123: skill aws was loaded already, 100 tokens\n",
-        "",
-    )
+    assert gaia("skill", "add", session, "aws", "--tokens", "500").answer == [
+        "agent-123: skill aws was loaded already, 100 tokens"
+    ]
     assert state(session) == before
     assert (before["skills"], before["revision"]) == ({"aws": 100}, 2)
 

@@ -7,8 +7,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.session.trace import trace_of, traceparent
+from tests.cli.conftest import fresh_table
 from tests.cli.forks import forked
-from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,37 +26,36 @@ def shown(gaia: Gaia, agent_id: str = "a") -> dict[str, Any]:
 
 def test_a_key_is_set_read_and_cleared_and_what_is_not_set_is_exit_code_1(gaia: Gaia) -> None:
     gaia("create", "--id", "a", "--state", '{"user_id": "u1"}')
-    assert gaia("state", "set", "a", "intent", "create domain").all == (0, "a: revision 2\n", "")
-    assert gaia("state", "get", "a", "intent").all == (0, "create domain\n", "")
+    assert gaia("state", "set", "a", "intent", "create domain").answer == ["a: revision 2"]
+    assert gaia("state", "get", "a", "intent").answer == ["create domain"]
     assert gaia("state", "get", "a", "intent", "--json").json == {
         "agent_id": "a",
         "key": "intent",
         "set": True,
         "value": "create domain",
     }
-    assert gaia("state", "unset", "a", "intent", "domain_id").all == (0, "a: revision 3\n", "")
+    assert gaia("state", "unset", "a", "intent", "domain_id").answer == ["a: revision 3"]
     assert gaia("state", "get", "a", "intent").all == (1, "", "")
     assert gaia("state", "show", "a").all == (0, 'user_id  "u1"\n', "")
     assert '\nkeys\n  user_id    "u1"\n' in gaia("show", "a").out.decode()
 
 
-@table(
+@fresh_table(
     ("typed", "value", "printed"),
     [("null", None, "null"), ('"x"', "x", "x"), ("[1, {}]", [1, {}], "[1, {}]"), ("1.5", 1.5, "1.5")],
 )
-def test_a_value_may_be_any_json(anew: Gaia, gaia: Gaia, typed: str, value: object, printed: str) -> None:
-    anew()
+def test_a_value_may_be_any_json(gaia: Gaia, typed: str, value: object, printed: str) -> None:
     gaia("create", "--id", "a")
     assert gaia("state", "set", "a", "key", "--value-json", typed).code == 0
     assert shown(gaia) == {"key": value}
-    assert gaia("state", "get", "a", "key").all == (0, f"{printed}\n", "")
+    assert gaia("state", "get", "a", "key").answer == [printed]
 
 
 def test_increments_and_deltas_change_what_sessions_share(gaia: Gaia) -> None:
     gaia("create", "--id", "a", *OWNED, "--state", '{"app:n": 1, "user:old": 1}')
     gaia("create", "--id", "b", *OWNED)
-    assert gaia("state", "incr", "a", "app:n", "--by", "2").all == (0, "3\n", "")
-    assert gaia("state", "incr", "b", "name_attempts").all == (0, "1\n", "")
+    assert gaia("state", "incr", "a", "app:n", "--by", "2").answer == ["3"]
+    assert gaia("state", "incr", "b", "name_attempts").answer == ["1"]
     delta = b'{"set": {"app:x": null}, "unset": ["user:old"], "add": {"app:n": 1}}'
     told = gaia("state", "delta", "b", "-", "--json", stdin=delta).json
     assert told == {
@@ -71,7 +70,7 @@ def test_increments_and_deltas_change_what_sessions_share(gaia: Gaia) -> None:
     assert shown(gaia) == {"app:n": 4, "app:x": None}
 
 
-@table(
+@fresh_table(
     ("words", "code", "said"),
     [
         (["set", "a", "temp:x", "1"], 7, "'temp:x' is never stored"),
@@ -91,10 +90,7 @@ def test_increments_and_deltas_change_what_sessions_share(gaia: Gaia) -> None:
         (["delta", "a", "file"], 2, "'file' is not -"),
     ],
 )
-def test_what_cannot_be_done_says_why_and_changes_nothing(
-    anew: Gaia, gaia: Gaia, words: list[str], code: int, said: str
-) -> None:
-    anew()
+def test_what_cannot_be_done_says_why_and_changes_nothing(gaia: Gaia, words: list[str], code: int, said: str) -> None:
     gaia("create", "--id", "a", "--state", '{"text": "x"}')
     gaia("create", "--id", "ended", "--state", '{"y": 1}')
     gaia("finalize", "ended", "completed")
@@ -155,7 +151,7 @@ def test_what_a_run_starts_knows_the_root_of_the_tree_and_its_trace(
     assert ended.out == b"other of somebody else"
 
 
-@table(
+@fresh_table(
     "content",
     [
         "[]",
@@ -164,8 +160,7 @@ def test_what_a_run_starts_knows_the_root_of_the_tree_and_its_trace(
         '{"scope": [], "revision": 1, "state": {}}',
     ],
 )
-def test_a_document_that_cannot_be_read_is_found_by_doctor(anew: Gaia, gaia: Gaia, root: str, content: str) -> None:
-    anew()
+def test_a_document_that_cannot_be_read_is_found_by_doctor(gaia: Gaia, root: str, content: str) -> None:
     gaia("create", "--id", "a", *OWNED, "--state", '{"app:x": 1}')
     file = f"{root}/.shared/app-kb.json"
     with open(file, "w", encoding="utf-8") as damaged:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def test_todos_are_added_done_and_listed(gaia: Gaia, session: str) -> None:
-    assert gaia("todo", "list", session).all == (0, "No todos\n", "")
+    assert gaia("todo", "list", session).answer == ["No todos"]
     assert gaia("todo", "list", session, "--json").json == []
-    assert gaia("todo", "add", session, "read it").all == (0, "agent-123: todo 1 pending: read it\n", "")
-    assert gaia("todo", "add", session, "write").all == (0, "agent-123: todo 2 pending: write\n", "")
-    assert gaia("todo", "done", session, "1").all == (0, "agent-123: todo 1 completed: read it\n", "")
-    assert gaia("todo", "list", session).all == (0, "1  completed    read it\n2  pending      write\n", "")
+    assert gaia("todo", "add", session, "read it").answer == ["agent-123: todo 1 pending: read it"]
+    assert gaia("todo", "add", session, "write").answer == ["agent-123: todo 2 pending: write"]
+    assert gaia("todo", "done", session, "1").answer == ["agent-123: todo 1 completed: read it"]
+    assert gaia("todo", "list", session).answer == ["1  completed    read it", "2  pending      write"]
     assert gaia("todo", "list", session, "--json").json == [
         {"number": 1, "description": "read it", "status": "completed"},
         {"number": 2, "description": "write", "status": "pending"},
@@ -45,13 +45,10 @@ def test_done_again_is_success_and_changes_nothing(gaia: Gaia, state: Gaia, sess
 def test_one_that_is_missing_is_said_to_be(gaia: Gaia, tree: Gaia, session: str) -> None:
     gaia("todo", "add", session, "read")
     before = tree()
-    assert gaia("todo", "done", session, "2").all == (
+    assert gaia("todo", "done", session, "2").refusal == (
         4,
-        "",
-        (
-            "Error: session 'agent-123' has no todo 2: its todos are numbered from 1 to 1\n"
-            "Hint: `gaia-sessions todo list agent-123` shows its todos\n"
-        ),
+        "session 'agent-123' has no todo 2: its todos are numbered from 1 to 1",
+        "`gaia-sessions todo list agent-123` shows its todos",
     )
     assert gaia("todo", "done", session, "0").code == 2
     assert tree() == before

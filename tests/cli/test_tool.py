@@ -10,6 +10,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import NoToolsLeft, SessionNotFound
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -
         "left out: Bash is not among the tools that are available",
         "left out: send_file_to_user is blocked for sub-agents",
     ]
-    assert "may use    Read" in gaia("show", "work").out.decode().splitlines()
-    assert gaia("tool", "check", "work", "Read").all == (0, "yes: the agent of work may use Read\n", "")
+    assert "may use    Read" in gaia("show", "work").lines
+    assert gaia("tool", "check", "work", "Read").answer == ["yes: the agent of work may use Read"]
     refused = (1, "no: Bash is not among the tools of work\n  allowed: Read\n", "")
     assert gaia("tool", "check", "work", "Bash").all == refused
 
@@ -111,9 +112,8 @@ def test_the_agent_of_cancelled_work_may_use_nothing(gaia: Gaia) -> None:
     assert answer["reason"].startswith("session 'work' is cancelled since ")
 
 
-@table("name", ["", " ", "Read Grep", "a,b", "x\x1b[1m", "R" * 201])
-def test_what_is_no_name_of_a_tool_is_refused(anew: Gaia, gaia: Gaia, root: str, name: str) -> None:
-    anew()
+@fresh_table("name", ["", " ", "Read Grep", "a,b", "x\x1b[1m", "R" * 201])
+def test_what_is_no_name_of_a_tool_is_refused(gaia: Gaia, root: str, name: str) -> None:
     gaia("create", "--id", "work")
     assert gaia("tool", "check", "work", name).code == 7
     assert gaia("create", "--id", "other", "--tools", f"Read,{name or ' '}x y").code == 7
@@ -124,7 +124,7 @@ def test_what_a_session_has_of_those_above_it_is_shown(gaia: Gaia, monkeypatch: 
     monkeypatch.setenv("GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS", "Grep")
     gaia("create", "--id", "top", "--tools", "Read,Bash")
     gaia("create", "--id", "below", "--parent", "top")
-    assert "may use    Read, Bash" in gaia("show", "below").out.decode().splitlines()
+    assert "may use    Read, Bash" in gaia("show", "below").lines
     refused = gaia("create", "--id", "wider", "--parent", "top", "--tools", "Write")
     assert refused.code == 7
     assert b"no allowed tools are left: Write is not among the tools of top; requested: Write" in refused.err

@@ -18,6 +18,7 @@ from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -28,15 +29,13 @@ if TYPE_CHECKING:
 
 def test_messages_are_added_and_shown_with_their_whole_text(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
-    assert gaia("transcript", "a", "--append", "user", "look:\n    deep \x1b[31m\u202ered").all == (
-        0,
-        "a: message 1 of user, turn 1\n",
-        "",
-    )
+    assert gaia("transcript", "a", "--append", "user", "look:\n    deep \x1b[31m\u202ered").answer == [
+        "a: message 1 of user, turn 1"
+    ]
     called = Sessions(root).add_message("a", "tool", "", tool_name="Bash", tool_call_id="toolu_1", tokens=1)
 
     first, second = (local_time(message["timestamp"]) for message in gaia("transcript", "a", "--json").json)
-    assert gaia("transcript", "a").out.decode().splitlines() == [
+    assert gaia("transcript", "a").lines == [
         f"1  {first}  user, turn 1",
         "  look:",
         "      deep  [31mred",
@@ -65,7 +64,7 @@ def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, pu
     assert gaia("transcript", "a", "--since", stored[2]["timestamp"], "--json").json == stored[2:]
     assert gaia("transcript", "a", "--since", stored[2]["timestamp"], "--recent", "1", "--json").json == stored[-1:]
     assert gaia("transcript", "a", "--since", "1h", "--json").json == stored
-    assert gaia("transcript", "a", "--since", "2100-01-01").all == (0, "No messages\n", "")
+    assert gaia("transcript", "a", "--since", "2100-01-01").answer == ["No messages"]
     assert list(Sessions(root).messages("a", since=stored[3]["timestamp"], last=5)) == stored[3:]
     with pytest.raises(BadArgument):
         Sessions(root).messages("a", last=-1)
@@ -119,7 +118,7 @@ def test_a_path_of_those_messages_is_quoted_if_it_has_blanks_and_never_broken(
     folder.mkdir(parents=True)
     put("a", runs=[of_host(folder / "1.jsonl", "a1", "Begun.")])
 
-    lines = terminal("transcript", "a", columns=60).out.decode().splitlines()
+    lines = terminal("transcript", "a", columns=60).lines
 
     assert lines[:4] == [
         "Note: a has no messages of its own; these are what its",
@@ -191,7 +190,7 @@ def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gai
     for agent_id, problem in (("codex", "transcripts of codex cannot be read"), ("other", "it is the transcript of")):
         code, out, err = gaia("transcript", agent_id).all
         assert (code, out, f"skipped: {tmp_path}/t.jsonl: {problem}" in err) == (0, "No messages\n", True)
-    assert gaia("transcript", "bare").all == (0, "No messages\n", "")
+    assert gaia("transcript", "bare").answer == ["No messages"]
     assert f"skipped: {tmp_path}/ ]0;mine .jsonl: cannot read" in gaia("transcript", "evil").all[2]
 
 
@@ -206,7 +205,7 @@ def test_however_large_the_file_of_a_host_is_it_is_not_in_memory_at_once(
         assert peak_of(monkeypatch, *words) < 1_000_000, words
 
 
-@table(
+@fresh_table(
     ("given", "content"),
     [
         (b"one\ntwo\n", "one\ntwo"),
@@ -215,8 +214,7 @@ def test_however_large_the_file_of_a_host_is_it_is_not_in_memory_at_once(
         ("ünïcode \x9b".encode(), "ünïcode \x9b"),
     ],
 )
-def test_a_text_may_come_on_standard_input(gaia: Gaia, put: Gaia, anew: Gaia, given: bytes, content: str) -> None:
-    anew()
+def test_a_text_may_come_on_standard_input(gaia: Gaia, put: Gaia, given: bytes, content: str) -> None:
     put("a")
 
     assert gaia("transcript", "a", "--append", "tool", "-", "--json", stdin=given).json["content"] == content

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.table import table
+from tests.cli.conftest import fresh_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ def child(gaia: Gaia) -> Callable[..., str]:
     """Creates a session below another one, and returns its id."""
 
     def create(parent: str, agent_id: str, *words: str) -> str:
-        assert gaia("create", "--parent", parent, "--id", agent_id, *words).all == (0, f"{agent_id}\n", "")
+        assert gaia("create", "--parent", parent, "--id", agent_id, *words).answer == [agent_id]
         return agent_id
 
     return create
@@ -48,7 +48,7 @@ def test_a_child_states_what_is_above_it_and_its_limits(gaia: Gaia, state: Gaia,
     assert found == [{"max_depth": 3, "max_tokens": 9000}, {"parent_id": "middle", "max_depth": 3, "max_tokens": 10}]
     lines = {line["agent_id"]: line for line in gaia("list", "--json").json}
     assert [lines["leaf"][key] for key in ("parent_id", "root_id", "depth")] == ["middle", "root", 2]
-    shown = gaia("show", "leaf", "--verbose").out.decode().splitlines()
+    shown = gaia("show", "leaf", "--verbose").lines
     assert {"  max_depth     3", "  max_tokens    10"} <= set(shown)
 
 
@@ -90,9 +90,8 @@ def test_a_final_parent_may_have_children(gaia: Gaia, child: Gaia) -> None:
     child("root", "late")
 
 
-@table("words", [["--active-only"], ["--limit", "0"], ["--grep", ""], ["--state", "new"]])
-def test_with_an_id_nothing_selects_among_what_is_below(anew: Gaia, gaia: Gaia, child: Gaia, words: list[str]) -> None:
-    anew()
+@fresh_table("words", [["--active-only"], ["--limit", "0"], ["--grep", ""], ["--state", "new"]])
+def test_with_an_id_nothing_selects_among_what_is_below(gaia: Gaia, child: Gaia, words: list[str]) -> None:
     gaia("create", "--id", "root")
     child("root", "below")
     refused = gaia("tree", "root", *words).all
@@ -144,9 +143,7 @@ def test_above_a_tree_are_its_sums_and_in_json_each_session_has_those_below_it(
         below = gaia("tree", agent_id, "--json").json
         assert {line["agent_id"]: line["sums"] for line in below}[agent_id] == found
         assert {line["agent_id"]: line["sums"] for line in below}.items() <= sums.items()
-    assert gaia("tree", "silent").out.decode().splitlines()[0] == (
-        "2 sessions, 30 tokens (1 reported none): 1 waiting, 1 failed"
-    )
+    assert gaia("tree", "silent").lines[0] == ("2 sessions, 30 tokens (1 reported none): 1 waiting, 1 failed")
 
 
 def test_where_branches_cannot_be_written_they_are_plain_characters(
@@ -173,7 +170,7 @@ def test_a_tree_of_a_thousand_levels_fits_on_a_terminal(terminal: Gaia, put: Gai
     for level in range(1, 1000):
         put(f"level-{level}", parent_id=f"level-{level - 1}", purpose=f"{level} deep down", charged_tokens=1)
 
-    heading, sums, *rows = terminal("tree", NO_COLOR="1", TERM="dumb").out.decode().splitlines()
+    heading, sums, *rows = terminal("tree", NO_COLOR="1", TERM="dumb").lines
     assert (heading.split(), sums) == (
         ["agent:", "purpose", "state", "tokens", "id"],
         "1000 sessions, 999 tokens (1 reported none): 1000 waiting",

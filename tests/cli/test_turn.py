@@ -20,9 +20,9 @@ def as_json(messages: object) -> bytes:
 
 def test_a_turn_is_added_and_may_be_repeated(gaia: Gaia, put: Gaia) -> None:
     put("a")
-    assert gaia("turn", "a", "-", stdin=as_json(SAID)).all == (0, "a: turn 1 is complete with 2 messages\n", "")
+    assert gaia("turn", "a", "-", stdin=as_json(SAID)).answer == ["a: turn 1 is complete with 2 messages"]
     again = gaia("turn", "a", "-", "--number", "1", stdin=as_json(SAID))
-    assert again.all == (0, "a: turn 1 is complete with 2 messages, as it was before\n", "")
+    assert again.answer == ["a: turn 1 is complete with 2 messages, as it was before"]
     assert gaia("turn", "a", "-", "--number", "1", stdin=as_json(SAID[:1])).all == (
         4,
         "",
@@ -58,7 +58,7 @@ def test_a_transcript_begins_anew_with_the_system_prompt(gaia: Gaia) -> None:
     gaia("turn", "a", "-", stdin=as_json(SAID))
     assert [one["turn"] for one in gaia("transcript", "a", "--json").json] == [0, 1, 1]
 
-    assert gaia("reset", "a").all == (0, "a: the transcript begins anew, with no turns\n", "")
+    assert gaia("reset", "a").answer == ["a: the transcript begins anew, with no turns"]
     assert gaia("reset", "a", "--json").json["turns"] == 0
 
     [prompt] = gaia("transcript", "a", "--json").json

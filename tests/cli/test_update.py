@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
 
 def test_a_move_is_kept_with_its_history(gaia: Gaia, state: Gaia, session: str) -> None:
     before = state(session)
-    assert gaia("update", session, "--phase", "approval").all == (
-        0,
-        "agent-123: phase approval, revision 2, resumable for 30 minutes\n",
-        "",
-    )
+    assert gaia("update", session, "--phase", "approval").answer == [
+        "agent-123: phase approval, revision 2, resumable for 30 minutes"
+    ]
     after = state(session)
     moved = {"from_phase": "initializing", "to_phase": "approval", "timestamp": after["last_updated"]}
     assert after == {
@@ -40,7 +39,7 @@ def test_as_json_it_is_the_record_as_kept(gaia: Gaia, root: str, session: str) -
 
 def test_without_options_it_is_a_heartbeat(gaia: Gaia, state: Gaia, session: str) -> None:
     before = state(session)
-    assert gaia("update", session).all == (0, "agent-123: phase initializing, revision 2, not resumable\n", "")
+    assert gaia("update", session).answer == ["agent-123: phase initializing, revision 2, not resumable"]
     after = state(session)
     assert after == {**before, "last_updated": after["last_updated"], "revision": 2}
     assert after["last_updated"] > before["last_updated"]
@@ -48,11 +47,7 @@ def test_without_options_it_is_a_heartbeat(gaia: Gaia, state: Gaia, session: str
 
 def test_everything_at_once_is_one_revision(gaia: Gaia, state: Gaia, session: str) -> None:
     words = ("--phase", "planning", "-m", "a=1", "--error", "no such host", "--no-resume-ready", "--if-revision", "1")
-    assert gaia("update", session, *words).all == (
-        0,
-        "agent-123: phase planning, revision 2, 1 error, resuming is off\n",
-        "",
-    )
+    assert gaia("update", session, *words).answer == ["agent-123: phase planning, revision 2, 1 error, resuming is off"]
     kept = state(session)
     assert kept["last_error"] == {"message": "no such host", "timestamp": kept["last_updated"]}
     assert (kept["metadata"], kept["error_count"], kept["resume_ready"]) == ({"a": "1"}, 1, False)
@@ -65,11 +60,9 @@ def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia, session: str)
 
 def test_readiness_is_switched_off_and_on_by_hand(gaia: Gaia, state: Gaia, session: str) -> None:
     gaia("update", session, "--phase", "approval")
-    assert gaia("update", session, "--no-resume-ready").all == (
-        0,
-        "agent-123: phase approval, revision 3, resuming is off\n",
-        "",
-    )
+    assert gaia("update", session, "--no-resume-ready").answer == [
+        "agent-123: phase approval, revision 3, resuming is off"
+    ]
     assert gaia("update", session, "--phase", "approval").code == 0
     assert state(session)["resume_ready"] is False
     assert gaia("update", session, "--resume-ready").code == 0
@@ -77,17 +70,15 @@ def test_readiness_is_switched_off_and_on_by_hand(gaia: Gaia, state: Gaia, sessi
 
 
 def test_a_final_phase_ends_the_session(gaia: Gaia, state: Gaia, session: str) -> None:
-    assert gaia("update", session, "--phase", "failed", "--error", "boom").all == (
-        0,
-        "agent-123: phase failed, revision 2, 1 error\n",
-        "",
-    )
+    assert gaia("update", session, "--phase", "failed", "--error", "boom").answer == [
+        "agent-123: phase failed, revision 2, 1 error"
+    ]
     kept = state(session)
     assert kept["finalized_at"] == kept["last_updated"] == kept["history"][-1]["timestamp"]
     assert kept["duration_seconds"] >= 0
 
 
-@table(
+@fresh_table(
     ("words", "code", "name", "message"),
     [
         (["--phase", "dreaming"], 2, "unknown_phase", "unknown phase 'dreaming'"),
@@ -103,9 +94,8 @@ def test_a_final_phase_ends_the_session(gaia: Gaia, state: Gaia, session: str) -
     ],
 )
 def test_what_cannot_be_done_changes_nothing(  # a row of a table
-    anew: Gaia, gaia: Gaia, tree: Gaia, words: list[str], code: int, name: str, message: str
+    gaia: Gaia, tree: Gaia, words: list[str], code: int, name: str, message: str
 ) -> None:
-    anew()
     gaia("create", "--id", "s")
     gaia("update", "s", "--phase", "executing")
     before = tree()
@@ -122,13 +112,10 @@ def test_a_final_session_takes_no_update(gaia: Gaia, root: str, session: str, wo
     gaia("finalize", session, "completed")
     path = Path(root, session, "state.json")
     before = path.read_bytes()
-    assert gaia("update", session, *words).all == (
+    assert gaia("update", session, *words).refusal == (
         4,
-        "",
-        (
-            "Error: session 'agent-123' is completed and can no longer be changed\n"
-            "Hint: create a new session for further work\n"
-        ),
+        "session 'agent-123' is completed and can no longer be changed",
+        "create a new session for further work",
     )
     assert path.read_bytes() == before
 
@@ -137,7 +124,7 @@ def test_to_ask_again_for_the_end_that_holds_is_success_and_writes_nothing(gaia:
     gaia("finalize", session, "completed")
     path = Path(root, session, "state.json")
     before = path.read_bytes()
-    assert gaia("update", session, "--phase", "completed").all == (0, "agent-123: phase completed, revision 2\n", "")
+    assert gaia("update", session, "--phase", "completed").answer == ["agent-123: phase completed, revision 2"]
     assert path.read_bytes() == before
 
 
@@ -145,13 +132,10 @@ def test_a_newer_schema_is_kept_and_shown_but_not_rewritten(gaia: Gaia, put: Gai
     put("new", schema=2, theirs="kept")
     path = Path(root, "new", "state.json")
     before = path.read_bytes()
-    assert gaia("update", "new", "--phase", "planning").all == (
+    assert gaia("update", "new", "--phase", "planning").refusal == (
         4,
-        "",
-        (
-            "Error: session 'new' has schema 2; this version writes 1 and can only show newer ones\n"
-            "Hint: update gaia-sessions\n"
-        ),
+        "session 'new' has schema 2; this version writes 1 and can only show newer ones",
+        "update gaia-sessions",
     )
     assert (path.read_bytes(), gaia("get", "new").json["theirs"]) == (before, "kept")
 

@@ -32,8 +32,8 @@ def test_a_line_says_it_to_a_person(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=timedelta(hours=3), max_tokens=64_000, charged_tokens=1500, skills={"aws": 300})
     put("b", idle=timedelta(hours=3), max_tokens=1, charged_tokens=1)
 
-    assert gaia("usage", "a").all == (0, "a: 1,800 of 64,000 tokens, 300 for skills, 3 hours\n", "")
-    assert gaia("usage", "b").all == (0, "b: 1 of 1 token, limit reached, 3 hours\n", "")
+    assert gaia("usage", "a").answer == ["a: 1,800 of 64,000 tokens, 300 for skills, 3 hours"]
+    assert gaia("usage", "b").answer == ["b: 1 of 1 token, limit reached, 3 hours"]
 
 
 def test_l8_e11_charging_ends_with_0_below_at_and_above_the_limit(gaia: Gaia, put: Gaia) -> None:
@@ -76,10 +76,10 @@ def test_numbers_that_nobody_can_have_used_are_usage_errors(
 
 def test_a_charge_and_a_total_together_are_refused(gaia: Gaia, tree: Gaia, session: str) -> None:
     before = tree()
-    assert gaia("usage", session, "--charge", "1", "--total", "2").all == (
+    assert gaia("usage", session, "--charge", "1", "--total", "2").refusal == (
         2,
-        "",
-        ("Error: --charge and --total cannot be combined\nHint: omit one of them: a total includes all charges\n"),
+        "--charge and --total cannot be combined",
+        "omit one of them: a total includes all charges",
     )
     assert tree() == before
 
@@ -89,7 +89,7 @@ def test_a_final_session_can_be_asked_and_not_charged(gaia: Gaia, put: Gaia) -> 
     ended = format_time(parse_time(document["created_at"]) + timedelta(seconds=90))
     put("a", idle=timedelta(hours=2), phase="completed", resume_ready=False, finalized_at=ended)
 
-    assert gaia("usage", "a").all == (0, "a: none reported of 200,000 tokens, 1 minute\n", "")
+    assert gaia("usage", "a").answer == ["a: none reported of 200,000 tokens, 1 minute"]
     assert gaia("usage", "a", "--charge", "1").code == 4
 
 
@@ -124,8 +124,10 @@ def agents(put: Gaia, spoil: Gaia) -> None:
 
 def test_of_a_single_agent_there_is_no_second_line_with_the_same_figures(gaia: Gaia, put: Gaia) -> None:
     put("a", agent_name="Explore", charged_tokens=900)
-    heading = "agent    sessions  tokens  unreported  of budget\n"
-    assert gaia("usage").all == (0, f"{heading}Explore         1     900           -  -\n", "")
+    assert gaia("usage").answer == [
+        "agent    sessions  tokens  unreported  of budget",
+        "Explore         1     900           -  -",
+    ]
 
 
 @pytest.mark.usefixtures("agents")
@@ -166,7 +168,7 @@ def test_its_rows_fit_the_terminal_for_which_names_are_cut_and_then_columns_go(
 ) -> None:
     put("g", agent_name="a-very-long-name-of-an-agent-that-does-all", charged_tokens=7)
     put("h", agent_name="\ud55c\uae00" * 30, charged_tokens=9)
-    shown = terminal("usage", columns=columns).out.decode().splitlines()
+    shown = terminal("usage", columns=columns).lines
     rows = shown[:8]
     assert (rows[0], rows[-1].startswith("all agents")) == (heading, True)
     assert first in rows
