@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.system import boots
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,14 +34,12 @@ def test_another_process_of_this_boot_knows_it_again() -> None:
     assert abs(began(signature) - (time.time() - time.clock_gettime(time.CLOCK_BOOTTIME))) < 1
 
 
-@pytest.mark.parametrize("seconds", [-86_400, -60, -2, 2, 60])
+@table("seconds", [-86_400, -60, -2, 2, 60])
 def test_a_boot_that_began_seconds_before_or_after_is_another(seconds: int) -> None:
     assert not boots.is_this_boot(f"since {began(boots.boot_signature()) + seconds:.3f}".encode())
 
 
-@pytest.mark.parametrize(
-    "kept", [b"", b"since", b"since ", b"since nan", b"since inf", b"since 1e999", b"since \xff", b"unknown", b"0"]
-)
+@table("kept", [b"", b"since", b"since ", b"since nan", b"since inf", b"since 1e999", b"since \xff", b"unknown", b"0"])
 def test_what_is_no_moment_is_no_boot(kept: bytes) -> None:
     assert not boots.is_this_boot(kept)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gaia_sessions.system.mounts import _parse_mount, kind_of, network_kind
+from tests.table import table
 
 MOUNTS = [("/", "ext4"), ("/home", "nfs4"), ("/home/local", "xfs"), ("/mnt/a b", "cifs"), ("/mnt/a b", "tmpfs")]
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "kind"),
     [
         ("/", "ext4"),

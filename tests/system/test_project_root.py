@@ -10,6 +10,7 @@ import pytest
 
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.system.project_root import SESSIONS_PATH, find_root
+from tests.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,13 +57,13 @@ def test_the_suite_itself_runs_far_from_every_project_and_setting(away_from_home
     assert find_root(None, os.environ, os.getcwd()) == root_of(away_from_home / "elsewhere")
 
 
-@pytest.mark.parametrize(
+@table(
     ("flag", "root"),
     [
-        pytest.param("/srv/agents", "/srv/agents", id="absolute"),
-        pytest.param("agents", "/p/sub/agents", id="relative to where one stands"),
-        pytest.param("../agents/", "/p/agents", id="upwards, a slash at the end"),
-        pytest.param(".", "/p/sub", id="here"),
+        ("/srv/agents", "/srv/agents"),  # absolute
+        ("agents", "/p/sub/agents"),  # relative to where one stands
+        ("../agents/", "/p/agents"),  # upwards, a slash at the end
+        (".", "/p/sub"),  # here
     ],
 )
 def test_a_flag_beats_everything(flag: str, root: str) -> None:
@@ -85,7 +86,7 @@ def test_an_empty_flag_is_refused_and_nothing_else_is_asked() -> None:
     )
 
 
-@pytest.mark.parametrize("fixed", ["agents", "./agents", "a/~"])
+@table("fixed", ["agents", "./agents", "a/~"])
 def test_a_relative_variable_is_refused(fixed: str) -> None:
     with pytest.raises(BadSetting) as caught:
         find_root(None, {"GAIA_SESSIONS_ROOT": fixed, "CLAUDE_PROJECT_DIR": "/p"}, "/p")
@@ -96,8 +97,8 @@ def test_a_relative_variable_is_refused(fixed: str) -> None:
     )
 
 
-@pytest.mark.parametrize("origin", ["--root", "GAIA_SESSIONS_ROOT"])
-@pytest.mark.parametrize(
+@table("origin", ["--root", "GAIA_SESSIONS_ROOT"])
+@table(
     ("given", "meant"),
     [
         ("~/agents", "/home/me/agents"),
@@ -123,8 +124,8 @@ def test_a_folder_that_is_really_called_so_can_be_named() -> None:
     assert find_root("~nobody-of-that-name", {"HOME": "/home/me"}, "/p") == "/p/~nobody-of-that-name"
 
 
-@pytest.mark.parametrize("url", ["postgresql://user:s3cret@db/agents", "file:///srv/agents", "/srv/s3://agents"])
-@pytest.mark.parametrize("origin", ["--root", "GAIA_SESSIONS_ROOT"])
+@table("url", ["postgresql://user:s3cret@db/agents", "file:///srv/agents", "/srv/s3://agents"])
+@table("origin", ["--root", "GAIA_SESSIONS_ROOT"])
 def test_a_url_is_refused_and_not_repeated(origin: str, url: str) -> None:
     flag, environ = (url, {}) if origin == "--root" else (None, {origin: url})
     with pytest.raises(BadSetting) as caught:
@@ -141,31 +142,32 @@ def test_the_hosts_project_beats_the_search(home: Path) -> None:
     assert found(project, home, CLAUDE_PROJECT_DIR="/q/") == "/q/.claude/session"
 
 
-@pytest.mark.parametrize("unusable", ["", "q", "./q"])
+@table("unusable", ["", "q", "./q"])
 def test_a_hosts_project_that_is_no_absolute_path_is_passed_over(home: Path, unusable: str) -> None:
     project = folders(home / "p", ".git")
     assert found(project, home, CLAUDE_PROJECT_DIR=unusable, GAIA_SESSIONS_ROOT="") == root_of(project)
 
 
-@pytest.mark.parametrize(
+@table(
     ("there", "cwd", "project"),
     [
-        pytest.param([], "a/b/c", "a/b/c", id="nothing above: where one stands"),
-        pytest.param(["a/.git"], "a/b/c", "a", id="a repository"),
-        pytest.param(["a/.claude"], "a/b/c", "a", id="a project of the host's"),
-        pytest.param(["a/.git", "a/b/.claude"], "a/b/c", "a/b", id="the nearest of both, .claude"),
-        pytest.param(["a/.claude", "a/b/.git"], "a/b/c", "a/b", id="the nearest of both, .git"),
-        pytest.param(["a/.claude/session"], "a/b/c", "a", id="sessions"),
-        pytest.param(["a/.claude/session", "a/b/.git"], "a/b/c", "a/b", id="a repository nearer than sessions"),
-        pytest.param(["a/.claude/session", "a/b/.claude"], "a/b/c", "a/b", id="a project nearer than sessions"),
-        pytest.param(["a/.claude/session", "a/b/.claude/session"], "a/b/c", "a/b", id="the nearest sessions"),
-        pytest.param(["a/b/c/.claude/session"], "a/b/c", "a/b/c", id="sessions where one stands"),
-        pytest.param(["a/.claude/session/agent-1"], "a/.claude/session/agent-1", "a", id="inside a session"),
-        pytest.param(["a/.claude"], "a/.claude", "a", id="inside .claude"),
-        pytest.param(["a/b/c/.claude/session"], "a/b", "a/b", id="never downwards"),
+        ([], "a/b/c", "a/b/c"),  # nothing above: where one stands
+        (["a/.git"], "a/b/c", "a"),  # a repository
+        (["a/.claude"], "a/b/c", "a"),  # a project of the host's
+        (["a/.git", "a/b/.claude"], "a/b/c", "a/b"),  # the nearest of both, .claude
+        (["a/.claude", "a/b/.git"], "a/b/c", "a/b"),  # the nearest of both, .git
+        (["a/.claude/session"], "a/b/c", "a"),  # sessions
+        (["a/.claude/session", "a/b/.git"], "a/b/c", "a/b"),  # a repository nearer than sessions
+        (["a/.claude/session", "a/b/.claude"], "a/b/c", "a/b"),  # a project nearer than sessions
+        (["a/.claude/session", "a/b/.claude/session"], "a/b/c", "a/b"),  # the nearest sessions
+        (["a/b/c/.claude/session"], "a/b/c", "a/b/c"),  # sessions where one stands
+        (["a/.claude/session/agent-1"], "a/.claude/session/agent-1", "a"),  # inside a session
+        (["a/.claude"], "a/.claude", "a"),  # inside .claude
+        (["a/b/c/.claude/session"], "a/b", "a/b"),  # never downwards
     ],
 )
-def test_the_search_goes_upwards(home: Path, there: list[str], cwd: str, project: str) -> None:
+def test_the_search_goes_upwards(tmp_path: Path, there: list[str], cwd: str, project: str) -> None:
+    home = tmp_path / f"home with {' '.join(there)}".replace("/", "-")
     folders(home, cwd, *there)
     assert found(home / cwd, home) == root_of(home / project)
 
@@ -295,15 +297,15 @@ def test_a_submodule_is_a_project_of_its_own(home: Path) -> None:
     assert found(main / "sub", home) == root_of(main / "sub")
 
 
-@pytest.mark.parametrize(
+@table(
     "gitfile",
     [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"nonsense\n", id="no gitfile"),
-        pytest.param(b"gitdir: nowhere\n", id="to nothing"),
-        pytest.param(b"gitdir: a\0b\n", id="with a NUL"),
-        pytest.param(b"\xff\xfe", id="no text"),
-        pytest.param(b"gitdir: " + b"x" * 5000, id="too long a path"),
+        b"",  # empty
+        b"nonsense\n",  # no gitfile
+        b"gitdir: nowhere\n",  # to nothing
+        b"gitdir: a\0b\n",  # with a NUL
+        b"\xff\xfe",  # no text
+        b"gitdir: " + b"x" * 5000,  # too long a path
     ],
 )
 def test_a_broken_git_file_still_marks_a_project(home: Path, gitfile: bytes) -> None:

@@ -15,6 +15,8 @@ from typing import IO, TYPE_CHECKING
 
 import pytest
 
+from tests.table import table
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -24,7 +26,6 @@ PATIENCE = 60
 FOR_EVER = 1e6
 
 CLOSED = [numbers for length in range(4) for numbers in combinations((0, 1, 2), length)]
-CLOSED_IDS = ["".join(map(str, numbers)) or "none" for numbers in CLOSED]
 
 # Closes streams as a careless parent would, and tells the truth about them through a file opened before.
 SECURED = """
@@ -87,11 +88,11 @@ def read_by_child(data: bytes, limit: int, seconds: float = FOR_EVER) -> bytes:
     return done.stdout
 
 
-@pytest.mark.parametrize("closed", CLOSED, ids=CLOSED_IDS)
+@table("closed", CLOSED)
 def test_every_stream_that_was_closed_is_filled_and_the_others_are_left_alone(
     tmp_path: Path, closed: Sequence[int]
 ) -> None:
-    report = tmp_path / "report"
+    report = tmp_path / str(closed)
     report.touch()
     done = subprocess.run(
         command(SECURED, report, json.dumps(closed)), input=b"heard", capture_output=True, timeout=PATIENCE, check=True
@@ -109,11 +110,11 @@ def test_every_stream_that_was_closed_is_filled_and_the_others_are_left_alone(
     assert done.stderr == (b"" if 2 in closed else b"said")
 
 
-@pytest.mark.parametrize("closed", CLOSED, ids=CLOSED_IDS)
+@table("closed", CLOSED)
 def test_a_process_born_without_streams_reads_nothing_and_writes_into_nothing(
     tmp_path: Path, closed: Sequence[int]
 ) -> None:
-    report = tmp_path / "report"
+    report = tmp_path / str(closed)
     script = (
         "import sys; from gaia_sessions.system import streams; streams.fill_closed_streams(); "
         "data = streams.read_input(100, 60); streams.write_output(b'said', 60); "
@@ -131,13 +132,13 @@ def test_a_process_born_without_streams_reads_nothing_and_writes_into_nothing(
     assert (done.stdout, done.stderr) == (b"" if 1 in closed else b"said", b"")
 
 
-@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 102, 5000])
+@table("size", [0, 1, 99, 100, 101, 102, 5000])
 def test_input_is_read_to_its_end_or_one_byte_over_the_limit(size: int) -> None:
     data = bytes(number % 251 for number in range(size))
     assert read_by_child(data, 100) == data[:101]
 
 
-@pytest.mark.parametrize("limit", [0, 1, 65_535, 65_536, 65_537, 300_000])
+@table("limit", [0, 1, 65_535, 65_536, 65_537, 300_000])
 def test_no_limit_is_missed_whatever_the_size_of_a_pipe(limit: int) -> None:
     data = os.urandom(1024) * 300
     assert read_by_child(data, limit) == data[: limit + 1]
@@ -168,13 +169,13 @@ def test_input_that_comes_in_pieces_is_read_whole() -> None:
             pipe_of(child.stdin).write(piece)
             pipe_of(child.stdin).flush()
             with pytest.raises(subprocess.TimeoutExpired):
-                child.wait(0.2)  # the input has not ended, so neither has the reading
+                child.wait(0.1)  # the input has not ended, so neither has the reading
         said, _ = child.communicate(timeout=PATIENCE)
     assert (said, child.returncode) == (b"one two three", 0)
 
 
-@pytest.mark.parametrize("sent", [b"", b"half of"], ids=["nothing", "something"])
-@pytest.mark.parametrize("seconds", [0, 0.3])
+@table("sent", [b"", b"half of"])
+@table("seconds", [0, 0.3])
 def test_when_time_is_up_what_came_until_then_is_what_there_is(sent: bytes, seconds: float) -> None:
     reading, writing = os.pipe()
     try:
@@ -188,13 +189,13 @@ def test_when_time_is_up_what_came_until_then_is_what_there_is(sent: bytes, seco
     assert (done.stdout, done.stderr) == (sent, b"")
 
 
-@pytest.mark.parametrize("size", [0, 16, 65_536, 1 << 22])
+@table("size", [0, 16, 65_536, 1 << 22])
 def test_output_arrives_whole_whatever_the_size_of_a_pipe(size: int) -> None:
     done = subprocess.run(command(WRITES, size), capture_output=True, timeout=PATIENCE, check=True)
     assert (done.stdout, done.stderr) == (b"0123456789abcdef" * (size // 16), b"went on")
 
 
-@pytest.mark.parametrize("size", [16, 1 << 22])
+@table("size", [16, 1 << 22])
 def test_a_reader_who_is_gone_before_is_none_of_our_business(size: int) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -234,13 +235,13 @@ def test_a_reader_who_is_slow_gets_everything_even_through_a_pipe_that_does_not_
     ):
         os.close(writing)
         with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(1)  # far more than a pipe holds is to be written, and nobody has read yet
+            child.wait(0.3)  # far more than a pipe holds is to be written, and nobody has read yet
         assert pipe.read() == b"0123456789abcdef" * (1 << 16)
         assert pipe_of(child.stderr).read() == b"went on"
     assert child.returncode == 0
 
 
-@pytest.mark.parametrize("blocking", [True, False])
+@table("blocking", [True, False])
 def test_a_reader_who_does_not_read_gets_the_beginning_when_the_time_is_up(blocking: bool) -> None:  # noqa: FBT001
     reading, writing = os.pipe()
     os.set_blocking(writing, blocking)
@@ -277,7 +278,7 @@ def test_a_pipe_that_is_full_is_not_waited_for_when_no_time_is_left() -> None:
         assert (done.stderr, pipe.read()) == (b"False went on", b"x" * filled)
 
 
-@pytest.mark.parametrize("seconds", [-1, 0])
+@table("seconds", [-1, 0])
 def test_what_a_pipe_can_take_at_once_is_written_even_when_no_time_is_left(seconds: int) -> None:
     done = subprocess.run(command(WRITES, 4096, seconds), capture_output=True, timeout=PATIENCE, check=True)
     assert (done.stdout, done.stderr) == (b"0123456789abcdef" * 256, b"True went on")

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import os
 import pwd
-
-import pytest
+from typing import TYPE_CHECKING
 
 from gaia_sessions.system import config_folder, home_folder, state_folder
 from gaia_sessions.system.users import user_name
+from tests.table import table
+
+if TYPE_CHECKING:
+    import pytest
 
 
-@pytest.mark.parametrize(
+@table(
     ("environ", "config", "state"),
     [
-        pytest.param({"HOME": "/h"}, "/h/.config/gaia-sessions", "/h/.local/state/gaia-sessions", id="home"),
-        pytest.param(
+        ({"HOME": "/h"}, "/h/.config/gaia-sessions", "/h/.local/state/gaia-sessions"),
+        (
             {"HOME": "/h", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s"},
             "/c/gaia-sessions",
             "/s/gaia-sessions",
-            id="XDG",
         ),
-        pytest.param(
+        (
             {"HOME": "/h", "XDG_CONFIG_HOME": "c", "XDG_STATE_HOME": "s"},
             "/h/.config/gaia-sessions",
             "/h/.local/state/gaia-sessions",
-            id="XDG relative",
         ),
-        pytest.param({"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": ""}, "/c/gaia-sessions", "", id="no home"),
+        ({"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": ""}, "/c/gaia-sessions", ""),
     ],
 )
 def test_the_folders_follow_the_xdg_rules(
@@ -41,7 +42,7 @@ def _nobody(uid: int) -> None:
     raise KeyError(uid)
 
 
-@pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "relative"}], ids=["unset", "empty", "relative"])
+@table("environ", [{}, {"HOME": ""}, {"HOME": "relative"}])
 def test_without_a_usable_variable_the_system_says_where_the_home_is(environ: dict[str, str]) -> None:
     assert home_folder(environ) == pwd.getpwuid(os.getuid()).pw_dir
 
