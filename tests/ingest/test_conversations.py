@@ -411,7 +411,8 @@ def test_two_starts_of_one_finished_agent_in_two_conversations_are_one_session(h
     [first] = host.records()
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(partial(host.start, "every_event"), [host.starting("a1"), in_next(host.starting("a1"))]))
+        ran = list(pool.map(partial(host.start, "every_event"), [host.starting("a1"), in_next(host.starting("a1"))]))
+    assert [(one.code, one.err) for one in ran] == [(0, b"")] * 2
 
     assert len(host.records()) == 2
     assert [record.get("continues") for record in host.records().values() if "continues" in record] == [first]

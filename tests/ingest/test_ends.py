@@ -110,26 +110,18 @@ def test_what_becomes_of_an_agent_that_executes(host: Host, name: str) -> None:
     assert (record["resume_ready"], "finalized_at" in record) == (record["phase"] in {"approval", "planning"}, final)
 
 
-DENIALS = ["a failed delegation", "the main stop", "the session's end"]
+DENIALS = [("a failed delegation", "denied"), ("the main stop", "denied"), ("the session's end", "denied")]
 
 
-@table("name", DENIALS)
+@table(("name", "word"), [*DENIALS, ("an interrupt", "killed")])
 @own_host
-def test_a_delegation_that_never_started_was_denied(host: Host, name: str) -> None:
+def test_a_delegation_that_never_started_was_denied_or_interrupted(host: Host, name: str, word: str) -> None:
     assert host.hear(host.delegation()) is None
 
     tell(host, name, name)
 
-    assert end(host.record()) == ("abandoned", "denied", 0)
+    assert end(host.record()) == ("abandoned", word, 0)
     assert host.timeless(host.record()["history"]) == host.moved("initializing", "abandoned")
-
-
-def test_an_interrupt_of_a_delegation_that_never_started_is_told_as_such(host: Host) -> None:
-    host.hear(host.delegation())
-
-    tell(host, "an interrupt")
-
-    assert end(host.record()) == ("abandoned", "killed", 0)
 
 
 # Whatever comes first, the same is true in the end.

@@ -84,18 +84,15 @@ def in_order(life: list[dict[str, Any]]) -> list[tuple[Event, datetime]]:
     return [at(event, second) for second, event in enumerate([DELEGATE, *life])]
 
 
-@table("name", LIVES)
-def test_a_life_reported_in_order_ends_as_it_did(name: str) -> None:
-    life, phase, end = LIVES[name]
-    record = record_after(in_order(life))
+@table(("life", "phase", "end"), LIVES.values())
+def test_a_life_reported_in_order_ends_as_it_did_and_twice_it_is_the_same(
+    life: list[dict[str, Any]], phase: str, end: str
+) -> None:
+    events = in_order(life)
+    record = record_after(events)
     assert (record["phase"], [run["end"] for run in record["runs"]]) == (phase, [end])
-
-
-@table("name", LIVES)
-def test_a_life_reported_twice_is_the_same_life(name: str) -> None:
-    events = in_order(LIVES[name][0])
-    assert record_after([*events, *events]) == record_after(events)
-    assert record_after([event for event in events for _ in range(2)]) == record_after(events)
+    assert record_after([*events, *events]) == record
+    assert record_after([event for event in events for _ in range(2)]) == record
 
 
 @table("name", LIVES)

@@ -496,45 +496,28 @@ def test_a_record_of_a_later_version_is_not_resumed_and_not_touched(host: Host) 
     assert host.records()[agent_id] == before
 
 
-def the_line_in_the_description(agent_id: str) -> dict[str, object]:
-    return {"description": request(agent_id), "prompt": "Apply it.", "subagent_type": "Explore"}
+ASK: dict[str, Callable[[str, str], tuple[str, str]]] = {
+    "the line in the description": lambda _, line: (line, "Apply it."),
+    "dressed up": lambda one, line: (
+        "x",
+        f"2. **Approved, go on:** `{line.upper().replace(one.upper(), one)}`\r\n3. Apply it.",
+    ),
+    "beside what quotes it": lambda one, line: (
+        f"Apply {one}",
+        f"> {line}\n\nGo on with {one}.\n{line}\n```\n{line}\n```",
+    ),
+    "at the end of the longest prompt": lambda _, line: ("x", "line of a log\n" * 550_000 + line),
+}
 
 
-def the_line_dressed_up(agent_id: str) -> dict[str, object]:
-    line = request(agent_id).upper().replace(agent_id.upper(), agent_id)
-    return {
-        "description": "x",
-        "prompt": f"2. **Approved, go on:** `{line}`\r\n3. Apply it.",
-        "subagent_type": "Explore",
-    }
-
-
-def the_line_beside_what_quotes_it(agent_id: str) -> dict[str, object]:
-    prompt = f"> {request(agent_id)}\n\nGo on with {agent_id}.\n{request(agent_id)}\n```\n{request(agent_id)}\n```"
-    return {"description": f"Apply {agent_id}", "prompt": prompt, "subagent_type": "Explore"}
-
-
-def the_line_at_the_end_of_the_longest_prompt(agent_id: str) -> dict[str, object]:
-    prompt = "line of a log\n" * 550_000 + request(agent_id)
-    return {"description": "x", "prompt": prompt, "subagent_type": "Explore"}
-
-
-ASK = [
-    the_line_in_the_description,
-    the_line_dressed_up,
-    the_line_beside_what_quotes_it,
-    the_line_at_the_end_of_the_longest_prompt,
-]
-
-
-@table("ask", ASK)
+@table("name", ASK)
 @own_host
-def test_one_session_that_is_asked_for_exactly_once_is_resumed(
-    host: Host, ask: Callable[[str], dict[str, object]]
-) -> None:
+def test_one_session_that_is_asked_for_exactly_once_is_resumed(host: Host, name: str) -> None:
     agent_id = paused(host)
+    description, prompt = ASK[name](agent_id, request(agent_id))
+    asked = {"description": description, "prompt": prompt, "subagent_type": "Explore"}
 
-    told = host.hear(host.delegation("toolu_2", tool_input=ask(agent_id)))
+    told = host.hear(host.delegation("toolu_2", tool_input=asked))
 
     assert f"[gaia-sessions: briefing {agent_id}]\n{IS_APPROVED}\n" in told["updatedInput"]["prompt"]
     assert ["mentioned" in run for run in host.record()["runs"]] == [False, False]
