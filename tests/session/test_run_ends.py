@@ -45,6 +45,7 @@ AT_LAST = "2026-01-08T18:05:00.000000Z"
 KEYS: Run = {"host": "claude-code", "host_session_id": "h", "tool_use_id": "t"}
 WORKING: dict[str, Any] = {**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id": "a"}
 SAID_SO = "said so in its last line"
+UNSTOPPED = "returned, and no stop came"
 
 OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
 RESUMABLE = {"investigating", "planning", "approval"}
@@ -104,7 +105,7 @@ def after_end(record: Any, end: str, fields: Run, now: datetime) -> Any:
     if "end" in run and is_final:
         record = taken_back(record, at)
         if end == "returned":  # no stop will come
-            row, fields = row._replace(other="failed"), {"detail": "returned, and no stop came", **fields}
+            row, fields = row._replace(other="failed"), {"detail": UNSTOPPED, **fields}
     record = {**record, "runs": [{**known_of(run), **fields, "ended_at": at, "end": end}, *more]}
     phase = record["phase"]
     if more or phase in OUTCOMES:
@@ -120,7 +121,7 @@ def after_end(record: Any, end: str, fields: Run, now: datetime) -> Any:
 def is_concluded(record: Any, run: dict[str, Any]) -> bool:
     """Whether the outcome was made from the end of the conversation, or from a stop that did not come."""
     is_of_run = [move["timestamp"] for move in record["history"][-1:]] == [run["ended_at"]]
-    return is_of_run and run["end"] in {"ended_with_host", "returned"}
+    return is_of_run and (run["end"] == "ended_with_host" or run.get("detail") == UNSTOPPED)
 
 
 def taken_back(record: Any, at: str) -> Any:
@@ -391,7 +392,7 @@ def test_work_that_returned_without_a_stop_outside_a_resumable_phase_failed(phas
         **record,
         "last_updated": WHEN,
         **in_its_phase(phase, "failed"),
-        "runs": [{**RETURNED, "detail": "returned, and no stop came"}],
+        "runs": [{**RETURNED, "detail": UNSTOPPED}],
     }
 
 
