@@ -236,7 +236,7 @@ def test_words_that_are_too_long_for_a_message_are_cut_and_a_nul_is_none(
 ) -> None:
     if command[0] == "send":
         gaia("create", "--id", "work")
-    claude.says("Begin\0ning " + "x" * (2 << 20) + " end.")
+    claude.says("Begin\0ning " + "x" * (5 << 18) + " end.")
 
     ended = forked(*command, "--", claude.path)
 

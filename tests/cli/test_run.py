@@ -88,7 +88,7 @@ def test_the_agent_is_called_as_the_program_unless_it_is_said_otherwise(root: st
 
 
 def test_a_command_is_told_its_task_and_the_context_below_it(root: str) -> None:
-    ended = forked("run", "--task", "Count words.", "--context", "In English.", "--", sys.executable, "-c", TELL)
+    ended = forked("run", "--task", "Count words.", "--context", "In English.", "--", sys.executable, "-IS", "-c", TELL)
 
     agent_id = only_record(root)["agent_id"]
     assert ended.answer == ["Count words.", "", "Additional context:", "In English.", f"[] {agent_id}"]
@@ -101,7 +101,7 @@ def test_the_task_is_not_stored(root: str) -> None:
 
 
 def test_the_task_takes_its_place_in_the_words_and_stdin_has_the_context_alone(root: str) -> None:
-    words = ("--", sys.executable, "-c", TELL, "do: {task}", "{task}", "{other}")
+    words = ("--", sys.executable, "-IS", "-c", TELL, "do: {task}", "{task}", "{other}")
     ended = forked("run", "--task", "Count", "--context", "In English.", *words)
 
     agent_id = only_record(root)["agent_id"]
