@@ -78,16 +78,22 @@ def test_only_leaves_out_what_is_below(gaia: Gaia) -> None:
 
 
 @fresh_table("outcome", ["completed", "failed"])
-def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(gaia: Gaia, put: Gaia, outcome: str) -> None:
-    put("root", phase=outcome, resume_ready=False)
+def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(
+    gaia: Gaia, put: Gaia, state: Gaia, outcome: str
+) -> None:
+    put("root")
+    gaia("finalize", "root", outcome, "--summary", "done")
+    before = state("root")
     put("one", parent_id="root")
 
     assert gaia("cancel", "root", "--only").answer == [f"root: already {outcome}: nothing to cancel"]
     assert cancelled(gaia, "one") == []
-    below = f"root: already {outcome}: nothing to cancel; what is below it, or will be, is cancelled\n"
-    assert gaia("cancel", "root").all == (0, below, "")
-    assert cancelled(gaia, "one") == ["one"]
-    assert gaia("get", "root").json["phase"] == outcome
+    below = f"root: already {outcome}: nothing to cancel; what is below it, or will be, is cancelled"
+    assert gaia("cancel", "root").answer == [below]
+    assert cancelled(gaia, "root", "one") == ["root", "one"]
+    for word in ("completed", "failed"):
+        assert gaia("finalize", "root", word).code == (0 if word == outcome else 4)
+    assert (before["phase"], state("root")) == (outcome, before)
 
 
 @pytest.mark.usefixtures("family")
@@ -166,17 +172,6 @@ def test_abandoned_is_taken_with_what_is_said_of_it(gaia: Gaia, state: Gaia) -> 
     gaia("cancel", "root")
     assert gaia("finalize", "root", "abandoned", "--summary", "half of it").code == 0
     assert (state("root")["phase"], state("root")["summary"]) == ("abandoned", "half of it")
-
-
-@pytest.mark.usefixtures("family")
-def test_a_final_session_keeps_its_outcome_and_what_is_below_it_is_cancelled(gaia: Gaia, state: Gaia) -> None:
-    gaia("finalize", "root", "completed", "--summary", "done")
-    before = state("root")
-    assert gaia("cancel", "root").code == 0
-    assert state("root") == before
-    assert cancelled(gaia, "root", "leaf") == ["root", "leaf"]
-    assert gaia("finalize", "root", "completed").code == 0
-    assert gaia("finalize", "root", "failed").code == 4
 
 
 @pytest.mark.usefixtures("family")
