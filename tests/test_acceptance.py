@@ -603,7 +603,7 @@ def test_g34_a_normal_flow_takes_one_to_five_kilobytes() -> None:
     assert 1000 <= state_file(agent_id).stat().st_size <= 5000
 
 
-@pytest.mark.parametrize("moves", [400, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moves", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
 def test_g35_however_many_moves_leave_a_record_of_bounded_size(root: str, moves: int) -> None:
     store, now = FileStore(root, durable=False), datetime(2026, 1, 8, tzinfo=UTC)
     sessions.create(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))

@@ -39,7 +39,10 @@ DELEGATION = {
     "tool_input": {"description": "Count quokkas", "prompt": "Count them all", "subagent_type": "Explore"},
 }
 
-pytestmark = pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind to count instructions")
+pytestmark = [
+    pytest.mark.slow,  # the quick run has limits of what each call loads
+    pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind to count instructions"),
+]
 
 
 class Project:
@@ -147,7 +150,6 @@ def test_a_direct_stop_that_finalizes(project: Project) -> None:
     assert project.phases() == ["completed", "completed"]
 
 
-@pytest.mark.slow
 def test_a_session_with_as_many_moves_as_are_kept_costs_little_more_than_one_with_few(project: Project) -> None:
     warm, few, many = (project.session("executing") for _ in range(3))
     for number in range(300):
@@ -172,7 +174,6 @@ def test_a_hosts_stop_that_finalizes(project: Project) -> None:
     assert project.phases() == ["completed", "completed"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("few", "words"), [(10, 35), (400, 0)], ids=["messages that are long", "hundreds that are told"]
 )
