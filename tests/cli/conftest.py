@@ -16,6 +16,7 @@ import sys
 import tempfile
 import termios
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -30,7 +31,10 @@ from tests.calls import streams
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
+
+Gaia = Callable[..., Any]
+"""A fixture of this file that is called."""
 
 PATIENCE = 60
 _END = b"\0the end\0"

@@ -16,9 +16,7 @@ from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 AFTER_LUNCH = timedelta(hours=2)
 BY_HAND = {"approve": ("approval", "approved"), "deny": ("denial", "denied")}

@@ -16,9 +16,7 @@ from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 LIVE: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "h1", "started_at": "2026-01-08T18:05:30Z"}
 ENDED: dict[str, Any] = {**LIVE, "ended_at": "2026-01-08T18:06:30Z", "end": "stopped"}

@@ -22,9 +22,7 @@ from tests.records import LIMITS
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 HOUR = timedelta(hours=1)
 NOBODY = 2**22 + 1  # no pid is as large

@@ -16,9 +16,7 @@ from tests.calls import call
 from tests.cli.conftest import fresh_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 THEIRS = {
     "src/a.py": "code",

@@ -17,9 +17,7 @@ from tests.cli.forks import forked
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 NOTE = "nur „staging“ — naïve $HOME \\ `x`"
 LONG = "deploy-of-the-web-shop-to-all-regions-20260108-180530-abc12345"

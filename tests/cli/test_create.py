@@ -19,9 +19,7 @@ from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 MADE = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
 

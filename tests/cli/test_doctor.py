@@ -29,7 +29,8 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
     Harm = Callable[[Path], object]
 
 LONG_AGO = "2026-01-08T18:05:30.000000Z"

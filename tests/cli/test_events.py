@@ -25,9 +25,7 @@ from tests.cli.forks import Fork, forked
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 AT = "2026-01-08T18:05:30.123456Z"
 EVIDENCE = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a1", "tool_use_id": "toolu_1"}

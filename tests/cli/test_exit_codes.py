@@ -13,7 +13,7 @@ from fcntl import LOCK_EX, flock
 from itertools import count
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,7 +25,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 WITHOUT_A_DESCRIPTOR = """
 import json, os, resource, sys

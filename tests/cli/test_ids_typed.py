@@ -29,7 +29,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 WHOLE = "agent-20260108-180530-abc12345"
 AS_LISTED = "abc12345"

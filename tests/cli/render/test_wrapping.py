@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 ID = "agent-20260108-180530-abc12345"
 OTHER = "agent-20260108-180530-abc12346"
