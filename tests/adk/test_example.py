@@ -255,7 +255,7 @@ def test_a_session_that_is_ended_while_it_is_answered_is_told(
 ) -> None:
     talk = Talk()
     talk.say("ada")
-    session_id, check = str(talk.session_id), Knowledge(folder / "knowledge.json").domains
+    session_id, check = str(talk.session_id), agent.knowledge.domains
 
     def domains(user_id: str) -> list[dict[str, Any]]:
         sessions = Sessions(str(folder / "gaia-sessions"))
@@ -267,9 +267,10 @@ def test_a_session_that_is_ended_while_it_is_answered_is_told(
             sessions.finalize(session_id, "completed")
         return check(user_id)
 
-    monkeypatch.setattr(agent.knowledge, "domains", domains)
-    with pytest.raises(chat.UnknownSession):
-        run(chat.Chat().send("what do I have", session_id))
+    with monkeypatch.context() as ending:
+        ending.setattr(agent.knowledge, "domains", domains)
+        with pytest.raises(chat.UnknownSession):
+            run(chat.Chat().send("what do I have", session_id))
 
 
 def test_one_message_of_a_session_is_answered_at_a_time(talk: Talk) -> None:
