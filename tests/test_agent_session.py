@@ -1,4 +1,4 @@
-"""The users' own document, followed to the letter: its two use cases, its sample, its quick start, its hook call.
+"""The users' own document, followed to the letter: its two use cases, its sample, its quick start.
 
 The lines of the use cases are theirs. Where their text says that time passes, the record is aged by as much.
 """
@@ -24,7 +24,7 @@ from gaia_sessions import (
 )
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.trace import trace_of
-from tests.commands import gaia, hook
+from tests.commands import gaia
 
 STORAGE = Path(".claude/session")
 
@@ -267,22 +267,6 @@ def test_their_short_ids_are_ids() -> None:
         "agent-123",
         "agent-20260108-abc123",
     ]
-
-
-def test_their_hook_call_answers_as_they_show() -> None:
-    create_session("terraform-architect", "approval_workflow", agent_id="agent-123")
-    update_state("agent-123", phase="approval")
-    asked = b'{"agent_name": "terraform-architect", "agent_id": "agent-123"}\n'
-    answer = hook("pre_delegate", asked).answer
-    record = get_session("agent-123")
-    assert record is not None
-    assert {key: answer[key] for key in ("should_resume", "reason", "agent_id")} == {
-        "should_resume": True,
-        "reason": "session_resumable",
-        "agent_id": "agent-123",
-    }
-    shown = {key: answer["resume_metadata"][key] for key in ("previous_phase", "created_at", "history")}
-    assert shown == {"previous_phase": "approval", "created_at": record["created_at"], "history": record["history"]}
 
 
 def test_their_sessions_of_an_episode_are_found_by_time() -> None:
