@@ -142,7 +142,7 @@ def test_eight_mebibytes_of_a_host_are_read(host: Host) -> None:
 def test_eight_mebibytes_of_text_are_answered(host: Host, hook: str) -> None:
     asked = {"agent_name": "x" * ((8 << 20) - 1_000)}
 
-    assert host.ask(hook, asked)["original_context"] == asked
+    assert host.start(hook, asked).answer["original_context"] == asked
 
 
 ECHOED_AT_LENGTH = {
@@ -159,7 +159,7 @@ ECHOED_AT_LENGTH = {
 @table("hook", HOOKS)
 @table("data", ECHOED_AT_LENGTH.values())
 def test_what_can_just_be_read_is_answered_too(host: Host, data: bytes, hook: str) -> None:
-    answer = host.ask(hook, data)
+    answer = host.start(hook, data).answer
 
     assert answer == {**answer, **NO[hook]}
 
