@@ -255,15 +255,14 @@ def shell_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def typed(gaia: Callable[..., Ended], shell_words: Path) -> Callable[[str], None]:
     """Types a line in a shell, where ``gaia-sessions``, once at most, is run in this process; nothing may fail."""
 
+    words = shell_words / "gaia-sessions.words"
+
     def run(line: str) -> None:
-        path = f"{shell_words}{os.pathsep}{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path}
+        words.unlink(missing_ok=True)
+        environment = {**os.environ, "PATH": f"{shell_words}{os.pathsep}{os.environ['PATH']}"}
         subprocess.run(["sh", "-euc", line], check=True, stdin=subprocess.DEVNULL, capture_output=True, env=environment)
-        words = shell_words / "gaia-sessions.words"
         if words.exists():
-            told = words.read_bytes()
-            words.unlink()
-            ended = gaia(*map(os.fsdecode, told.split(b"\0")[:-1]))
+            ended = gaia(*map(os.fsdecode, words.read_bytes().split(b"\0")[:-1]))
             assert ended.code == 0, ended
 
     return run
