@@ -16,7 +16,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.session.context import context_lines
-from tests.ingest.conftest import own_host
+from tests.hook.conftest import own_host
 from tests.table import table
 
 if TYPE_CHECKING:

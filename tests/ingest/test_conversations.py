@@ -16,8 +16,9 @@ from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
+from tests.hook.conftest import own_host
 from tests.hook.test_lives import CAPTURES, lives
-from tests.ingest.conftest import own_host, wired
+from tests.ingest.conftest import wired
 from tests.table import table
 
 if TYPE_CHECKING:

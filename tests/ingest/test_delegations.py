@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.hook.conftest import SILENT
-from tests.ingest.conftest import own_host
+from tests.hook.conftest import SILENT, own_host
 from tests.table import table
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import resume
 from gaia_sessions.usecases.preview import Preview
-from tests.ingest.conftest import own_host
+from tests.hook.conftest import own_host
 from tests.table import table
 
 if TYPE_CHECKING:

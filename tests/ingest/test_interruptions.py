@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session.clock import format_time
-from tests.ingest.conftest import own_host
+from tests.hook.conftest import own_host
 from tests.table import table
 
 if TYPE_CHECKING:

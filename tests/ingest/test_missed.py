@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from tests.ingest.conftest import own_host, wired
+from tests.hook.conftest import own_host
+from tests.ingest.conftest import wired
 from tests.table import table
 
 if TYPE_CHECKING:

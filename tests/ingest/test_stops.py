@@ -8,7 +8,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import SessionFinal
-from tests.ingest.conftest import own_host
+from tests.hook.conftest import own_host
 from tests.table import table
 
 if TYPE_CHECKING:

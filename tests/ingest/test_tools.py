@@ -20,8 +20,8 @@ from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.store.memory import MemoryStore
-from tests.hook.conftest import SILENT
-from tests.ingest.conftest import own_host, wired
+from tests.hook.conftest import SILENT, own_host
+from tests.ingest.conftest import wired
 from tests.records import START, WHEN, record_with
 from tests.table import table
 

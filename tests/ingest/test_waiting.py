@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gaia_sessions
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.system import utc_now
-from tests.ingest.conftest import own_host
+from tests.hook.conftest import own_host
 from tests.ingest.test_tools import asking, hear, payloads_of, phases, tool
 from tests.table import table
 
