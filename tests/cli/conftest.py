@@ -254,7 +254,6 @@ def shell_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def typed(gaia: Callable[..., Ended], shell_words: Path) -> Callable[[str], None]:
     """Types a line in a shell, where ``gaia-sessions``, once at most, is run in this process; nothing may fail."""
-
     words = shell_words / "gaia-sessions.words"
 
     def run(line: str) -> None:
