@@ -7,6 +7,8 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import gaia_sessions
 from tests.hook.conftest import own_host
 from tests.ingest.conftest import wired
@@ -161,10 +163,11 @@ def test_news_before_the_start_was_joined_makes_no_second_session(host: Host, na
         )
 
 
-def test_much_news_of_one_agent_at_once_is_one_session(host: Host) -> None:
+@pytest.mark.parametrize("times", [2, pytest.param(6, marks=pytest.mark.slow)])
+def test_much_news_of_one_agent_at_once_is_one_session(host: Host, times: int) -> None:
     host.knows("a1", "toolu_1")
     tracked = wired(host, "--track-tools")
-    news = [(host, NEWS["a request for permission"](host)), (tracked, NEWS["a tool it used"](host))] * 3
+    news = [(host, NEWS["a request for permission"](host)), (tracked, NEWS["a tool it used"](host))] * times
 
     with ThreadPoolExecutor(len(news)) as pool:
         ran = list(pool.map(lambda one: one[0].start("every_event", one[1]), news))
