@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +15,7 @@ from gaia_sessions import Sessions
 from gaia_sessions.errors import BadArgument, LockTimeout, NotRemovable, SessionNotFound, SessionsError
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
+from tests.commands import gaia
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -93,8 +92,7 @@ def test_show_is_what_the_command_prints_for_programs(root: str) -> None:
     sessions.update(above, "approval", {"plan": "three steps"})
     sessions.cancel(above, "enough", only=True)
 
-    words = [sys.executable, "-m", "gaia_sessions", "show", above, "--json", "--root", root]
-    printed = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    printed = json.loads(gaia("show", above, "--json", "--root", root).out)
 
     shown = sessions.show(above)
     assert printed == shown
