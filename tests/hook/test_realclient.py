@@ -36,6 +36,12 @@ EVENTS = [
     *("UserPromptSubmit", "SessionStart", "SessionEnd", "Stop", "StopFailure"),
 ]
 
+ONE_DELEGATION = [
+    *("SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"),
+    *("SubagentStop", "PostToolUse", "Stop", "SessionEnd"),
+]
+"""The hooks for which a client waits in a conversation with one delegation."""
+
 pytestmark = pytest.mark.realclient
 
 LIVES: dict[str, list[End]] = {
@@ -175,6 +181,8 @@ def test_every_agent_of_a_real_client_is_one_session_with_its_true_end(client: C
     client.live(scenario, installed=True)
 
     assert client.ends() == sorted(LIVES[scenario])
+    if scenario == "single":
+        assert sorted(line["event"] for line in client.host.log("hook")) == sorted(ONE_DELEGATION)
 
 
 @pytest.mark.parametrize("manifest", ["plugin.json", "marketplace.json"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.hook.test_lives import DONE, FAILED
-from tests.hook.test_realclient import client, delegation, script
+from tests.hook.test_realclient import ONE_DELEGATION, client, delegation, script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["client"]  # the fixture is found by its name
 
 pytestmark = pytest.mark.realclient
-
-ONE_DELEGATION = [
-    *("SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"),
-    *("SubagentStop", "PostToolUse", "Stop", "SessionEnd"),
-]
 
 
 def two(folder: Path) -> Path:
@@ -62,13 +57,6 @@ def delay(client: Client, event: str, seconds: float) -> None:
             handler["args"] = [handler["command"], *handler["args"]]
             handler["command"] = str(late)
     file.write_text(json.dumps(settings), encoding="utf-8")
-
-
-def test_a_client_waits_for_eight_hooks_in_a_conversation_with_one_delegation(client: Client) -> None:
-    client.live("single", installed=True)
-
-    assert sorted(line["event"] for line in client.host.log("hook")) == sorted(ONE_DELEGATION)
-    assert client.ends() == [DONE]
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.4])
