@@ -26,8 +26,8 @@ class DurationsByFolder:
         item.user_properties.append((_KEY, _processor_seconds() - item.stash[_began]))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        file = report.location[0]
-        row = self.rows[file.split(os.sep)[1] if file.count(os.sep) > 1 else "tests"]
+        parts = report.nodeid.partition("::")[0].split("/")
+        row = self.rows[parts[1] if len(parts) > 2 else "tests"]
         row[1] += report.duration
         if report.when == "teardown":
             row[0] += 1
@@ -36,7 +36,7 @@ class DurationsByFolder:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("by folder: tests, seconds, processor seconds with those of children")
         rows = sorted(self.rows.items(), key=lambda row: -row[1][2])
-        total = [sum(column) for column in zip(*self.rows.values(), strict=True)]
+        total = [sum(row[column] for _, row in rows) for column in range(3)]
         for name, (tests, wall, used) in [*rows, ("all", total)]:
             terminalreporter.write_line(f"{tests:6.0f} {wall:8.1f} {used:8.1f}  {name}")
 
