@@ -16,7 +16,7 @@ from gaia_sessions.ingest import AT_ONCE, HandlerContext
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
-from tests.faults.conftest import HOOKS, Case, Operation, root_of, run, short_and_whole
+from tests.faults.conftest import A_SAMPLE, EACH_CHANGE, HOOKS, Case, Operation, root_of, run
 
 pytestmark = pytest.mark.usefixtures("needs_strace")
 
@@ -73,7 +73,7 @@ def _killed(case: Case, project: str) -> tuple[str, int, str]:
     return stood, waited, case.outcome_of(project)
 
 
-@short_and_whole
+@pytest.mark.parametrize("reach", [A_SAMPLE, pytest.param(EACH_CHANGE, marks=pytest.mark.thorough)])
 def test_after_a_kill_anywhere_the_next_command_does_the_rest(case: Case, reach: str) -> None:
     points, kills = zip(*((call, _killed(case, project)) for call, project, _ in case.killed(reach)), strict=True)
 
