@@ -7,6 +7,8 @@ from functools import wraps
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -51,7 +53,11 @@ def _fault(test: Test, fixtures: dict[str, Any], row: dict[str, Any]) -> Excepti
     try:
         test(**fixtures, **row)
     except Exception as error:  # noqa: BLE001  # it is reported with all others
-        text = ", ".join(f"{name}={value!r}" for name, value in row.items())
-        error.add_note(f"row: {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}")
-        return error
-    return None
+        fault = error
+    except pytest.fail.Exception as error:  # of pytest.raises, for one; no Exception
+        fault = AssertionError(str(error)).with_traceback(error.__traceback__)
+    else:
+        return None
+    text = ", ".join(f"{name}={value!r}" for name, value in row.items())
+    fault.add_note(f"row: {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}")
+    return fault

@@ -22,6 +22,18 @@ def test_every_row_is_asked_and_each_that_fails_is_in_the_report() -> None:
     assert [error.__notes__ for error in raised.value.exceptions] == [["row: one=1, other=2"], ["row: one=3, other=4"]]
 
 
+def test_a_row_that_does_not_raise_what_it_should_does_not_end_the_walk() -> None:
+    @table("value", ["x", "1", "2"])
+    def is_no_number(value: str) -> None:
+        with pytest.raises(ValueError, match="invalid literal"):
+            int(value)
+
+    with pytest.raises(ExceptionGroup, match="2 of 3 rows failed") as raised:
+        is_no_number()
+
+    assert [error.__notes__ for error in raised.value.exceptions] == [["row: value='1'"], ["row: value='2'"]]
+
+
 def test_one_row_that_fails_raises_its_own_error() -> None:
     @table("value", ["1", "x"])
     def is_number(value: str) -> None:

@@ -29,8 +29,8 @@ from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import cancellation, sessions
-from tests.faults.forks import PATIENCE, forks
 from tests.faults.worker import PROMPT, TURN
+from tests.forks import PATIENCE, forks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ import gaia_sessions
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import command
-from tests.faults.forks import Forks
+from tests.forks import Forks
 from tests.table import table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.faults.forks import forks
+from tests.forks import forks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.forks import Forks
+from tests.forks import Forks
 
 SETS = """
 import asyncio, sys

@@ -16,7 +16,7 @@ import pytest
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.store import locks
 from gaia_sessions.store.directory import Directory
-from tests.faults.forks import forks
+from tests.forks import forks
 
 from . import forker
 

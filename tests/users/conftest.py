@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 import gaia_sessions
-from tests.faults.forks import Forks, package
+from tests.forks import Forks, package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
