@@ -47,6 +47,23 @@ _GENERATED = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
 
 
 SILENT = Ran(0, b"", b"")
+ASKS = "Ready to apply.\n[gaia-sessions: approval] shall I?"
+
+NO: dict[str, dict[str, object]] = {
+    "pre_delegate": {"should_resume": False},
+    "subagent_stop": {"finalized": False, "outcome": None},
+}
+
+
+def refused(hook: str, asked: Any, reason: str, **more: object) -> dict[str, object]:
+    """What the direct form of ``hook`` answers where it did nothing of what was ``asked``."""
+    return {**NO[hook], "reason": reason, "agent_id": asked.get("agent_id"), "original_context": asked, **more}
+
+
+def asking(agent_id: str, **more: object) -> dict[str, object]:
+    """The input of a delegation that asks for ``agent_id``."""
+    prompt = f"Go on:\n[gaia-sessions: resume {agent_id}]\nand apply it."
+    return {"description": "Apply", "prompt": prompt, "subagent_type": "Explore", **more}
 
 
 class Host:
@@ -120,6 +137,10 @@ class Host:
             "tool_use_id": tool_use_id,
             **changes,
         }
+
+    def resuming(self, agent_id: str, tool_use_id: str = "toolu_2", **changes: object) -> dict[str, Any]:
+        """The payload of a delegation that asks for the session ``agent_id``."""
+        return self.delegation(tool_use_id, **{"tool_input": asking(agent_id), **changes})
 
     def ending(self, agent: str = "a1", message: str | None = "Done.", **changes: object) -> dict[str, Any]:
         """The payload with which the host tells that ``agent`` stopped."""
@@ -238,10 +259,10 @@ class Host:
         self.knows(agent, tool_use_id)
         return told
 
-    def work(self, tool_use_id: str = "toolu_1", agent: str = "a1") -> str:
+    def work(self, tool_use_id: str = "toolu_1", agent: str = "a1", **changes: Any) -> str:
         """The same, and the news of the start, which had to wait, is in the record; the id of its new session."""
         before = set(self.records())
-        assert self.begin(tool_use_id, agent) is None
+        assert self.begin(tool_use_id, agent, **changes) is None
         self.hear(self.starting(agent))
         [agent_id] = set(self.records()) - before
         return agent_id
@@ -255,6 +276,11 @@ class Host:
         """The only record there is."""
         [record] = self.records().values()
         return record
+
+    def journal(self, agent_id: str) -> list[Any]:
+        """What its journal says of the session, without times."""
+        lines = (self.root / agent_id / "events.jsonl").read_bytes().splitlines()
+        return [self.timeless(json.loads(line)) for line in lines]
 
     def edit(self, agent_id: str, **changes: object) -> None:
         """Somebody edits the record by hand."""
@@ -312,7 +338,15 @@ class Host:
 def paused(host: Host) -> str:
     """A session that waits for an approval."""
     agent_id = host.work()
-    host.hear(host.ending(message="[gaia-sessions: approval]"))
+    host.hear(host.ending(message=ASKS))
+    return agent_id
+
+
+def stopped_while_held(host: Host, message: str = "Done.") -> str:
+    """A session whose stop waits, since somebody held its lock."""
+    agent_id = host.delegate()
+    with host.held(agent_id):
+        host.stop(message=message)
     return agent_id
 
 

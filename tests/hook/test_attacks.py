@@ -9,26 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from tests.hook.client import client
-from tests.hook.conftest import SCRIPTS
+from tests.hook.conftest import ASKS, SCRIPTS, paused
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
 
-ASKS = "Ready to apply.\n[gaia-sessions: approval] shall I?"
-
 
 def ends(record: Any) -> tuple[str, list[str | None]]:
     return record["phase"], [run.get("end") for run in record["runs"]]
-
-
-def resume(agent_id: str) -> dict[str, Any]:
-    return {"description": "Apply", "prompt": f"Go on.\n[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
-
-
-def paused(host: Host) -> str:
-    agent_id = host.work()
-    host.hear(host.ending(message=ASKS))
-    return agent_id
 
 
 def test_a_start_that_waits_is_no_delegation_that_never_started(host: Host) -> None:
@@ -118,7 +106,7 @@ def test_a_notification_whose_keys_disagree_ends_neither(host: Host) -> None:
 
 def test_an_interrupt_before_the_start_leaves_what_was_to_be_resumed(host: Host) -> None:
     agent_id = paused(host)
-    host.hear(host.delegation("toolu_2", tool_input=resume(agent_id)))
+    host.hear(host.resuming(agent_id))
 
     host.hear(host.failing("toolu_2", "interrupted", is_interrupt=True))
 
@@ -150,7 +138,7 @@ def test_an_agent_that_wakes_after_its_client_died_is_work_of_its_own(host: Host
 
 def test_an_agent_that_wakes_does_not_take_over_what_another_works_on(host: Host) -> None:
     agent_id = paused(host)
-    host.hear(host.delegation("toolu_2", tool_input=resume(agent_id)))
+    host.hear(host.resuming(agent_id))
     host.knows("a2", "toolu_2")
     host.hear(host.starting("a2"))
 

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.store.file_store import FileStore
-from tests.hook.conftest import own_host
+from tests.hook.conftest import own_host, paused
 from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.hook.conftest import Host
-
-RESUME = "[gaia-sessions: resume {}]"
 
 
 def cancel(host: Host, agent_id: str, **options: bool) -> None:
@@ -57,11 +55,7 @@ def test_l17_whatever_end_its_run_has_a_cancelled_session_is_abandoned(
 
 def test_what_is_below_a_cancelled_session_is_abandoned_too(host: Host) -> None:
     parent_id = host.work()
-    before = set(host.records())
-    host.hear(host.delegation("toolu_2", agent_id="a1", agent_type="Explore"))
-    host.hear(host.starting("a2"))
-    host.knows("a2", "toolu_2")
-    [child_id] = set(host.records()) - before
+    child_id = host.work("toolu_2", "a2", agent_id="a1", agent_type="Explore")
     cancel(host, parent_id)
 
     host.hear(host.ending("a2"))
@@ -85,12 +79,10 @@ def test_l21_a_stop_that_comes_after_the_end_changes_nothing_of_the_outcome(host
 
 
 def test_e7_its_resume_line_begins_new_work_without_a_briefing(host: Host) -> None:
-    agent_id = host.work()
-    host.hear(host.ending(message="[gaia-sessions: approval] may I?"))
+    agent_id = paused(host)
     cancel(host, agent_id)
-    asked = {"description": "x", "prompt": RESUME.format(agent_id), "subagent_type": "Explore"}
 
-    assert host.hear(host.delegation("toolu_2", tool_input=asked)) is None
+    assert host.hear(host.resuming(agent_id)) is None
 
     [new_id] = set(host.records()) - {agent_id}
     assert "continues" not in host.records()[new_id]
@@ -99,8 +91,7 @@ def test_e7_its_resume_line_begins_new_work_without_a_briefing(host: Host) -> No
 
 
 def test_e7_it_is_offered_to_nobody(host: Host) -> None:
-    agent_id = host.work()
-    host.hear(host.ending(message="[gaia-sessions: approval] may I?"))
+    agent_id = paused(host)
     other = host.event_payload("SessionStart", source="startup", session_id="another")
     assert agent_id in host.hear(other)["additionalContext"]
     cancel(host, agent_id)
@@ -111,8 +102,7 @@ def test_e7_it_is_offered_to_nobody(host: Host) -> None:
 
 
 def test_work_of_an_app_is_offered_to_nobody(host: Host) -> None:
-    agent_id = host.work()
-    host.hear(host.ending(message="[gaia-sessions: approval] may I?"))
+    agent_id = paused(host)
     other = host.event_payload("SessionStart", source="startup", session_id="another")
     assert agent_id in host.hear(other)["additionalContext"]
     FileStore(str(host.root)).change(agent_id, lambda record: {**record, "app": "kb", "user": "u1"})
@@ -129,8 +119,7 @@ def test_the_direct_stop_answers_with_the_outcome_that_stands(host: Host) -> Non
 
 
 def test_an_agent_that_is_woken_for_a_cancelled_session_stays_in_it_and_ends_as_abandoned(host: Host) -> None:
-    agent_id = host.work()
-    host.hear(host.ending(message="[gaia-sessions: approval] may I?"))
+    agent_id = paused(host)
     cancel(host, agent_id)
     host.hear(host.starting("a1"))
     assert (len(host.record()["runs"]), host.record()["phase"]) == (2, "executing")

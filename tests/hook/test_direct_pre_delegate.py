@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from tests.hook.conftest import own_host
+from tests.hook.conftest import own_host, refused
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -108,12 +108,7 @@ def test_a_session_written_as_in_the_documents_is_resumable(host: Host) -> None:
 
 @table("asked", [{"agent_name": "x"}, {"agent_name": "x", "agent_id": None}, {}])
 def test_without_an_id_there_is_no_existing_session(host: Host, asked: dict[str, object]) -> None:
-    assert host.ask("pre_delegate", asked) == {
-        "should_resume": False,
-        "reason": "no_existing_session",
-        "agent_id": None,
-        "original_context": asked,
-    }
+    assert host.ask("pre_delegate", asked) == refused("pre_delegate", asked, "no_existing_session")
     assert not host.root.exists()
 
 
@@ -141,29 +136,8 @@ def test_a_session_that_may_not_be_resumed_is_answered_with_the_reason_of_the_po
     host.edit(waiting, **{key: value for key, value in changes.items() if key != "agent_id"})
     before = (host.root / waiting / "state.json").read_bytes()
 
-    assert host.ask("pre_delegate", asked) == {
-        "should_resume": False,
-        "reason": "session_not_resumable",
-        "detail": detail,
-        "agent_id": asked["agent_id"],
-        "original_context": asked,
-    }
+    assert host.ask("pre_delegate", asked) == refused("pre_delegate", asked, "session_not_resumable", detail=detail)
     assert (host.root / waiting / "state.json").read_bytes() == before
-
-
-@table("outcome", ["completed", "failed", "abandoned"])
-@own_host
-def test_a_final_session_is_not_resumable(host: Host, outcome: str) -> None:
-    waiting = paused(host)
-    gaia_sessions.finalize_session(waiting, outcome, root=str(host.root))
-
-    assert host.ask("pre_delegate", {"agent_id": waiting}) == {
-        "should_resume": False,
-        "reason": "session_not_resumable",
-        "detail": "phase_not_resumable",
-        "agent_id": waiting,
-        "original_context": {"agent_id": waiting},
-    }
 
 
 def test_the_limits_of_the_settings_hold_here_too(host: Host, waiting: str) -> None:
@@ -187,13 +161,8 @@ def test_asked_to_create_it_creates_when_no_id_is_given(host: Host) -> None:
     answer = host.ask("pre_delegate", asked)
 
     record = host.record()
-    assert answer == {
-        "should_resume": False,
-        "reason": "no_existing_session",
-        "agent_id": None,
-        "created_agent_id": record["agent_id"],
-        "original_context": asked,
-    }
+    created = record["agent_id"]
+    assert answer == refused("pre_delegate", asked, "no_existing_session", created_agent_id=created)
     assert host.timeless(record) == {
         "agent_id": "ID",
         "agent_name": "terraform-architect",
@@ -216,14 +185,8 @@ def test_asked_to_create_it_takes_the_wanted_id_if_that_is_free(host: Host) -> N
 
     answer = host.ask("pre_delegate", asked)
 
-    assert answer == {
-        "should_resume": False,
-        "reason": "session_not_resumable",
-        "detail": "not_found",
-        "agent_id": "agent-wanted",
-        "created_agent_id": "agent-wanted",
-        "original_context": asked,
-    }
+    made = {"detail": "not_found", "created_agent_id": "agent-wanted"}
+    assert answer == refused("pre_delegate", asked, "session_not_resumable", **made)
     assert host.record()["agent_name"] == "unknown"
 
 
@@ -265,13 +228,7 @@ WRONG = {
 
 @table(("error", "asked"), WRONG.items())
 def test_a_wrong_value_is_named_and_nothing_is_created(host: Host, error: str, asked: dict[str, object]) -> None:
-    assert host.ask("pre_delegate", asked) == {
-        "should_resume": False,
-        "reason": "invalid_input",
-        "agent_id": asked.get("agent_id"),
-        "error": error,
-        "original_context": asked,
-    }
+    assert host.ask("pre_delegate", asked) == refused("pre_delegate", asked, "invalid_input", error=error)
     assert not host.root.exists()
 
 

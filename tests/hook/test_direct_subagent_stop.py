@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gaia_sessions
-from tests.hook.conftest import own_host
+from tests.hook.conftest import own_host, refused
 from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
     from typing import Any
 
     from tests.hook.conftest import Host
@@ -112,13 +115,7 @@ def test_a_stop_that_does_not_say_how_the_work_ended_leaves_a_session_in_approva
 
     answer = host.ask("subagent_stop", asked)
 
-    assert answer == {
-        "finalized": False,
-        "agent_id": pausing,
-        "outcome": None,
-        "reason": "waits_for_approval",
-        "original_context": asked,
-    }
+    assert answer == refused("subagent_stop", asked, "waits_for_approval", agent_id=pausing)
     assert host.tree(host.root) == before
     assert host.log("subagent_stop")[-1]["decision"] == "waits_for_approval"
 
@@ -174,41 +171,26 @@ def test_another_outcome_is_refused_and_changes_nothing(host: Host, working: str
     host.ask("subagent_stop", {"agent_id": working})
     before = host.tree(host.root)
 
-    answer = host.ask("subagent_stop", {"agent_id": working, "exit_code": 1})
+    asked = {"agent_id": working, "exit_code": 1}
 
-    assert answer == {
-        "finalized": False,
-        "outcome": None,
-        "reason": "error",
-        "agent_id": working,
-        "error": "session 'agent-123' is completed and can no longer be changed",
-        "original_context": {"agent_id": working, "exit_code": 1},
-    }
+    answer = host.ask("subagent_stop", asked)
+
+    error = "session 'agent-123' is completed and can no longer be changed"
+    assert answer == refused("subagent_stop", asked, "error", error=error)
     assert host.tree(host.root) == before
 
 
 @table("asked", [{}, {"exit_code": 1}, {"agent_id": None}, {"task_info": {}}, {"task_id": "T001"}])
 def test_without_an_id_nothing_is_done_and_that_is_a_success(host: Host, asked: dict[str, object]) -> None:
-    assert host.ask("subagent_stop", asked) == {
-        "finalized": False,
-        "agent_id": None,
-        "outcome": None,
-        "reason": "no_agent_id",
-        "original_context": asked,
-    }
+    assert host.ask("subagent_stop", asked) == refused("subagent_stop", asked, "no_agent_id")
     assert not host.root.exists()
 
 
 def test_an_unknown_id_is_a_success_with_a_note(host: Host, working: str) -> None:
     before = host.tree(host.root)
+    asked = {"agent_id": "agent-404", "exit_code": 1}
 
-    assert host.ask("subagent_stop", {"agent_id": "agent-404", "exit_code": 1}) == {
-        "finalized": False,
-        "agent_id": "agent-404",
-        "outcome": None,
-        "reason": "not_found",
-        "original_context": {"agent_id": "agent-404", "exit_code": 1},
-    }
+    assert host.ask("subagent_stop", asked) == refused("subagent_stop", asked, "not_found")
     assert host.tree(host.root) == before
     assert host.record()["agent_id"] == working
 
@@ -232,42 +214,33 @@ def test_a_wrong_value_is_named_and_nothing_changes(host: Host, error: str, aske
 
     answer = host.ask("subagent_stop", asked)
 
-    assert answer == {
-        "finalized": False,
-        "outcome": None,
-        "reason": "invalid_input",
-        "agent_id": asked.get("agent_id"),
-        "error": error.removesuffix(" (not a boolean)"),
-        "original_context": asked,
-    }
+    error = error.removesuffix(" (not a boolean)")
+    assert answer == refused("subagent_stop", asked, "invalid_input", error=error)
     assert host.tree(host.root) == before
 
 
 def test_a_refusal_says_which_session_it_is_about_wherever_the_id_stood(host: Host, working: str) -> None:
     asked = {"task_info": {"agent_id": working, "outcome": "done"}}
 
-    assert host.ask("subagent_stop", asked) == {
-        "finalized": False,
-        "outcome": None,
-        "reason": "invalid_input",
-        "agent_id": working,
-        "error": "unknown outcome 'done'",
-        "original_context": asked,
-    }
+    answer = host.ask("subagent_stop", asked)
+
+    error = "unknown outcome 'done'"
+    assert answer == refused("subagent_stop", asked, "invalid_input", agent_id=working, error=error)
 
 
-def test_a_session_in_a_newer_schema_is_not_rewritten(host: Host, working: str) -> None:
-    host.edit(working, schema=2)
-    before = host.tree(host.root / working)
-
-    answer = host.ask("subagent_stop", {"agent_id": working})
-
-    assert (answer["finalized"], answer["reason"]) == (False, "error")
-    assert host.tree(host.root / working) == before
+DAMAGES: list[Callable[[Path], object]] = [
+    lambda file: file.write_text(json.dumps({**json.loads(file.read_bytes()), "schema": 2}), encoding="utf-8"),
+    lambda file: file.write_bytes(b"{torn"),
+]
 
 
-def test_a_corrupt_session_is_kept_as_it_is(host: Host, working: str) -> None:
-    (host.root / working / "state.json").write_bytes(b"{torn")
+@table("damage", DAMAGES)
+@own_host
+def test_a_session_in_a_newer_schema_or_a_corrupt_one_is_kept_as_it_is(
+    host: Host, damage: Callable[[Path], object]
+) -> None:
+    working = session_in(host, "executing")
+    damage(host.root / working / "state.json")
     before = host.tree(host.root / working)
 
     answer = host.ask("subagent_stop", {"agent_id": working})

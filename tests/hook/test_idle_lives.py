@@ -11,7 +11,6 @@ import gaia_sessions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session.clock import format_time, parse_time
 from tests.hook.conftest import own_host
-from tests.ingest.test_resume import asking
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def test_work_whose_client_was_killed_is_judged_by_its_last_write_whoever_is_ask
     assert decided["reason"] == ("session_resumable" if minutes == RECENT else "expired")
     until = format_time(parse_time(written) + timedelta(minutes=30))
     assert decided["until"] == (until if minutes == RECENT else None)
-    told = host.hear(host.delegation("toolu_2", tool_input=asking(agent_id), session_id="another"))
+    told = host.hear(host.resuming(agent_id, session_id="another"))
     begins = "You go on with work" if minutes == RECENT else "This is new work that continues an earlier session"
     assert begins in told["updatedInput"]["prompt"]
 
@@ -129,7 +128,7 @@ def _reconcile(host: Host) -> None:
 
 
 def _claim(host: Host) -> None:
-    host.hear(host.delegation("toolu_2", tool_input=asking(host.record()["agent_id"]), session_id="another"))
+    host.hear(host.resuming(host.record()["agent_id"], session_id="another"))
 
 
 def _ended(reason: str) -> Callable[[Host], None]:

@@ -222,10 +222,10 @@ def test_a_first_delegation_loads_few_modules(host: Host, hook: str) -> None:
 
 
 def resuming(host: Host) -> dict[str, Any]:
-    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {paused(host)}]"}
+    payload = host.resuming(paused(host))
     said = {"type": "assistant", "timestamp": "2020-01-08T18:05:30.123Z", "message": {"content": "Done."}}
     (host.agents / "agent-a1.jsonl").write_text(json.dumps({**said, "agentId": "a1"}) + "\n", encoding="utf-8")
-    return host.delegation("toolu_2", tool_input=asked)
+    return payload
 
 
 def returning_with_a_mention(host: Host) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import gaia_sessions
 from gaia_sessions.hook import argument_words, read_arguments
-from tests.hook.conftest import LONGEST, SCRIPTS, SILENT, own_host
+from tests.hook.conftest import ASKS, LONGEST, SCRIPTS, SILENT, own_host, refused
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -48,12 +48,6 @@ def switched_off(host: Host, away_from_home: Path, place: str) -> dict[str, str]
 PLACES = ["environment", "project file", "user file"]  # the last one holds for all rows that follow
 
 
-NO: dict[str, dict[str, object]] = {
-    "pre_delegate": {"should_resume": False},
-    "subagent_stop": {"finalized": False, "outcome": None},
-}
-
-
 @table("place", PLACES)
 @table("hook", HOOKS)
 @own_host
@@ -73,7 +67,7 @@ def test_switched_off_a_hook_does_nothing_but_say_so_to_whoever_asks_directly(
 
     answer = host.ask(hook, asked, off)
 
-    assert answer == {**NO[hook], "reason": "disabled", "agent_id": agent_id, "original_context": asked}
+    assert answer == refused(hook, asked, "disabled")
     assert host.tree(host.folder) == before
 
 
@@ -189,15 +183,12 @@ def test_a_working_directory_that_is_gone_does_not_matter_when_the_host_names_th
 def test_a_root_that_is_no_whole_path_is_refused_and_nothing_is_made(host: Host) -> None:
     before = host.tree(host.folder)
 
-    answer = host.ask("pre_delegate", {"agent_id": "agent-1"}, {"GAIA_SESSIONS_ROOT": "sessions"})
+    asked = {"agent_id": "agent-1"}
 
-    assert answer == {
-        "should_resume": False,
-        "reason": "error",
-        "agent_id": "agent-1",
-        "error": "GAIA_SESSIONS_ROOT: 'sessions' is not absolute",
-        "original_context": {"agent_id": "agent-1"},
-    }
+    answer = host.ask("pre_delegate", asked, {"GAIA_SESSIONS_ROOT": "sessions"})
+
+    error = "GAIA_SESSIONS_ROOT: 'sessions' is not absolute"
+    assert answer == refused("pre_delegate", asked, "error", error=error)
     assert host.run("pre_delegate", host.delegation(), {"GAIA_SESSIONS_ROOT": "sessions"}) == SILENT
     assert host.tree(host.folder) == before
 
@@ -404,7 +395,7 @@ def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: H
 
 def test_an_answer_that_nobody_reads_is_given_up_in_time_and_the_host_finds_the_beginning_of_a_line(host: Host) -> None:
     paused = host.delegate()
-    host.stop(message="[gaia-sessions: approval] shall I?")
+    host.stop(message=ASKS)
     long = f"[gaia-sessions: resume {paused}]\n" + "Look at everything once more.\n" * 10_000
     asked = {"description": "x", "prompt": long, "subagent_type": "Explore"}
     payload = json.dumps(host.delegation("toolu_2", tool_input=asked)).encode()

@@ -20,7 +20,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases.preview import Preview
-from tests.hook.conftest import own_host
+from tests.hook.conftest import ASKS, own_host, stopped_while_held
 from tests.hook.test_lives import CAPTURES, Life, of_captures
 from tests.table import table
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.hook.conftest import Host
-
-ASKS = "[gaia-sessions: approval] shall I?"
 
 
 def listed(host: Host, **wanted: Any) -> dict[str, Any]:
@@ -41,13 +39,10 @@ def previewed(host: Host, agent_id: str) -> Any:
     return Sessions(str(host.root)).preview(agent_id)
 
 
-def left_by_the_next_writer(host: Host) -> Any:
-    """What the next writer leaves of the only record there is."""
+def left(host: Host, agent_id: str) -> Any:
+    """What the next writer leaves of the session."""
     gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
-    records = host.records()
-    del records["next-writer"]
-    [record] = records.values()
-    return record
+    return host.records()[agent_id]
 
 
 def test_an_agent_whose_start_still_waits_is_listed_as_at_work(host: Host) -> None:
@@ -66,13 +61,11 @@ def test_an_agent_whose_start_still_waits_is_listed_as_at_work(host: Host) -> No
 
 
 def test_a_preview_is_the_record_that_the_next_writer_leaves(host: Host) -> None:
-    agent_id = host.delegate()
-    with host.held(agent_id):
-        host.stop(message=ASKS)
+    agent_id = stopped_while_held(host, ASKS)
 
     foreseen = previewed(host, agent_id)
 
-    assert foreseen == left_by_the_next_writer(host)
+    assert foreseen == left(host, agent_id)
     assert (foreseen["phase"], host.waiting()) == ("approval", [])
 
 
@@ -154,10 +147,7 @@ class Deleting(Overtaken):
 @pytest.fixture
 def paused(host: Host) -> str:
     """The id of a session whose pause waits in the inbox."""
-    agent_id = host.delegate()
-    with host.held(agent_id):
-        host.stop(message=ASKS)
-    return agent_id
+    return stopped_while_held(host, ASKS)
 
 
 def test_what_is_applied_while_somebody_lists_is_listed_all_the_same(host: Host, paused: str) -> None:
@@ -226,11 +216,6 @@ def two(host: Host) -> str:
     return never_started
 
 
-def left(host: Host, agent_id: str) -> Any:
-    gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
-    return host.records()[agent_id]
-
-
 def test_a_preview_of_one_session_is_what_the_next_writer_leaves_of_it(host: Host) -> None:
     agent_id = two(host)
     foreseen = previewed(host, agent_id)
@@ -293,10 +278,9 @@ def test_a_stop_that_only_the_waiting_start_makes_fit_is_foreseen(host: Host) ->
     assert [event["kind"] for event in host.deferred()] == ["start", "stop"]
 
     foreseen, line = previewed(host, agent_id), listed(host)[agent_id]
-    left = left_by_the_next_writer(host)
 
-    assert left["phase"] == "approval"
-    assert (line["phase"], foreseen) == ("approval", left)
+    assert (line["phase"], foreseen["phase"]) == ("approval", "approval")
+    assert foreseen == left(host, agent_id)
 
 
 def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Path) -> None:
@@ -333,19 +317,15 @@ def dense(host: Host) -> str:
     return agent_id
 
 
-def test_a_record_that_cannot_be_rehearsed_hides_no_other(host: Host, dense: str) -> None:
-    assert set(listed(host)) == {dense, "other"}
-
-
-@pytest.mark.usefixtures("dense")
-def test_a_dry_run_goes_on_over_it(host: Host) -> None:
+def test_a_record_that_cannot_be_rehearsed_is_answered_and_neither_hides_another_nor_ends_a_dry_run(
+    host: Host, dense: str
+) -> None:
     root = str(host.root)
+
+    assert set(listed(host)) == {dense, "other"}
+    assert gaia_sessions.explain_resume(dense, root=root)["agent_id"] == dense
     gaia_sessions.Sessions(root).reconcile(dry_run=True)
     gaia_sessions.cleanup_sessions(0, dry_run=True, root=root)
-
-
-def test_it_is_answered_itself(host: Host, dense: str) -> None:
-    assert gaia_sessions.explain_resume(dense, root=str(host.root))["agent_id"] == dense
 
 
 @pytest.mark.usefixtures("dense")
@@ -466,7 +446,7 @@ def test_an_agent_that_the_journal_of_its_workflow_names_late_is_at_work_for_who
     assert (line["purpose"], line["phase"], line["running"]) == ("alpha", "investigating", True)
     assert (foreseen["runs"][0]["workflow"]["key"], foreseen["agent_name"]) == ("v2:abc", "Explore")
     assert foreseen["runs"][0]["transcript_path"] == str(host.agents / "workflows/wf_0a1b2c3d-4e5/agent-a1.jsonl")
-    assert foreseen == left_by_the_next_writer(host)
+    assert foreseen == left(host, line["agent_id"])
 
 
 def test_a_journal_that_was_not_written_since_a_start_is_not_read_again(host: Host) -> None:

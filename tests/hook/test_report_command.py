@@ -35,8 +35,7 @@ def allowed(host: Host) -> Host:
 
 
 def resume(host: Host, agent_id: str, settings: dict[str, str] | None = None) -> str:
-    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
-    told: Any = host.hear(host.delegation("toolu_2", tool_input=asked), settings)
+    told: Any = host.hear(host.resuming(agent_id), settings)
     return str(told["updatedInput"]["prompt"])
 
 

@@ -18,7 +18,7 @@ import gaia_sessions
 from gaia_sessions.hook.run import main
 from gaia_sessions.system import streams
 from tests.calls import call
-from tests.hook.conftest import LONGEST, SCRIPTS, SILENT
+from tests.hook.conftest import LONGEST, NO, SCRIPTS, SILENT, refused
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from tests.hook.conftest import Host
 
 HOOKS = ["pre_delegate", "subagent_stop"]
-NO: dict[str, dict[str, object]] = {
-    "pre_delegate": {"should_resume": False},
-    "subagent_stop": {"finalized": False, "outcome": None},
-}
 
 
 @pytest.fixture(autouse=True)
@@ -382,13 +378,7 @@ def test_hundreds_of_impossible_ids_reach_no_file(host: Host) -> None:
     def unexpected(number: int) -> object:
         hook, asked = HOOKS[number % 2], {"agent_id": ids[number], "create": True}
         answer = host.ask(hook, asked)
-        expected = {
-            **NO[hook],
-            "reason": "invalid_input",
-            "agent_id": ids[number],
-            "error": str(answer["error"]),
-            "original_context": asked,
-        }
+        expected = refused(hook, asked, "invalid_input", error=str(answer["error"]))
         return None if answer == expected else answer
 
     assert [answer for number in range(len(ids)) if (answer := unexpected(number))] == []
