@@ -29,28 +29,43 @@ class Ran(NamedTuple):
         return answer
 
 
-def call(main: Callable[[], int], data: bytes, environment: Mapping[str, str], folder: str | Path) -> Ran:
+def call(
+    main: Callable[[], int],
+    data: bytes | int | None,
+    environment: Mapping[str, str],
+    folder: str | Path,
+    **elsewhere: int | None,
+) -> Ran:
     """Runs ``main`` with ``data`` on descriptor 0, and collects what it writes to 1 and 2.
 
     The fiftieth part of what a process costs. For what only a process has (what it imports, how it is killed, that it
     ends in time) start one. Python's own ``sys.stdin`` and its siblings stay what they were.
+
+    data: or the descriptor to read from. elsewhere: the descriptors of ``stdout`` and ``stderr`` if what goes there is
+    not collected. A stream whose descriptor is None is closed.
     """
     with ExitStack() as stack:
         told, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
-        told.write(data)
-        told.seek(0)
-        with streams(told.fileno(), out.fileno(), err.fileno()), _environment(environment), _folder(folder):
+        if isinstance(data, bytes):
+            told.write(data)
+            told.seek(0)
+            data = told.fileno()
+        descriptors = {"stdin": data, "stdout": out.fileno(), "stderr": err.fileno(), **elsewhere}
+        with _streams(*descriptors.values()), _environment(environment), _folder(folder):
             code = main()
         return Ran(code, *(_content(file.fileno()) for file in (out, err)))
 
 
 @contextmanager
-def streams(*descriptors: int) -> Iterator[None]:
+def _streams(*descriptors: int | None) -> Iterator[None]:
     """``descriptors`` are the standard streams of this process until the block ends."""
     kept = [os.dup(number) for number in range(3)]
     try:
         for number, descriptor in enumerate(descriptors):
-            os.dup2(descriptor, number)
+            if descriptor is None:
+                os.close(number)
+            else:
+                os.dup2(descriptor, number)
         yield
     finally:
         for number, own in enumerate(kept):

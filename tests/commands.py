@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from gaia_sessions.cli.main import commands, main
@@ -16,31 +17,100 @@ from tests.calls import call
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from typing import TextIO
 
     import click
 
     from tests.calls import Ran
 
 
+class Ended:
+    """How a command ended: its exit code, what it said where."""
+
+    def __init__(self, code: int, out: bytes, err: bytes) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+    def __repr__(self) -> str:
+        return f"Ended({self.code}, {self.out!r}, {self.err!r})"
+
+    @property
+    def all(self) -> tuple[int, str, str]:
+        return self.code, self.out.decode(), self.err.decode()
+
+    @property
+    def lines(self) -> list[str]:
+        """What was answered to a person, whatever became of it."""
+        return self.out.decode().splitlines()
+
+    @property
+    def answer(self) -> list[str]:
+        """The lines that a command, which was content, answered to a person."""
+        assert (self.code, self.err, self.out[-1:]) == (0, b"", b"\n"), self
+        return self.out[:-1].decode().split("\n")
+
+    @property
+    def json(self) -> Any:
+        """The answer, of a command that was content."""
+        assert (self.code, self.err) == (0, b""), self
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        """The error in JSON, of a command that gave no answer."""
+        assert (self.code > 0, self.out) == (True, b""), self
+        document = json.loads(self.err)
+        assert list(document) == ["error"]
+        assert list(document["error"]) == ["code", "message", "hint"]
+        return document["error"]
+
+    @property
+    def refusal(self) -> tuple[int, str, str]:
+        """The exit code of a command that gave no answer, the error and the hint that it said for people."""
+        said = re.fullmatch("Error: (.*)\nHint: (.*)\n", self.err.decode())
+        assert (self.out, said is None) == (b"", False), self
+        return (self.code, *said.groups())  # type: ignore[union-attr]  # it is there
+
+
 def gaia(
     *words: str,
-    stdin: bytes = b"",
+    stdin: bytes | int | None = b"",
     environment: Mapping[str, str] = os.environ,
     folder: str | Path = ".",
     group: click.Group = commands,
     name: str = "gaia-sessions",
-) -> Ran:
-    """Runs a command line of ``group``, a program called ``name``."""
-    return call(lambda: _with_own_streams([*words], group, name), stdin, environment, folder)
+    **elsewhere: int | None,
+) -> Ended:
+    """Runs a command line of ``group``, a program called ``name``; ``elsewhere``: see ``tests.calls.call``."""
+    return Ended(*call(lambda: _with_own_streams([*words], group, name), stdin, environment, folder, **elsewhere))
 
 
 def _with_own_streams(words: list[str], group: click.Group, name: str) -> int:
-    """Python's standard streams are those that the descriptors are."""
+    """Python's standard streams are those that the descriptors are; None for one that is closed."""
     with ExitStack() as stack:
         for number, stream in enumerate(("stdin", "stdout", "stderr")):
-            file = stack.enter_context(open(number, "w" if number else "r", encoding="utf-8", closefd=False))
-            stack.enter_context(patch.object(sys, stream, file))
+            file = _opened(number)
+            for attribute in (stream, f"__{stream}__"):
+                stack.enter_context(patch.object(sys, attribute, file))
+            stack.callback(_close, stream)
         return main(words, group, name)
+
+
+def _opened(number: int) -> TextIO | None:
+    encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
+    try:
+        return open(number, "w" if number else "r", encoding=encoding, closefd=False)
+    except OSError:
+        return None
+
+
+def _close(stream: str) -> None:
+    """Closes one of Python's own streams, which the command may have replaced."""
+    file = getattr(sys, stream)
+    with suppress(OSError):
+        if file is not None:
+            file.close()
 
 
 def hook(

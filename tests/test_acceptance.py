@@ -57,7 +57,7 @@ def one_root(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
 class Ended:
     """What a command or a hook said and how it ended."""
 
-    def __init__(self, ran: Ran) -> None:
+    def __init__(self, ran: Ran | commands.Ended) -> None:
         self.code = ran.code
         self.out = ran.out.decode()
         self.err = ran.err.decode()

@@ -26,7 +26,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.calls import Ran
+    from tests.commands import Ended
 
 
 class Old(Adk):
@@ -36,7 +36,7 @@ class Old(Adk):
         self.service: Any = SqliteSessionService(str(file))
 
 
-def import_by_command(root: str, file: Path, *options: str) -> Ran:
+def import_by_command(root: str, file: Path, *options: str) -> Ended:
     return gaia("--root", root, "adk", "import", str(file), *options)
 
 

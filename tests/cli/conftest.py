@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import gc
 import inspect
-import io
 import json
 import os
 import pty
-import re
 import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
@@ -25,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.cli.main import main
 from gaia_sessions.session.clock import format_time
-from tests.calls import streams
+from tests import commands
+from tests.commands import Ended
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -38,55 +35,6 @@ Gaia = Callable[..., Any]
 
 PATIENCE = 60
 _END = b"\0the end\0"
-
-
-class Ended:
-    """How a command ended: its exit code, what it said where."""
-
-    def __init__(self, code: int, out: bytes, err: bytes) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
-
-    def __repr__(self) -> str:
-        return f"Ended({self.code}, {self.out!r}, {self.err!r})"
-
-    @property
-    def all(self) -> tuple[int, str, str]:
-        return self.code, self.out.decode(), self.err.decode()
-
-    @property
-    def lines(self) -> list[str]:
-        """What was answered to a person, whatever became of it."""
-        return self.out.decode().splitlines()
-
-    @property
-    def answer(self) -> list[str]:
-        """The lines that a command, which was content, answered to a person."""
-        assert (self.code, self.err, self.out[-1:]) == (0, b"", b"\n"), self
-        return self.out[:-1].decode().split("\n")
-
-    @property
-    def json(self) -> Any:
-        """The answer, of a command that was content."""
-        assert (self.code, self.err) == (0, b""), self
-        return json.loads(self.out)
-
-    @property
-    def error(self) -> Any:
-        """The error in JSON, of a command that gave no answer."""
-        assert (self.code > 0, self.out) == (True, b""), self
-        document = json.loads(self.err)
-        assert list(document) == ["error"]
-        assert list(document["error"]) == ["code", "message", "hint"]
-        return document["error"]
-
-    @property
-    def refusal(self) -> tuple[int, str, str]:
-        """The exit code of a command that gave no answer, the error and the hint that it said for people."""
-        said = re.fullmatch("Error: (.*)\nHint: (.*)\n", self.err.decode())
-        assert (self.out, said is None) == (b"", False), self
-        return (self.code, *said.groups())  # type: ignore[union-attr]  # it is there
 
 
 def fresh_table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Any]:
@@ -116,16 +64,9 @@ def own_root(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def gaia(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+def gaia() -> Callable[..., Ended]:
     """Runs a command line in this process."""
-
-    def run(*words: str, stdin: bytes = b"") -> Ended:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsysbinary.readouterr()
-        code = main(list(words))
-        return Ended(code, *capsysbinary.readouterr())
-
-    return run
+    return commands.gaia
 
 
 @pytest.fixture
@@ -153,44 +94,6 @@ def program() -> Callable[..., Ended]:
     return run
 
 
-def run_on(words: tuple[str, ...], descriptors: tuple[int | None, ...], **environment: str) -> int:
-    """Runs a command line in this process with ``descriptors`` as its standard streams; returns the exit code.
-
-    A stream without a descriptor is closed.
-    """
-    encoding = environment.get("PYTHONIOENCODING", "utf-8")
-    with pytest.MonkeyPatch.context() as patch, streams(*(one or 0 for one in descriptors)), ExitStack() as stack:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        for number, name in enumerate(("stdin", "stdout", "stderr")):
-            if descriptors[number] is None:
-                os.close(number)
-                stream = None
-            else:
-                stream = open(number, "w" if number else "r", encoding=encoding, closefd=False)  # noqa: SIM115
-            for attribute in (name, f"__{name}__"):
-                patch.setattr(sys, attribute, stream)
-            stack.callback(_close, name)
-        return main(list(words))
-
-
-def _close(name: str) -> None:
-    """Closes one of Python's own streams, which the command may have replaced."""
-    stream = getattr(sys, name)
-    with suppress(OSError):
-        if stream is not None:
-            stream.close()
-
-
-def run_with(*words: str, **elsewhere: int | None) -> Ended:
-    """The same with files as streams, but for those that are ``elsewhere`` or closed."""
-    with ExitStack() as stack:
-        files = {name: stack.enter_context(tempfile.TemporaryFile()) for name in ("stdin", "stdout", "stderr")}
-        numbers = {name: file.fileno() for name, file in files.items()}
-        code = run_on(words, tuple({**numbers, **elsewhere}.values()))
-        return Ended(code, *(os.pread(numbers[name], 1 << 24, 0) for name in ("stdout", "stderr")))
-
-
 @pytest.fixture
 def terminal(plain_environment: None) -> Callable[..., Ended]:  # noqa: ARG001
     """Runs a command line in this process at a terminal so many columns wide; what it shows is the answer.
@@ -200,9 +103,11 @@ def terminal(plain_environment: None) -> Callable[..., Ended]:  # noqa: ARG001
 
     def run(*words: str, columns: int = 80, stdout: int | None = None, **environment: str) -> Ended:
         with a_terminal(columns) as (end, shown):
-            descriptors = (end, end if stdout is None else stdout, end)
-            code = run_on(words, descriptors, **{"TERM": "xterm-256color", **environment})
-        return Ended(code, bytes(shown), b"")
+            settings = {**os.environ, "TERM": "xterm-256color", **environment}
+            ended = commands.gaia(
+                *words, stdin=end, stdout=end if stdout is None else stdout, stderr=end, environment=settings
+            )
+        return Ended(ended.code, bytes(shown), b"")
 
     return run
 

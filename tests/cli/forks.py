@@ -16,7 +16,8 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from gaia_sessions.cli import start
-from tests.cli.conftest import PATIENCE, Ended
+from tests.cli.conftest import PATIENCE
+from tests.commands import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,6 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.trace import trace_of
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
-from tests.cli.conftest import run_with
 from tests.cli.forks import Fork, forked
 from tests.table import table
 
@@ -213,10 +212,10 @@ def test_where_no_agent_was_started_it_says_that_it_waits_and_how_to_stop(put: G
     assert code == 130
 
 
-def test_where_its_result_cannot_go_anywhere_it_ends(put: Gaia, root: str) -> None:
+def test_where_its_result_cannot_go_anywhere_it_ends(gaia: Gaia, put: Gaia, root: str) -> None:
     running(put)
     journal(root, line(BEGUN))
-    assert run_with("events", "a", "--follow", stdout=None).all == (0, "", "")
+    assert gaia("events", "a", "--follow", stdout=None).all == (0, "", "")
 
 
 @pytest.mark.usefixtures("interruptible")

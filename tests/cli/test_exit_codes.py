@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from tests.cli.conftest import fresh_table, run_with
+from tests.cli.conftest import fresh_table
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -100,18 +100,21 @@ NO_SPACE = (
 
 
 @table("words", [["get", "a"], ["list"], ["update", "a"], ["should-resume", "a"], ["--help"], ["-V"]])
-def test_8_an_answer_that_finds_no_space(put: Gaia, words: list[str]) -> None:
+def test_8_an_answer_that_finds_no_space(gaia: Gaia, put: Gaia, words: list[str]) -> None:
     put("a")
     with open("/dev/full", "wb") as full:
-        assert run_with(*words, stdout=full.fileno()).all == (8, "", NO_SPACE)
+        assert gaia(*words, stdout=full.fileno()).all == (8, "", NO_SPACE)
 
 
-@fresh_table("words", [["update", "a", "-m", "k=v"], ["create"], ["finalize", "a", "completed"]])
+LONG = f"long={'x' * 2000}"
+
+
+@fresh_table("words", [["update", "a", "-m", "k=v"], ["create", "-m", LONG], ["finalize", "a", "completed"]])
 def test_8_a_record_that_finds_no_space_and_the_old_one_stays(gaia: Gaia, root: str, words: list[str]) -> None:
-    gaia("create", "--id", "a")
+    gaia("create", "--id", "a", "-m", LONG)
     before = {path: path.read_bytes() for path in Path(root).glob("[!.]*/state.json")}
     old = getrlimit(RLIMIT_FSIZE)
-    setrlimit(RLIMIT_FSIZE, (100, old[1]))
+    setrlimit(RLIMIT_FSIZE, (1000, old[1]))
     try:
         ended = gaia(*words)
     finally:
@@ -250,13 +253,15 @@ def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None
         (["should-resume", "tired"], 1),
     ],
 )
-def test_a_reader_that_is_gone_is_no_error_and_a_no_stays_a_no(put: Gaia, words: list[str], code: int) -> None:
+def test_a_reader_that_is_gone_is_no_error_and_a_no_stays_a_no(
+    gaia: Gaia, put: Gaia, words: list[str], code: int
+) -> None:
     for number in range(40):
         put(f"a{number}", purpose="x" * 1000)
     put("tired", error_count=3)
     reading, writing = os.pipe()
     os.close(reading)
-    assert run_with(*words, stdout=writing).all == (code, "", "")
+    assert gaia(*words, stdout=writing).all == (code, "", "")
     os.close(writing)
 
 
@@ -269,24 +274,24 @@ def test_where_there_is_no_space_or_no_reader_nothing_is_said_at_the_end_of_the_
 
 
 @table(("words", "code"), [(["get", "a"], 0), (["update", "a"], 0), (["should-resume", "tired"], 1)])
-def test_whoever_closed_stdout_wants_no_answer(put: Gaia, words: list[str], code: int) -> None:
+def test_whoever_closed_stdout_wants_no_answer(gaia: Gaia, put: Gaia, words: list[str], code: int) -> None:
     put("a")
     put("tired", error_count=3)
-    assert run_with(*words, stdout=None).all == (code, "", "")
+    assert gaia(*words, stdout=None).all == (code, "", "")
 
 
-def test_whoever_closed_stderr_still_gets_the_answer_and_the_code(put: Gaia) -> None:
+def test_whoever_closed_stderr_still_gets_the_answer_and_the_code(gaia: Gaia, put: Gaia) -> None:
     put("a")
-    assert run_with("should-resume", "a", "--json", stderr=None).json["should_resume"] is True
-    assert run_with("get", "nobody", stderr=None).all == (3, "", "")
+    assert gaia("should-resume", "a", "--json", stderr=None).json["should_resume"] is True
+    assert gaia("get", "nobody", stderr=None).all == (3, "", "")
     with open("/dev/full", "wb") as full:
-        assert run_with("get", "nobody", stderr=full.fileno()).all == (3, "", "")
+        assert gaia("get", "nobody", stderr=full.fileno()).all == (3, "", "")
 
 
-def test_whoever_closed_stdin_can_do_all_but_read_from_it(put: Gaia) -> None:
+def test_whoever_closed_stdin_can_do_all_but_read_from_it(gaia: Gaia, put: Gaia) -> None:
     put("a")
-    assert run_with("update", "a", stdin=None).code == 0
-    ended = run_with("update", "a", "--metadata", "-", "--json", stdin=None)
+    assert gaia("update", "a", stdin=None).code == 0
+    ended = gaia("update", "a", "--metadata", "-", "--json", stdin=None)
     assert (ended.code, ended.error["code"]) == (7, "invalid_input")
 
 

@@ -24,8 +24,9 @@ from gaia_sessions.cli.group import COMMANDS, GROUPS, HIDDEN
 from gaia_sessions.cli.main import commands
 from gaia_sessions.config import Config
 from gaia_sessions.errors.exit_codes import EXIT_CODES
-from tests.cli.conftest import Ended, fresh_table, run_on
+from tests.cli.conftest import fresh_table
 from tests.cli.forks import forked
+from tests.commands import Ended
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -562,15 +563,13 @@ def test_in_any_locale_text_is_kept_json_is_utf_8_and_nothing_fails(
         assert (ended.code, b"Traceback" in ended.err) == (code, False)
 
 
-def test_where_streams_are_ascii_json_is_utf_8_and_nothing_fails(gaia: Gaia, tmp_path: Path) -> None:
+def test_where_streams_are_ascii_json_is_utf_8_and_nothing_fails(gaia: Gaia) -> None:
     gaia("create", "--id", "a", "--agent", "zażółć ✓", "--metadata", '{"ü": "→"}')
     for line in ("list --json", "show a", "update a --phase planning"):
-        with open(tmp_path / "out", "w+b") as out, open(tmp_path / "err", "w+b") as err:
-            assert run_on(tuple(line.split()), (0, out.fileno(), err.fileno()), PYTHONIOENCODING="ascii") == 0
-            assert b"Traceback" not in err.read()
-            if "--json" in line:
-                out.seek(0)
-                assert json.load(out)[0]["agent_name"] == "zażółć ✓"
+        ended = gaia(*line.split(), environment={**os.environ, "PYTHONIOENCODING": "ascii"})
+        assert (ended.code, b"Traceback" in ended.err) == (0, False)
+        if "--json" in line:
+            assert ended.json[0]["agent_name"] == "zażółć ✓"
 
 
 def test_text_in_utf_8_is_kept_even_where_python_takes_arguments_for_ascii(program: Gaia, state: Gaia) -> None:
