@@ -16,7 +16,7 @@ from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
-from tests.hook.conftest import own_host
+from tests.hook.conftest import ASKS, own_host, paused
 from tests.hook.test_lives import CAPTURES, lives
 from tests.ingest.conftest import wired
 from tests.table import table
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["lives"]  # a fixture
 
-ASKS = "Ready to apply.\n[gaia-sessions: approval] shall I?"
 NEXT = "9c1d7f20-77aa"
 OFFER = "[gaia-sessions: resume "
 
@@ -65,6 +64,14 @@ def leave(host: Host, reason: str = "clear") -> Any:
     assert host.hear(host.event_payload("SessionEnd", reason=reason)) is None
     source = {"clear": "clear", "resume": "resume"}.get(reason, "startup")
     return host.hear(in_next(host.event_payload("SessionStart", source=source)))
+
+
+def written_to(host: Host) -> None:
+    """An agent at rest is written to in the next conversation, and wakes."""
+    paused(host)
+    leave(host)
+    host.hear(in_next(host.messaging("a1")))
+    host.hear(in_next(host.starting("a1")))
 
 
 def latest(record: Any) -> tuple[object, ...]:
@@ -197,22 +204,13 @@ def test_a_start_in_a_fork_is_that_of_the_same_run(host: Host) -> None:
 
 
 def test_an_agent_that_was_at_rest_and_is_written_to_in_the_next_conversation_begins_another_run(host: Host) -> None:
-    host.work("toolu_1", "a1")
-    host.hear(host.ending(message=ASKS))
-    leave(host)
-
-    host.hear(in_next(host.messaging("a1")))
-    host.hear(in_next(host.starting("a1")))
+    written_to(host)
 
     assert latest(host.record()) == ("executing", 2, None, "a1", NEXT, None)
 
 
 def test_an_agent_that_was_woken_in_the_next_conversation_is_the_same_in_the_first(host: Host) -> None:
-    host.work("toolu_1", "a1")
-    host.hear(host.ending(message=ASKS))
-    leave(host)
-    host.hear(in_next(host.messaging("a1")))
-    host.hear(in_next(host.starting("a1")))
+    written_to(host)
     host.hear(in_next(host.pausing("a1")))
 
     host.hear(in_next(host.event_payload("SessionEnd", reason="resume")))
@@ -293,8 +291,7 @@ def test_what_ended_with_its_conversation_is_not_offered_while_its_host_is_there
 
 
 def test_a_conversation_that_goes_on_is_told_what_rests_of_its_own_and_a_new_one_all(host: Host) -> None:
-    ours = host.work("toolu_1", "a1")
-    host.hear(host.ending(message=ASKS))
+    ours = paused(host)
     host.hear(in_next(host.delegation("toolu_2")))
     host.hear(in_next(host.returning("toolu_2", "a2", status="async_launched", isAsync=True)))
     [theirs] = set(host.records()) - {ours}
@@ -310,8 +307,7 @@ def test_a_conversation_that_goes_on_is_told_what_rests_of_its_own_and_a_new_one
 
 
 def test_a_conversation_that_is_resumed_is_told_which_agents_it_may_wake_and_no_other_is(host: Host) -> None:
-    agent_id = host.work("toolu_1", "a1")
-    host.hear(host.ending(message=ASKS))
+    agent_id = paused(host)
 
     told = {
         source: host.hear(host.event_payload("SessionStart", source=source))["additionalContext"].split("\n")
@@ -371,12 +367,7 @@ def test_the_agent_of_an_agent_goes_on_with_the_one_that_delegated_to_it(host: H
         foreground = host.work("toolu_2", "a2")
         ids = {}
         for number, parent in enumerate(["a1", "a2"], 3):
-            before = set(host.records())
-            host.hear(host.delegation(f"toolu_{number}", agent_id=parent))
-            host.hear(host.starting(f"a{number}"))
-            host.knows(f"a{number}", f"toolu_{number}")
-            host.hear(host.starting(f"a{number}"))
-            [ids[parent]] = set(host.records()) - before
+            ids[parent] = host.work(f"toolu_{number}", f"a{number}", agent_id=parent)
 
         leave(host)
 

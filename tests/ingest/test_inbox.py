@@ -13,7 +13,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import resume
 from gaia_sessions.usecases.preview import Preview
-from tests.hook.conftest import own_host
+from tests.hook.conftest import ASKS, own_host, stopped_while_held
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -78,14 +78,6 @@ def test_a_hosts_stop_that_meets_a_held_lock_is_deferred_without_a_word(host: Ho
     assert [line["decision"] for line in host.log("subagent_stop")] == ["deferred"]
 
 
-def stopped_while_held(host: Host, message: str = "Done.") -> str:
-    """A session whose stop waits, since somebody held its lock."""
-    agent_id = host.delegate()
-    with host.held(agent_id):
-        host.stop(message=message)
-    return agent_id
-
-
 WRITERS: dict[str, Writer] = {
     "a delegation": lambda host: host.run("pre_delegate", host.delegation("toolu_2")),
     "a stop of which no host can have noted anything": lambda host: host.stop("../a9"),
@@ -102,7 +94,7 @@ WRITERS: dict[str, Writer] = {
 @own_host
 def test_what_waits_is_applied_by_the_next_who_writes(host: Host, writer: str) -> None:
     gaia_sessions.create_session(agent_id="other", root=str(host.root))
-    agent_id = stopped_while_held(host, "[gaia-sessions: approval] shall I?")
+    agent_id = stopped_while_held(host, ASKS)
     [waited] = host.deferred()
 
     WRITERS[writer](host)
@@ -310,10 +302,9 @@ def test_among_a_hundred_that_cannot_be_applied_the_stop_of_a_session_is_applied
     agent_id = host.delegate()
     leave_waiting(host, 100)
     with host.held(agent_id):
-        host.stop(message="[gaia-sessions: approval] shall I?")
-    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
+        host.stop(message=ASKS)
 
-    host.hear(host.delegation("toolu_2", tool_input=asked))
+    host.hear(host.resuming(agent_id))
 
     assert host.log("hook")[-1]["decision"] == "claimed"
     assert [run.get("end") for run in host.records()[agent_id]["runs"]] == ["stopped", None]
@@ -374,7 +365,7 @@ def test_commands_that_write_apply_all_that_waits(host: Host) -> None:
 
 
 def test_an_event_that_waits_under_the_name_of_an_earlier_version_is_applied_and_counts(host: Host) -> None:
-    agent_id = stopped_while_held(host, "[gaia-sessions: approval] shall I?")
+    agent_id = stopped_while_held(host, ASKS)
     [file] = host.waiting()
     file.rename(file.with_name(f"{file.name[:31]}.json"))
     leave_waiting(host, 20)
@@ -389,7 +380,7 @@ def test_an_event_that_waits_under_the_name_of_an_earlier_version_is_applied_and
 def test_what_waits_for_a_session_counts_among_a_hundred_others_when_it_is_asked_about(host: Host) -> None:
     agent_id = host.delegate()  # its start waits for a key that the host notes later
     with host.held(agent_id):
-        host.stop(message="[gaia-sessions: approval] shall I?")
+        host.stop(message=ASKS)
     leave_waiting(host, 100)
     before = host.tree(host.root)
 
@@ -401,7 +392,7 @@ def test_what_waits_for_a_session_counts_among_a_hundred_others_when_it_is_asked
 
 
 def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_is_about(host: Host) -> None:
-    agent_id = stopped_while_held(host, "[gaia-sessions: approval] shall I?")
+    agent_id = stopped_while_held(host, ASKS)
 
     class Overtaken(FileStore):
         def deferred(self, names: Any = None) -> Any:

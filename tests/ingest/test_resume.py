@@ -13,7 +13,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import NothingToAnswer
-from tests.hook.conftest import own_host
+from tests.hook.conftest import ASKS, asking, own_host
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from tests.hook.conftest import Host
 
-ASKS = "Ready to apply.\n[gaia-sessions: approval] shall I?"
 GOES_ON = "You go on with work that an earlier run began and did not finish."
 IS_APPROVED = f"{GOES_ON} It asked for an approval, see below; that it goes on means that it is approved: carry it out."
 CONTINUES = "This is new work that continues an earlier session, which could not be resumed: "
@@ -32,12 +31,6 @@ END = "=== gaia-sessions: end of data ==="
 
 def request(agent_id: str) -> str:
     return f"[gaia-sessions: resume {agent_id}]"
-
-
-def asking(agent_id: str, **more: object) -> dict[str, object]:
-    """The input of a delegation that asks for ``agent_id``."""
-    prompt = f"Go on:\n{request(agent_id)}\nand apply it."
-    return {"description": "Apply", "prompt": prompt, "subagent_type": "Explore", **more}
 
 
 def paused(host: Host, tool_use_id: str = "toolu_1", agent: str = "a1") -> str:
@@ -54,7 +47,7 @@ def sessions_of(host: Host) -> gaia_sessions.Sessions:
 
 def resume(host: Host, agent_id: str, tool_use_id: str = "toolu_2", **changes: object) -> Any:
     """What a delegation that asks for ``agent_id`` is answered."""
-    return host.hear(host.delegation(tool_use_id, **{"tool_input": asking(agent_id), **changes}))
+    return host.hear(host.resuming(agent_id, tool_use_id, **changes))
 
 
 def start(host: Host, number: int) -> None:
@@ -324,7 +317,7 @@ def test_told_twice_at_once_a_resume_is_one_claim_with_one_answer(host: Host) ->
     agent_id = paused(host)
 
     with ThreadPoolExecutor(4) as pool:
-        payloads = [host.delegation("toolu_2", tool_input=asking(agent_id))] * 4
+        payloads = [host.resuming(agent_id)] * 4
         [ran] = set(pool.map(partial(host.start, "every_event"), payloads))
 
     assert IS_APPROVED in ran.answer["hookSpecificOutput"]["updatedInput"]["prompt"]

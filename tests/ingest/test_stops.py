@@ -8,15 +8,13 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import SessionFinal
-from tests.hook.conftest import own_host
+from tests.hook.conftest import ASKS, own_host
 from tests.table import table
 
 if TYPE_CHECKING:
     from typing import Any
 
     from tests.hook.conftest import Host
-
-ASKS = "Ready to apply.\n[gaia-sessions: approval] shall I?"
 
 
 def ended(host: Host, *phases: str, **run: object) -> dict[str, object]:
@@ -86,15 +84,6 @@ def test_a_marker_says_in_which_phase_the_session_stands(host: Host, phase: str)
     )
 
 
-def test_a_marker_can_leave_the_session_where_a_start_put_it(host: Host) -> None:
-    host.delegate()
-
-    host.stop(message="[gaia-sessions: investigating]")
-
-    assert (host.record()["phase"], host.record()["resume_ready"]) == ("investigating", True)
-    assert host.timeless(host.record()["history"]) == host.moved("initializing", "investigating")
-
-
 def test_a_paused_session_may_be_resumed(host: Host) -> None:
     agent_id = host.delegate()
 
@@ -138,15 +127,6 @@ def test_a_session_pauses_when_approval_was_reported_last_during_its_run(
     assert ("finalized_at" in record) is (phase == "completed")
 
 
-def test_a_marker_beats_what_was_reported(host: Host) -> None:
-    agent_id = host.delegate()
-    gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
-
-    host.stop(message="[gaia-sessions: failed] no access")
-
-    assert (host.record()["phase"], host.record()["runs"][0]["reported"]) == ("failed", "failed")
-
-
 @table("message", [None, "", " \n"])
 @own_host
 def test_a_stop_without_a_last_message_leaves_the_session_open(host: Host, message: str | None) -> None:
@@ -158,16 +138,6 @@ def test_a_stop_without_a_last_message_leaves_the_session_open(host: Host, messa
     [run] = expected["runs"]
     del run["ended_at"], run["transcript_path"]
     assert host.timeless(host.record()) == expected
-
-
-def test_after_a_stop_without_a_word_one_with_a_message_ends_the_run(host: Host) -> None:
-    host.delegate()
-    host.stop(message=None)
-
-    host.stop(message="Done.")
-
-    expected = ended(host, "initializing", "investigating", "completed", last_message="Done.")
-    assert host.timeless(host.record()) == {**expected, "revision": 3}
 
 
 def test_the_same_stop_twice_changes_nothing(host: Host) -> None:
@@ -197,26 +167,6 @@ def test_kept_going_and_stopped_again_a_completed_session_can_turn_out_to_wait_f
         detail="said so in its last line",
     )
     assert host.timeless(host.record()) == {**expected, "revision": 3}
-
-
-def test_kept_going_and_stopped_again_a_waiting_session_can_turn_out_to_be_completed(host: Host) -> None:
-    host.delegate()
-    host.stop(message=ASKS)
-
-    host.stop(message="Now it is done.", stop_hook_active=True)
-
-    expected = ended(host, "initializing", "investigating", "approval", "completed", last_message="Now it is done.")
-    assert host.timeless(host.record()) == {**expected, "revision": 3}
-
-
-def test_stopped_again_and_again_the_last_word_counts_and_nothing_piles_up(host: Host) -> None:
-    host.delegate()
-    host.stop(message="Done.")
-    for _ in range(3):
-        host.stop(message="Done, really.", stop_hook_active=True)
-
-    expected = ended(host, "initializing", "investigating", "completed", last_message="Done, really.")
-    assert {**host.timeless(host.record()), "revision": 2} == expected
 
 
 def test_a_second_stop_is_joined_by_the_agent_even_where_the_hosts_own_note_is_gone(host: Host) -> None:
@@ -263,17 +213,9 @@ def test_of_a_session_that_a_command_ended_a_stop_closes_only_the_run(host: Host
     host.stop(message=ASKS)
 
     record = host.record()
-    assert record["runs"][0]["end"] == "stopped"
+    assert (record["runs"][0]["end"], record["runs"][0]["last_message"]) == ("stopped", ASKS)
     kept = [key for key in before if key not in {"runs", "revision", "last_updated"}]
     assert {key: record[key] for key in kept} == {key: before[key] for key in kept}
-
-
-def test_of_a_session_that_a_command_ended_the_run_keeps_what_its_agent_said(host: Host) -> None:
-    gaia_sessions.finalize_session(host.delegate(), "completed", root=str(host.root))
-
-    host.stop(message="Found 42.")
-
-    assert host.record()["runs"][0].get("last_message") == "Found 42."
 
 
 def test_an_id_in_the_marker_joins_where_the_host_told_no_key(host: Host) -> None:

@@ -21,6 +21,7 @@ from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.store.memory import MemoryStore
 from tests.hook.conftest import SILENT, own_host
+from tests.hook.conftest import asking as asking_for
 from tests.ingest.conftest import wired
 from tests.records import START, WHEN, record_with
 from tests.table import table
@@ -65,11 +66,6 @@ def asking(host: Host) -> dict[str, Any]:
 
 def phases(record: Any) -> list[str]:
     return ["initializing", *(move["to_phase"] for move in record["history"])]
-
-
-def journal(host: Host, agent_id: str) -> list[Any]:
-    lines = (host.root / agent_id / "events.jsonl").read_bytes().splitlines()
-    return [json.loads(line) for line in lines]
 
 
 # Captures
@@ -138,7 +134,7 @@ def test_a_tool_that_only_reads_is_counted_and_is_activity(host: Host) -> None:
     after = host.record()
     assert after["last_updated"] > before["last_updated"]
     assert host.timeless(after) == host.timeless({**before, "tools": tools, "revision": before["revision"] + 1})
-    assert [entry["kind"] for entry in journal(host, after["agent_id"])] == ["delegate", "start"]
+    assert [entry["kind"] for entry in host.journal(after["agent_id"])] == ["delegate", "start"]
 
 
 def test_an_edit_begins_the_execution_and_the_journal_says_on_what_evidence(host: Host) -> None:
@@ -149,7 +145,7 @@ def test_an_edit_begins_the_execution_and_the_journal_says_on_what_evidence(host
     record = host.record()
     assert (phases(record)[-1], record["runs"][0]["inferred"]) == ("executing", "executing")
     assert "reported" not in record["runs"][0]
-    assert host.timeless(journal(host, agent_id)[-1]) == {
+    assert host.journal(agent_id)[-1] == {
         "at": "TIME",
         "kind": "tool",
         "run": 1,
@@ -199,31 +195,23 @@ def test_a_request_for_permission_is_an_approval_until_a_tool_has_been_used(host
     agent_id = host.work()
 
     hear(host, asking(host))
-    waiting = host.record()
+    waiting, decided = host.record(), gaia_sessions.explain_resume(agent_id, root=str(host.root))
     hear(host, bash(host, "make"))
     ran = host.record()
     hear(host, asking(host))
     hear(host, tool(host, "Edit"))
 
-    assert (waiting["phase"], waiting["resume_ready"]) == ("approval", True)
+    assert (waiting["phase"], waiting["resume_ready"], decided["reason"]) == ("approval", True, "running")
     assert gaia_sessions.explain_resume(agent_id, root=str(host.root))["reason"] == "phase_not_resumable"
     assert ran["phase"] == "investigating"
     assert phases(host.record())[2:] == ["approval", "investigating", "approval", "executing"]
-    kinds = [(entry["kind"], entry["phase"]) for entry in journal(host, agent_id)][2:]
+    kinds = [(entry["kind"], entry["phase"]) for entry in host.journal(agent_id)][2:]
     assert kinds == [
         ("permission", "approval"),
         ("tool", "investigating"),
         ("permission", "approval"),
         ("tool", "executing"),
     ]
-
-
-def test_a_session_that_waits_for_permission_is_not_resumed_while_its_agent_runs(host: Host) -> None:
-    agent_id = host.work()
-
-    hear(host, asking(host))
-
-    assert gaia_sessions.explain_resume(agent_id, root=str(host.root))["reason"] == "running"
 
 
 def test_a_stop_after_a_refused_request_is_the_end_of_the_work(host: Host) -> None:
@@ -340,8 +328,7 @@ def test_an_agent_that_is_resumed_is_followed_in_its_new_run(host: Host) -> None
     agent_id = host.work()
     hear(host, tool(host, "Edit"))
     hear(host, host.ending(message="[gaia-sessions: planning] the rest"))
-    asked = {"description": "x", "prompt": f"[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
-    host.begin("toolu_2", "a2", tool_input=asked)
+    host.begin("toolu_2", "a2", tool_input=asking_for(agent_id))
     paused = host.record()
 
     hear(host, tool(host, "Write", agent_id="a2"))
