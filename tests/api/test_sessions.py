@@ -12,7 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import Sessions
-from gaia_sessions.errors import BadArgument, LockTimeout, NotRemovable, SessionNotFound, SessionsError
+from gaia_sessions.errors import BadArgument, InvalidInput, LockTimeout, NotRemovable, SessionNotFound, SessionsError
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
 from tests.commands import gaia
@@ -59,6 +59,16 @@ def test_what_is_not_there_is_none_for_get_and_an_error_for_all_others(root: str
     for method in (sessions.show, sessions.update, sessions.usage, sessions.todos, sessions.report, sessions.events):
         with pytest.raises(SessionNotFound):
             method("agent-1")
+
+
+def test_metadata_that_is_no_json_is_refused_and_nothing_is_changed(root: str) -> None:
+    sessions = Sessions(root)
+    agent_id = sessions.create()
+    before = sessions.read(agent_id)
+    for value in ({1, 2}, float("nan"), float("inf"), object(), b"bytes", "\ud800", "\0", 1 << 70, "x" * (1 << 20)):
+        with pytest.raises(InvalidInput):
+            sessions.update(agent_id, "planning", {"key": value})
+    assert sessions.read(agent_id) == before
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux lists the open files of a process")

@@ -1,18 +1,26 @@
-"""Beginning a session: what it costs, counted in files that are opened."""
+"""Sessions as they are begun and moved on: what it costs, in files that are opened and in bytes that are kept."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
+from gaia_sessions.session import requests
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.phases import RESUMABLE
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.usecases import sessions
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from pathlib import Path
 
 COUNTS_OPENED_FILES = """
 import json, sys
@@ -43,3 +51,19 @@ def test_a_child_begins_at_the_same_cost_after_ten_ended_ones_as_after_a_thousan
         counted.append(json.loads(result.stdout))
 
     assert counted[0] == counted[1]
+
+
+@pytest.mark.parametrize("moves", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
+def test_however_many_moves_leave_a_record_of_bounded_size(root: str, now: datetime, moves: int) -> None:
+    store = FileStore(root, durable=False)
+    sessions.create(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))
+    path, sizes = Path(root, "agent-123", "state.json"), []
+    for number in range(1, moves + 1):
+        asked = requests.Update(RESUMABLE[number % 3])
+        sessions.update(store, now + timedelta(seconds=number), "agent-123", asked)
+        sizes.append(path.stat().st_size)
+    kept = store.read("agent-123")
+    assert (len(kept["history"]), kept["history_dropped"], kept["revision"]) == (200, moves - 200, moves + 1)
+    assert kept["history"][-1]["timestamp"] == kept["last_updated"] == format_time(now + timedelta(seconds=moves))
+    # From the two hundredth on only the counters grow, by their digits, and the names of phases differ in length.
+    assert max(sizes) <= sizes[200] + 100 < 32_000
