@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -144,6 +144,30 @@ def bring_into(store: Store, state: str) -> None:
         shutil.rmtree(f"{store.root}/.index", ignore_errors=True)
     if state == "with hints made anew":
         store.ensure_index()
+
+
+def finished(record: Record) -> Record:
+    return {**record, "phase": "completed"}
+
+
+def noted(record: Record) -> Record:
+    return {**record, "metadata": {**record["metadata"], "noted": True}}
+
+
+def untouched(record: Record) -> Record:
+    return record
+
+
+def agree(_found: object) -> bool:
+    return True
+
+
+def never(_found: object) -> Any:
+    raise AssertionError("somebody was asked about what must not be seen")
+
+
+def everything(store: Store) -> dict[str, object]:
+    return dict(store.scan())
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
-
-    New = Callable[..., Record]
+    from tests.contract.conftest import New
 
 
 def below(new: New, agent_id: str, parent_id: str, **changes: object) -> Record:

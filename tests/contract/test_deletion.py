@@ -8,31 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import SessionNotFound
+from tests.contract.conftest import agree, everything, never
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import RecordOrError, Store
-
-    New = Callable[..., Record]
-
-
-def agree(_found: RecordOrError) -> bool:
-    return True
+    from tests.contract.conftest import New
 
 
 def object_to(_found: RecordOrError) -> bool:
     return False
-
-
-def never(_found: RecordOrError) -> bool:
-    raise AssertionError("asked to judge what is not there")
-
-
-def everything(store: Store) -> dict[str, object]:
-    return dict(store.scan())
 
 
 def test_a_deleted_session_is_gone_for_every_method(store: Store, new: New) -> None:
@@ -90,13 +76,6 @@ def test_a_judge_who_fails_keeps_the_session_and_frees_it(store: Store, new: New
 
     assert everything(store) == {"agent-1": new()}
     assert store.delete("agent-1", agree) is True
-
-
-def test_a_missing_session_is_judged_by_nobody(store: Store, new: New) -> None:
-    store.create(new("another"))
-
-    with pytest.raises(SessionNotFound):
-        store.delete("agent-1", never)
 
 
 def test_a_deleted_id_can_be_created_anew_and_nothing_of_the_old_returns(store: Store, new: New) -> None:

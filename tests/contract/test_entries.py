@@ -12,6 +12,7 @@ from gaia_sessions.errors import TooLarge as RecordTooLarge
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.runs import agent_alias, delegation_alias
 from gaia_sessions.session.updates import Change
+from tests.contract.conftest import noted
 from tests.records import id_found
 
 if TYPE_CHECKING:
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Entry, Store
+    from tests.contract.conftest import New
 
-    New = Callable[..., Record]
 
 EVENTS = "events.jsonl"
-
-
-def noted(record: Record) -> Record:
-    return {**record, "metadata": {**record["metadata"], "noted": True}}
 
 
 def whole(record: Record) -> Entry:

@@ -6,26 +6,16 @@ import tracemalloc
 from typing import TYPE_CHECKING, Any, cast
 
 from gaia_sessions.session.runs import agent_alias, delegation_alias
-from tests.contract.conftest import STATES, bring_into, in_every_state
+from tests.contract.conftest import STATES, agree, bring_into, finished, in_every_state
 from tests.records import id_found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
+    from tests.contract.conftest import New
 
-    New = Callable[..., Record]
 
 STRANGE = ["", " ", "a.b", "A.B", "../..", "/", "line\nbreak", "ünïcode", "%2f", "%", "x" * 300, "x" * 301, "con", "+"]
-
-
-def finished(record: Record) -> Record:
-    return {**record, "phase": "completed"}
-
-
-def agree(_found: object) -> bool:
-    return True
 
 
 def test_a_scan_of_an_empty_store_yields_nothing(store: Store) -> None:
@@ -125,44 +115,23 @@ def test_nothing_is_found_by_a_key_nobody_has(store: Store, new_with_run: New) -
     assert id_found(store, agent_alias("host", "tool")) is None
 
 
-def test_a_session_is_found_by_the_key_it_was_created_with(store: Store, new_with_run: New) -> None:
-    alias = delegation_alias("host", "tool")
-
-    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"))
-
-    assert store.find(alias) == store.read("agent-1")
-
-
-def test_a_session_is_found_by_a_key_it_was_given_by_a_change(store: Store, new_with_run: New) -> None:
-    created = new_with_run("agent-1", host_session_id="host", tool_use_id="tool")
-    store.create(created)
+def test_a_session_is_found_by_each_key_it_was_given_final_or_not_until_it_is_deleted(
+    store: Store, new_with_run: New
+) -> None:
+    delegation, agent = delegation_alias("host", "tool"), agent_alias("host", "child")
 
     def join(record: Record) -> Record:
         return {**record, "runs": [{**record["runs"][0], "host_agent_id": "child"}]}
 
-    store.change("agent-1", join)
+    store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"))
+    assert (store.find(delegation), store.find(agent)) == (store.read("agent-1"), None)
 
-    assert id_found(store, agent_alias("host", "child")) == "agent-1"
-    assert id_found(store, delegation_alias("host", "tool")) == "agent-1"
-
-
-def test_a_final_session_is_found_by_its_keys(store: Store, new_with_run: New) -> None:
-    created = new_with_run("agent-1", host_session_id="host", tool_use_id="tool")
-    store.create(created)
-
-    store.change("agent-1", finished)
-
-    assert id_found(store, delegation_alias("host", "tool")) == "agent-1"
-
-
-def test_a_deleted_session_is_found_no_more(store: Store, new_with_run: New) -> None:
-    created = new_with_run("agent-1", host_session_id="host", tool_use_id="tool", host_agent_id="child")
-    aliases = [delegation_alias("host", "tool"), agent_alias("host", "child")]
-    store.create(created)
+    for change in (join, finished):
+        store.change("agent-1", change)
+        assert [id_found(store, alias) for alias in (delegation, agent)] == ["agent-1", "agent-1"]
 
     store.delete("agent-1", agree)
-
-    assert [id_found(store, alias) for alias in aliases] == [None, None]
+    assert [id_found(store, alias) for alias in (delegation, agent)] == [None, None]
 
 
 def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store: Store, new: New) -> None:

@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import InvalidInput, SessionNotFound
+from gaia_sessions.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
+    from tests.contract.conftest import New
 
-    New = Callable[..., Record]
 
 EVENTS = "events.jsonl"
 
@@ -99,12 +96,3 @@ def test_an_entry_that_could_not_be_read_back_is_refused_with_all_that_came_with
             store.append("agent-1", EVENTS, [2, entry, 3])
 
         assert list(store.entries("agent-1", EVENTS)) == [1]
-
-
-def test_a_missing_session_has_no_journal(store: Store, new: New) -> None:
-    store.create(new("another"))
-
-    with pytest.raises(SessionNotFound):
-        store.append("agent-1", EVENTS, [1])
-    with pytest.raises(SessionNotFound):
-        list(store.entries("agent-1", EVENTS))

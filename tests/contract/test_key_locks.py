@@ -11,13 +11,11 @@ from tests.contract.conftest import STORES, files_waiting_by_sleep
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
+    from tests.contract.conftest import New
 
-    New = Callable[..., Record]
 
 KEY = ("delegation", "host", "tool")
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
+    from tests.contract.conftest import New
 
-    New = Callable[..., Record]
 
 AT = "2026-01-08T19:00:00.000000Z"
 MARK: Mark = {"at": AT, "below": True, "reason": "no longer needed"}

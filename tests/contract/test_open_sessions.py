@@ -8,22 +8,16 @@ import pytest
 
 from gaia_sessions.errors import NewerSchema, SessionNotFound
 from gaia_sessions.session.updates import Change
+from tests.contract.conftest import noted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_sessions.session.cancellation import Mark
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
+    from tests.contract.conftest import New
 
-    New = Callable[..., Record]
 
 AT = "2026-01-09T00:00:00.000000Z"
 BELOW: Mark = {"at": AT, "reason": "enough", "below": True}
-
-
-def noted(record: Record) -> Record:
-    return {**record, "metadata": {"noted": True}}
 
 
 def test_what_is_committed_is_what_stands_there_then(store: Store, new: New) -> None:

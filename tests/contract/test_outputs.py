@@ -13,12 +13,9 @@ from gaia_sessions.store.overlay import Overlay
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
+    from tests.contract.conftest import New
 
-    New = Callable[..., Record]
 
 MIB = 1 << 20
 SIZES = [0, 1, MIB - 1, MIB, MIB + 1, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 3 * MIB - 1, 3 * MIB, 3 * MIB + 1, 5 * MIB + 7]

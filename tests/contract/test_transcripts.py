@@ -13,6 +13,7 @@ from gaia_sessions.session.transcript import LINE_LIMIT, after, message_rule, ne
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
+from tests.contract.conftest import never, untouched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Store
+    from tests.contract.conftest import New
 
-    New = Callable[..., Record]
 
 NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
 
@@ -30,16 +31,8 @@ def said(*contents: str, role: str = "user") -> list[NewMessage]:
     return [new_message(role, content, NOW) for content in contents]
 
 
-def untouched(record: Record) -> Record:
-    return record
-
-
 def turned(record: Record) -> Record:
     return {**record, "turns": record.get("turns", 0) + 1}
-
-
-def never(_record: Record) -> Record:
-    raise AssertionError("no rule was to be asked")
 
 
 def contents(store: Store, agent_id: str = "agent-1") -> list[str]:
@@ -252,13 +245,6 @@ def test_a_number_is_given_once_whatever_becomes_of_the_messages(store: Store, n
     assert [message["seq"] for message in stored] == [81, 82, 83]
     assert list(store.messages("agent-1", is_wanted=after(80))) == stored[-1:]
     assert store.read("agent-1")["last_seq"] == 83
-
-
-def test_each_emptying_archives_one_more(store: Store, new: New) -> None:
-    store.create(new())
-    for number in (1, 2, 3):
-        store.add_messages("agent-1", said("one"), untouched)
-        assert store.empty_transcript("agent-1", untouched)["transcripts_archived"] == number
 
 
 def test_an_empty_transcript_is_not_archived(store: Store, new: New) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,17 +23,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
-
-# Nothing larger than a hundred bytes can be written: the session cannot be finalized, the file can be removed.
-APPLIES_ON_A_FULL_DISK = """
-import resource, sys
-from gaia_sessions.session.clock import parse_time
-from gaia_sessions.config import Config
-from gaia_sessions.ingest.deferred import apply_deferred
-from gaia_sessions.store.file_store import FileStore
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-apply_deferred(FileStore(sys.argv[1]), parse_time(sys.argv[2]), Config({}))
-"""
 
 
 @pytest.fixture
@@ -115,17 +102,6 @@ def test_a_file_in_the_inbox_that_is_not_made_here_is_neither_applied_nor_remove
     assert list(store.deferred()) == []
     assert store.read("one")["phase"] == "initializing"
     assert [json.loads(Path(root, ".inbox", name).read_bytes()) for name in FOREIGN] == [waiting] * len(FOREIGN)
-
-
-def test_an_event_the_system_refuses_to_apply_waits_on(root: str, store: FileStore, now: datetime) -> None:
-    store.create(new_record("one", "Explore", "-", {}, now))
-    waiting: Event = {"kind": "finalize", "at": format_time(now), "agent_id": "one", "outcome": "completed"}
-    store.defer(waiting, now)
-
-    subprocess.run([sys.executable, "-B", "-c", APPLIES_ON_A_FULL_DISK, root, format_time(now)], check=True)
-
-    assert store.read("one")["phase"] == "initializing"
-    assert [found for _, found in store.deferred()] == [waiting]
 
 
 @table("stranger", ["notes.txt", ".locks/precious"])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from shutil import which
@@ -26,11 +27,12 @@ from gaia_sessions.store import index
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import boots
+from tests.contract.conftest import agree, finished
 from tests.records import id_found
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from gaia_sessions.session.schema import Record, Run
@@ -38,14 +40,6 @@ if TYPE_CHECKING:
 
 ALIAS = delegation_alias("host", "tool/1")
 ALIAS_LEAF = encode_key("host", "tool/1")
-
-
-def agree(_found: RecordOrError) -> bool:
-    return True
-
-
-def finished(record: Record) -> Record:
-    return {**record, "phase": "failed"}
 
 
 def hints(root: str) -> set[str]:
@@ -68,22 +62,21 @@ OF_CONVERSATION = "conversation/host/one"
 MARKS = {"active/one", f"name/{encode_key('Explore')}/one"}
 
 
-def test_a_new_session_has_entries_as_active_and_by_name_and_its_alias_leads_to_it(
+def test_a_session_has_all_its_entries_while_it_is_open_and_its_alias_until_it_is_deleted(
     root: str, store: FileStore, now: datetime
 ) -> None:
+    while_open = {"complete", *MARKS, OF_CONVERSATION, OF_ALIAS}
     store.create(for_host("one", now))
-
-    assert hints(root) == {"complete", *MARKS, OF_CONVERSATION, OF_ALIAS}
-
-
-def test_a_final_session_has_no_entry_among_the_active_and_its_alias_stays(
-    root: str, store: FileStore, now: datetime
-) -> None:
-    store.create(for_host("one", now))
+    assert hints(root) == while_open
 
     store.change("one", finished)
-
     assert hints(root) == {"complete", OF_ALIAS}
+
+    store.change("one", lambda record: {**record, "phase": "approval"})
+    assert hints(root) == while_open
+
+    store.delete("one", agree)
+    assert hints(root) == {"complete"}
 
 
 def test_a_session_has_an_entry_below_its_parent_until_it_is_deleted(
@@ -156,23 +149,6 @@ def test_a_session_whose_runs_share_a_key_lists_it_once(now: datetime) -> None:
         index.conversation_key("host"),
         index.alias_key(agent_alias("host", "child", "claude-code")),
     ]
-
-
-def test_a_reopened_session_has_its_entries_again(root: str, store: FileStore, now: datetime) -> None:
-    store.create(new_record("one", "Explore", "-", {}, now))
-    store.change("one", finished)
-
-    store.change("one", lambda record: {**record, "phase": "approval"})
-
-    assert hints(root) == {"complete", *MARKS}
-
-
-def test_a_deleted_session_leaves_no_hint(root: str, store: FileStore, now: datetime) -> None:
-    store.create(for_host("one", now))
-
-    store.delete("one", agree)
-
-    assert hints(root) == {"complete"}
 
 
 def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore, now: datetime) -> None:
@@ -399,10 +375,9 @@ def test_an_index_completed_without_an_id_of_the_boot_is_not_relied_on_where_the
 ) -> None:
     run_without_boot_id(CREATES, root, json.dumps(for_host("one", now)))
 
-    with Directory.at(root) as opened:
-        assert not index.is_complete(opened)
-        store.ensure_index()
-        assert index.is_complete(opened)
+    assert not is_complete(root)
+    store.ensure_index()
+    assert is_complete(root)
     assert json.loads(run_without_boot_id(LOOKS, root)) == [False, ["one"], "one"]
 
 
@@ -527,24 +502,31 @@ def test_a_hook_that_has_no_time_to_look_through_all_sessions_says_so_and_not_th
         list(OfHook(root, 2).scan(active_only=True))
 
 
+@contextmanager
+def paused_rebuild(root: str) -> Iterator[None]:
+    """A rebuild of the index has read a session, and goes on at the end of the block."""
+    rebuilding = Pausing(root)
+    rebuild = threading.Thread(target=rebuilding.ensure_index)
+    rebuild.start()
+    assert rebuilding.has_read.wait(30)
+    try:
+        yield
+    finally:
+        rebuilding.may_go_on.set()
+        rebuild.join()
+
+
 def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(
     root: str, store: FileStore, now: datetime
 ) -> None:
     """The rebuild has read the older session; another process begins a newer one with its key; the rebuild goes on."""
     store.create(for_host("one", now))
     shutil.rmtree(f"{root}/.index")
-    rebuilding = Pausing(root)
-    rebuild = threading.Thread(target=rebuilding.ensure_index)
-    rebuild.start()
-    assert rebuilding.has_read.wait(30)
+    with paused_rebuild(root):
+        newer = json.dumps(for_host("two", now + timedelta(hours=1)))
+        subprocess.run([sys.executable, "-c", CREATES, root, newer], check=True)
 
-    newer = json.dumps(for_host("two", now + timedelta(hours=1)))
-    subprocess.run([sys.executable, "-c", CREATES, root, newer], check=True)
-    rebuilding.may_go_on.set()
-    rebuild.join()
-
-    with Directory.at(root) as opened:
-        assert index.is_complete(opened)
+    assert is_complete(root)
     assert id_found(store, ALIAS) == "two"
     assert set(dict(store.scan(active_only=True, host_session_id="host"))) == {"one", "two"}
 
@@ -554,18 +536,11 @@ def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, st
     later = delegation_alias("later", "tool/2")
     store.create({**for_host("one", now), "phase": "failed"})
     shutil.rmtree(f"{root}/.index")
-    rebuilding = Pausing(root)
-    rebuild = threading.Thread(target=rebuilding.ensure_index)
-    rebuild.start()
-    assert rebuilding.has_read.wait(30)
-
     run: Run = {"run": 2, "host_session_id": "later", "tool_use_id": "tool/2"}
-    reopened = store.change("one", lambda old: {**old, "phase": "planning", "runs": [*old["runs"], run]})
-    rebuilding.may_go_on.set()
-    rebuild.join()
+    with paused_rebuild(root):
+        reopened = store.change("one", lambda old: {**old, "phase": "planning", "runs": [*old["runs"], run]})
 
-    with Directory.at(root) as opened:
-        assert index.is_complete(opened)
+    assert is_complete(root)
     assert (id_found(store, ALIAS), id_found(store, later)) == ("one", "one")
     assert dict(store.scan(active_only=True)) == {"one": reopened}
     assert "one" in dict(store.scan(active_only=True, host_session_id="later"))
@@ -622,8 +597,7 @@ def test_a_sweep_rebuilds_the_index_whole(
     assert hints(root) == before
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"one", "two"}
     assert id_found(store, ALIAS) == "one"
-    with Directory.at(root) as opened:
-        assert index.is_complete(opened)
+    assert is_complete(root)
 
 
 def test_a_sweep_corrects_entries_too_many_and_too_few(root: str, store: FileStore, now: datetime) -> None:

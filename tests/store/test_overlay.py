@@ -14,6 +14,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.overlay import Overlay
+from tests.contract.conftest import finished
 from tests.records import id_found
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ ALIAS = delegation_alias("host", "tool")
 def new(agent_id: str) -> Record:
     runs = [{"run": 1, "host_session_id": "host", "tool_use_id": "tool"}]
     return {**new_record(agent_id, "Explore", "look around", {}, BEGAN), "runs": runs}  # type: ignore[typeddict-item]
-
-
-def finished(record: Record) -> Record:
-    return {**record, "phase": "completed"}
 
 
 def without_runs(record: Record) -> Record:

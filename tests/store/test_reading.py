@@ -15,13 +15,13 @@ from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.store import reading
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
+from tests.contract.conftest import finished
 from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.session.schema import Record
 
 SOUND = b'{"agent_id": "one"}'
 
@@ -99,10 +99,6 @@ def store_of_two(root: str, now: datetime) -> FileStore:
     for agent_id in ("one", "two"):
         store.create(new_record(agent_id, "Explore", "-", {}, now))
     return store
-
-
-def finished(record: Record) -> Record:
-    return {**record, "phase": "completed"}
 
 
 @table("damage", DAMAGES)

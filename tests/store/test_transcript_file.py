@@ -17,19 +17,15 @@ from gaia_sessions.session.transcript import after, committed_bytes, new_message
 from gaia_sessions.store import transcript_reader
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import generation_in, is_file_name, transcript_name
+from tests.contract.conftest import untouched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.directory import Directory
 
 NEWLINE = b"\n"
 NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
-
-
-def untouched(record: Record) -> Record:
-    return record
 
 
 @pytest.fixture
