@@ -21,7 +21,8 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 OPEN: dict[str, Any] = {
     "agent_id": "agent-20260108-180530-abc12345",

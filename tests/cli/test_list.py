@@ -16,10 +16,10 @@ from gaia_sessions.session.trace import trace_of
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 RUN = {"run": 1, "host": "claude-code", "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z"}
 SUMMARY = (

@@ -14,7 +14,7 @@ from contextlib import closing
 from importlib import import_module
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -30,9 +30,10 @@ from tests.commands import Ended
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 NASTY = "\x1b[2J\x1b]0;mine\x07\x08\x7f\x9b31m\u202eevil\U000e0041\u200b\r\ttext\n"
 UNSEEN = frozenset("\u202e\U000e0041\u200b")

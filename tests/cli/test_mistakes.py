@@ -25,7 +25,8 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 WIDTH = 80
 FINALIZE = "the form is gaia-sessions finalize [OPTIONS] ID completed|failed|abandoned"

@@ -20,9 +20,8 @@ from gaia_sessions.system.processes import describe
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.cli.conftest import Gaia
 
-    Gaia = Callable[..., Any]
 
 NOBODY = "Nobody waits for you\n  what stopped, or was answered and may go on: gaia-sessions revive\n"
 MARKER = "[gaia-sessions: approval]"

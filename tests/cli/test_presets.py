@@ -18,9 +18,8 @@ from tests.cli.forks import forked
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.cli.conftest import Gaia
 
-    Gaia = Callable[..., Any]
 
 SCRIPT = """#!{python} -IS
 import json, os, sys

@@ -16,9 +16,8 @@ from gaia_sessions.system.processes import describe
 from tests.cli.forks import forked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.cli.conftest import Gaia
 
-    Gaia = Callable[..., Any]
 
 NOBODY = 2**22 + 1  # no pid is as large
 BEGAN = "2026-01-08T18:05:30.000000Z"

@@ -13,9 +13,8 @@ from tests.cli.forks import Fork, forked, until
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.cli.conftest import Gaia
 
-    Gaia = Callable[..., Any]
 
 WHEN = format_time(datetime.now(UTC))
 LONG_AGO, AGO = (format_time(datetime.now(UTC) - timedelta(hours=hours, minutes=9)) for hours in (4, 3))

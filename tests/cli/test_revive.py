@@ -17,10 +17,10 @@ from gaia_sessions.system.processes import describe
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 NOTHING = (
     "Nothing to revive: no work that broke off, or was answered, may be resumed\n"

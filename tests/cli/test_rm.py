@@ -23,7 +23,8 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 FINAL: dict[str, Any] = {"phase": "completed", "resume_ready": False}
 

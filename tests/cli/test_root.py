@@ -16,10 +16,8 @@ from tests.cli.forks import forked
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from tests.cli.conftest import Gaia
 
-    Gaia = Callable[..., Any]
 
 URL = "postgresql://user:s3cret@db/agents"
 

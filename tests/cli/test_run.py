@@ -29,8 +29,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Program = Callable[..., Any]
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 COMMAND = (sys.executable, "-m", "gaia_sessions")
 SHELL = ("sh", "-c")
@@ -59,7 +58,7 @@ def living(tag: str) -> list[int]:
 
 
 def test_what_a_command_says_is_ours_and_the_session_has_completed_with_it(
-    program: Program, gaia: Gaia, root: str
+    program: Gaia, gaia: Gaia, root: str
 ) -> None:
     ended = program("run", "--agent", "greeter", "--purpose", "greet", "--", "echo", "hello")
 
@@ -360,7 +359,7 @@ def test_a_cancellation_ends_the_command_and_keeps_what_it_left(gaia: Gaia, root
     assert (records(root)["work"]["phase"], records(root)["work"]["runs"][0]["end"]) == ("abandoned", "killed")
 
 
-def test_a_command_that_has_spent_its_tokens_is_ended(program: Program, root: str) -> None:
+def test_a_command_that_has_spent_its_tokens_is_ended(program: Gaia, root: str) -> None:
     script = f'{sys.executable} -m gaia_sessions usage "$GAIA_SESSION_ID" --charge 100 >&2; sleep 60'
     ended = program("run", "--json", "--max-tokens", "100", "--grace", "1", "--", *SHELL, script)
 

@@ -19,7 +19,8 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 ECHO = "import json, sys; given = json.load(sys.stdin); print(len(given), given[-1]['content'], sys.argv[1:])"
 AGENT = ("--", sys.executable, "-IS", "-c", ECHO)

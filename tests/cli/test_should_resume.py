@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pytest
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 FUTURE = timedelta(hours=-1)
 

@@ -21,9 +21,7 @@ from gaia_sessions.system.processes import describe
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 
 COUNT_READINGS = """

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 
 def test_e8_a_second_time_says_so_changes_nothing_and_is_success(gaia: Gaia, state: Gaia, session: str) -> None:

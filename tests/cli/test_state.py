@@ -11,11 +11,10 @@ from tests.cli.conftest import fresh_table
 from tests.cli.forks import forked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pytest
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 OWNED = ("--app", "kb", "--user", "u1")
 

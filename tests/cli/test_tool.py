@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +14,7 @@ from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 
 def ids(root: str) -> list[str]:

@@ -8,7 +8,7 @@ import sys
 import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +22,7 @@ from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 
 def test_messages_are_added_and_shown_with_their_whole_text(gaia: Gaia, put: Gaia, root: str) -> None:

@@ -7,7 +7,7 @@ import re
 import shutil
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,7 +16,8 @@ from tests.cli.conftest import fresh_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 DAY = timedelta(hours=25)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.cli.conftest import Gaia
 
-    Gaia = Callable[..., Any]
 
 HINT = "Hint: the next is 2: `gaia-sessions turn a - --number 2`"
 SAID = [{"role": "user", "content": "How many?"}, {"role": "assistant", "content": "42"}]

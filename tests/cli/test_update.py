@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.cli.conftest import fresh_table
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
 
 
 def test_a_move_is_kept_with_its_history(gaia: Gaia, state: Gaia, session: str) -> None:

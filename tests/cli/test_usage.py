@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from rich.cells import cell_len
@@ -12,9 +12,8 @@ from gaia_sessions.session.clock import format_time, parse_time
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.cli.conftest import Gaia
 
-    Gaia = Callable[..., Any]
 
 WANTED = "must be a whole number from 0 to 1,000,000,000,000"
 

@@ -23,9 +23,10 @@ from tests.cli.conftest import PATIENCE
 from tests.cli.forks import Fork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    Gaia = Callable[..., Any]
+    from tests.cli.conftest import Gaia
+
 
 PARENT = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a", "parent_id": "top"}
 
