@@ -107,38 +107,35 @@ def test_a_session_that_meets_every_condition_may_be_resumed() -> None:
 
 
 NOTHING: tuple[bool, object, object] = (False, None, None)
-UNKNOWN = dict.fromkeys(ORDER[2:], NOTHING)
+UNKNOWN = dict.fromkeys(ORDER[1:], NOTHING)
 
 
-def test_a_missing_session_is_not_found_and_nothing_is_known_of_it() -> None:
-    assert policy.decide_without_record("agent-1", None) == {
+@table(
+    ("problem", "reason", "findings", "advice"),
+    [
+        (None, "not_found", {"not_found": (False, False, True)}, "start new work"),
+        (
+            "line 1 column 1: not JSON",
+            "corrupt",
+            {"corrupt": (False, "line 1 column 1: not JSON", None)},
+            "start new work, and fix or remove the file",
+        ),
+        ("", "corrupt", {"corrupt": (False, "", None)}, "start new work, and fix or remove the file"),
+    ],
+)
+def test_of_a_missing_or_a_corrupt_session_nothing_else_is_known(
+    problem: str | None, reason: str, findings: dict[str, tuple[bool, object, object]], advice: str
+) -> None:
+    assert policy.decide_without_record("agent-1", problem) == {
         "should_resume": False,
-        "reason": "not_found",
+        "reason": reason,
         "agent_id": "agent-1",
         "phase": None,
         "idle_seconds": None,
         "until": None,
-        "checks": checks(not_found=(False, False, True), corrupt=(False, None, None), **UNKNOWN),
-        "advice": "start new work",
+        "checks": checks(**{**UNKNOWN, **findings}),
+        "advice": advice,
     }
-
-
-def test_a_corrupt_session_is_named_with_its_problem_and_nothing_is_known_of_it() -> None:
-    assert policy.decide_without_record("agent-1", "line 1 column 1: not JSON") == {
-        "should_resume": False,
-        "reason": "corrupt",
-        "agent_id": "agent-1",
-        "phase": None,
-        "idle_seconds": None,
-        "until": None,
-        "checks": checks(corrupt=(False, "line 1 column 1: not JSON", None), **UNKNOWN),
-        "advice": "start new work, and fix or remove the file",
-    }
-
-
-def test_a_session_that_cannot_be_read_is_corrupt_even_if_the_problem_has_no_words() -> None:
-    decision = policy.decide_without_record("agent-1", "")
-    assert (decision["reason"], decision["checks"]) == ("corrupt", checks(corrupt=(False, "", None), **UNKNOWN))
 
 
 # One fault each: what it does to the record, its finding.

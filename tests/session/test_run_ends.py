@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.session.clock import format_time, parse_time
-from gaia_sessions.session.phases import OUTCOMES, PHASES
+from gaia_sessions.session.phases import OPEN, OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.run_ends import (
     is_silent_stop,
@@ -27,6 +27,7 @@ from gaia_sessions.session.runs import has_ended, with_claimed_run, with_reporte
 from gaia_sessions.session.schema import ENDS
 from gaia_sessions.session.updates import with_next_revision, with_phase, with_stated_end
 from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.session.test_runs import KEYS, LATER, THEN, WORKING
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -37,18 +38,12 @@ if TYPE_CHECKING:
 
     Evidence = Callable[[Record, Run, datetime], Record]
 
-LATER = START + timedelta(minutes=4)
 LATEST = START + timedelta(minutes=5)
-THEN = "2026-01-08T18:00:00.000000Z"
 AT_LAST = "2026-01-08T18:05:00.000000Z"
 
-KEYS: Run = {"host": "claude-code", "host_session_id": "h", "tool_use_id": "t"}
-WORKING: dict[str, Any] = {**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id": "a"}
 SAID_SO = "said so in its last line"
 UNSTOPPED = "returned, and no stop came"
 
-OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
-RESUMABLE = {"investigating", "planning", "approval"}
 FINAL: dict[str, Any] = {"finalized_at": THEN, "duration_seconds": 0.0, "summary": "by hand"}
 
 
@@ -87,10 +82,6 @@ TABLE = {
     "lost": Row(2, None, "abandoned", is_activity=False),
     "denied": Row(1, None, "abandoned", is_activity=False),
 }
-
-
-def test_the_table_has_every_end_the_strongest_first() -> None:
-    assert list(TABLE) == list(ENDS)
 
 
 def after_end(record: Any, end: str, fields: Run, now: datetime) -> Any:

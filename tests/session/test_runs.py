@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from gaia_sessions.session.phases import OUTCOMES, PHASES
+from gaia_sessions.session.phases import OPEN, OUTCOMES, PHASES
 from gaia_sessions.session.runs import (
     CLAIM_LIFETIME,
     agent_alias,
@@ -213,13 +213,7 @@ def test_the_ids_of_agents_that_come_again_lead_nowhere_in_another_conversation(
     assert run_of_agent(record, "g", "/root/alpha") is None
 
 
-def test_an_unended_run_is_found_behind_one_that_has_ended() -> None:
-    unended = {"run": 1, "host_session_id": "h", "host_agent_id": "a"}
-    record = record_with(unended, {"run": 2, "host_session_id": "h", "ended_at": THEN, "end": "stopped"})
-    assert unended_run_in_conversation(record, "h") == unended
-
-
-def test_of_several_unended_runs_of_a_main_session_the_latest_is_found() -> None:
+def test_of_several_unended_runs_of_a_main_session_the_latest_is_found_behind_one_that_has_ended() -> None:
     record = record_with(
         {"run": 1, "host_session_id": "h"},
         {"run": 2, "host_session_id": "h"},
@@ -286,22 +280,14 @@ def test_what_is_reported_is_kept_with_the_unended_run(before: dict[str, Any]) -
     }
 
 
-def test_a_run_takes_the_place_of_the_one_with_its_number() -> None:
-    record = record_with({"run": 1, "host": "h"}, {"run": 2, "host": "h"}, {"run": 3})
-    assert unchanged(lambda record: with_run(record, {"run": 2, "detail": "d"}), record) == {
-        **record,
-        "runs": [{"run": 1, "host": "h"}, {"run": 2, "detail": "d"}, {"run": 3}],
-    }
-
-
 def test_a_run_is_known_by_its_number_and_not_by_its_place() -> None:
     record: Any = {"runs": [{"run": 3}, {"run": 7, "host": "h"}, {"run": 8}]}
 
     assert run_by_number(record, 7) == {"run": 7, "host": "h"}
     assert [run_by_number(record, number) for number in (0, 1, 2, 9)] == [None] * 4
     assert updated_run(record, {"run": 7}) == {"run": 7, "host": "h"}
-    assert unchanged(lambda record: with_run(record, {"run": 7}), record) == {
-        "runs": [{"run": 3}, {"run": 7}, {"run": 8}]
+    assert unchanged(lambda record: with_run(record, {"run": 7, "detail": "d"}), record) == {
+        "runs": [{"run": 3}, {"run": 7, "detail": "d"}, {"run": 8}]
     }
     assert [is_latest(record, run) for run in record["runs"]] == [False, False, True]
     assert unchanged(lambda record: with_new_run(record, {"host": "h"}), record) == {
@@ -332,9 +318,6 @@ def test_the_first_news_of_an_agent_starts_the_work(known: Run) -> None:
         "history": [moved("initializing", "investigating")],
         "runs": [{**KEYS, "run": 1, "claimed_at": THEN, **known}],
     }
-
-
-OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
 
 
 @table("phase", [phase for phase in OPEN if phase != "initializing"])

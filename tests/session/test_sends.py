@@ -24,11 +24,11 @@ from gaia_sessions.session.runs import CLAIM_LIFETIME
 from gaia_sessions.session.schema import ENDS, KILLED, LOST, RUN_FAILED, RUN_RETURNED
 from gaia_sessions.session.transcript import LINE_LIMIT, number_messages
 from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.session.conversations import message
 from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.transcript import NewMessage
 
 FIELDS: Any = {"wrapper": {"pid": 42, "lock": "/root/.locks/a.lock"}}
 LATER = START + timedelta(hours=2)
@@ -36,9 +36,7 @@ LIMITS = Config({}).limits
 AT_WORK: Any = {"run": 1, **FIELDS, "turn": 1, "started_at": WHEN}
 
 
-def answer(text: str, **keys: Any) -> NewMessage:
-    message: Any = {"role": "assistant", "content": text, "timestamp": WHEN, **keys}
-    return message  # type: ignore[no-any-return]  # its keys
+answer = partial(message, "assistant")
 
 
 def check(record: Record) -> None:

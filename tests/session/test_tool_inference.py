@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import quick_digest
-from gaia_sessions.session.phases import APPROVAL, EXECUTING, INVESTIGATING, PHASES, PLANNING, is_final
+from gaia_sessions.session.phases import APPROVAL, EXECUTING, INVESTIGATING, OPEN, PHASES, PLANNING, is_final
 from gaia_sessions.session.record import encode
 from gaia_sessions.session.runs import with_run
 from gaia_sessions.session.tool_inference import (
@@ -14,7 +14,8 @@ from gaia_sessions.session.tool_inference import (
     with_permission_request,
     with_tool_use,
 )
-from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.records import WHEN, moved, record_with, unchanged
+from tests.session.test_runs import LATER
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import Record
 
-LATER = START + timedelta(minutes=4)
 WORKING: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "h", "host_agent_id": "a"}
-
-OPEN = [phase for phase in PHASES if not is_final(phase)]
 
 
 def tell(record: Record, *, writes: bool = False, call: str = "c1", name: str = "Bash") -> Any:

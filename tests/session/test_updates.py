@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import IllegalMove, InvalidInput, NewerSchema, ResumeNotAllowed, RevisionChanged, SessionFinal
 from gaia_sessions.session.clock import format_time, parse_time
-from gaia_sessions.session.phases import MOVES, OUTCOMES, PHASES
+from gaia_sessions.session.phases import MOVES, OPEN, OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import decode, encode, new_record
 from gaia_sessions.session.updates import (
     MAX_HISTORY,
@@ -26,22 +26,17 @@ from gaia_sessions.session.updates import (
     with_resume_ready,
     without_answer,
 )
-from tests.records import moved, unchanged
+from tests.records import START, WHEN, moved, unchanged
+from tests.session.test_runs import LATER, THEN
 from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from gaia_sessions.session.schema import AnswerKey, Record
 
     Change = Callable[[Record, datetime], Record]
-
-START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
-LATER = START + timedelta(minutes=4)
-THEN = "2026-01-08T18:00:00.000000Z"
-WHEN = "2026-01-08T18:04:00.000000Z"
-OPEN = [phase for phase in PHASES if phase not in OUTCOMES]
-RESUMABLE = ["investigating", "planning", "approval"]
 
 
 def record_in(phase: str, **changed: Any) -> Record:
@@ -233,13 +228,6 @@ def test_an_end_is_a_move_with_its_time_its_duration_and_its_summary(
 def test_a_session_finalized_before_it_began_took_no_time() -> None:
     ended = with_phase(record_in("planning"), "failed", START - timedelta(hours=1))
     assert (ended["finalized_at"], ended["duration_seconds"]) == ("2026-01-08T17:00:00.000000Z", 0.0)
-
-
-@table("final", OUTCOMES)
-@table("outcome", OUTCOMES)
-def test_nothing_that_is_final_is_finalized_again(final: str, outcome: str) -> None:
-    with pytest.raises(IllegalMove):
-        with_phase(record_in(final), outcome, LATER)
 
 
 @table("final", OUTCOMES)
