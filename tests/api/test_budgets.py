@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,56 +67,6 @@ def test_e1_defaults_come_from_the_settings(agent_id: str, root: str, monkeypatc
     assert Sessions().usage(agent_id)["max_tokens"] == 10
 
 
-def test_l8_64000_tokens_reach_the_limit_of_a_sub_agent_and_63999_do_not(agent_id: str, root: str) -> None:
-    change_by_hand(root, parent_id="agent-0")
-
-    answers = [Sessions().charge(agent_id, tokens) for tokens in (63_999, 1, 1)]
-
-    assert [answer["limit_reached"] for answer in answers] == [False, True, True]
-    assert [answer["tokens"] for answer in answers] == [63_999, 64_000, 64_001]
-
-
-def test_e8_e9_a_skill_counts_once_and_for_its_own_session_only(agent_id: str, root: str) -> None:
-    child = gaia_sessions.create_session("scribe", agent_id="agent-2")
-
-    assert [Sessions().add_skill(agent_id, "s", tokens)["added"] for tokens in (100, 500)] == [
-        True,
-        False,
-    ]
-    assert Sessions().usage(agent_id)["skill_tokens"] == 100
-    assert Sessions().add_skill(agent_id, "t", 30)["added"] is True
-    assert Sessions().add_skill(child, "u", 7)["added"] is True
-
-    assert (document(root)["skills"], document(root, child)["skills"]) == ({"s": 100, "t": 30}, {"u": 7})
-    usages = [Sessions().usage(one) for one in (agent_id, child)]
-    assert [(usage["tokens"], usage["skill_tokens"]) for usage in usages] == [(130, 130), (7, 7)]
-    assert document(root)["revision"] == 3  # the second time wrote nothing
-
-
-def test_a_total_holds_and_what_follows_adds_to_it(agent_id: str, root: str) -> None:
-    Sessions().charge(agent_id, 900)
-    Sessions().add_skill(agent_id, "s", 100)["added"]
-
-    assert Sessions().set_token_total(agent_id, 50)["tokens"] == 50
-    change_by_hand(root, usage={"output_tokens": 5, "total_tokens": 5})
-    assert Sessions().charge(agent_id, 1)["tokens"] == 56
-    assert Sessions().set_token_total(agent_id, 0)["tokens"] == 0
-
-
-def test_e13_the_time_is_the_same_in_another_process_and_frozen_at_the_end(agent_id: str, root: str) -> None:
-    change_by_hand(root, created_at="2026-01-08T18:00:00.000000Z")
-    program = f"import gaia_sessions; print(gaia_sessions.Sessions().usage({agent_id!r})['elapsed_secs'])"
-
-    here = Sessions().usage(agent_id)["elapsed_secs"]
-    there = int(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
-    record = gaia_sessions.finalize_session(agent_id, "completed")
-    frozen = Sessions().usage(agent_id)["elapsed_secs"]
-
-    assert 0 < here <= there <= frozen == int(record["duration_seconds"])
-    change_by_hand(root, finalized_at="2026-01-08T18:03:00.500000Z")
-    assert Sessions().usage(agent_id)["elapsed_secs"] == 180
-
-
 def test_todos_are_numbered_from_1_and_keep_their_numbers(agent_id: str) -> None:
     assert [Sessions().add_todo(agent_id, text)["number"] for text in ("read", "write", "check")] == [
         1,
@@ -139,7 +87,7 @@ def test_todos_are_numbered_from_1_and_keep_their_numbers(agent_id: str) -> None
 
 
 def test_the_whole_list_can_be_replaced_and_emptied(agent_id: str, root: str) -> None:
-    Sessions().add_todo(agent_id, "read")["number"]
+    Sessions().add_todo(agent_id, "read")
 
     wanted = [{"description": "write", "status": "in_progress"}]
     assert Sessions().set_todos(agent_id, wanted) == [{"number": 1, **wanted[0]}]
@@ -158,8 +106,8 @@ def test_the_whole_list_can_be_replaced_and_emptied(agent_id: str, root: str) ->
 WRITES: dict[str, Callable[[], object]] = {
     "charge": lambda: Sessions().charge("agent-1", 1),
     "total": lambda: Sessions().set_token_total("agent-1", 9),
-    "skill": lambda: Sessions().add_skill("agent-1", "new", 5)["added"],
-    "todo": lambda: Sessions().add_todo("agent-1", "new")["number"],
+    "skill": lambda: Sessions().add_skill("agent-1", "new", 5),
+    "todo": lambda: Sessions().add_todo("agent-1", "new"),
     "status": lambda: Sessions().set_todo_status("agent-1", 1),
     "todos": lambda: Sessions().set_todos("agent-1", []),
 }
@@ -169,7 +117,7 @@ WRITES: dict[str, Callable[[], object]] = {
 def test_every_write_is_one_revision_and_activity_of_the_work(
     agent_id: str, root: str, write: Callable[[], object]
 ) -> None:
-    Sessions().add_todo(agent_id, "read")["number"]
+    Sessions().add_todo(agent_id, "read")
     before = document(root)
 
     write()
@@ -181,7 +129,7 @@ def test_every_write_is_one_revision_and_activity_of_the_work(
 
 
 def test_a_final_session_and_one_that_is_missing_take_none(agent_id: str, root: str) -> None:
-    Sessions().add_todo(agent_id, "read")["number"]
+    Sessions().add_todo(agent_id, "read")
     gaia_sessions.finalize_session(agent_id, "completed")
     before = document(root)
     for write in WRITES.values():
@@ -201,7 +149,7 @@ def test_a_final_session_and_one_that_is_missing_take_none(agent_id: str, root: 
         lambda: Sessions().charge("agent-1", -1),
         lambda: Sessions().charge("agent-1", HUGE),
         lambda: Sessions().set_token_total("agent-1", 10**12 + 1),
-        lambda: Sessions().add_skill("agent-1", "s", -1)["added"],
+        lambda: Sessions().add_skill("agent-1", "s", -1),
         lambda: Sessions().set_todo_status("agent-1", 0),
         lambda: Sessions().set_todo_status("agent-1", HUGE),
         lambda: Sessions().set_todo_status("agent-1", 1, "done"),
@@ -219,7 +167,7 @@ def test_absurd_numbers_and_unknown_statuses_are_usage_errors(
 def test_in_a_record_that_is_full_skills_and_todos_are_refused_charges_count_and_the_end_is_written(
     agent_id: str, root: str
 ) -> None:
-    Sessions().add_todo(agent_id, "read")["number"]
+    Sessions().add_todo(agent_id, "read")
     room = DOCUMENT_LIMIT - RESERVED_BYTES - len(Path(root, agent_id, "state.json").read_bytes())
     gaia_sessions.update_state(agent_id, metadata={"fill": ""})
     spare = DOCUMENT_LIMIT - RESERVED_BYTES - len(Path(root, agent_id, "state.json").read_bytes())

@@ -26,10 +26,9 @@ from gaia_sessions import (
     Sessions,
     cleanup_sessions,
     get_session,
-    should_resume,
     update_state,
 )
-from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound, TooDeep, TooLarge
+from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound, TooLarge
 from gaia_sessions.session.clock import format_time, parse_time
 from tests.table import table
 
@@ -75,57 +74,6 @@ def test_e1_a_sub_agent_has_64000_tokens_and_a_root_200000_unless_something_else
     assert EphemeralSession(None, root).memory.max_tokens == 70_000
 
 
-def test_e2_without_a_parent_nothing_else_cancels_it() -> None:
-    one, other = EphemeralSession(None), EphemeralSession(None)
-
-    other.cancellation_token.cancel()
-
-    assert (one.cancellation_token.is_cancelled, other.cancellation_token.is_cancelled) == (False, True)
-
-
-def test_e3_a_parent_that_is_cancelled_in_another_process_cancels_all_below_it_at_once() -> None:
-    parent = EphemeralSession(None)
-    child = EphemeralSession(None, parent)
-    grandchild = EphemeralSession(None, child)
-
-    in_another_process("session.cancellation_token.cancel('enough')", parent.agent_id)
-
-    assert [one.cancellation_token.is_cancelled for one in (parent, child, grandchild)] == [True] * 3
-    with pytest.raises(Cancelled) as raised:
-        grandchild.cancellation_token.check()
-    assert (raised.value.agent_id, raised.value.reason, raised.value.by) == (
-        grandchild.agent_id,
-        "enough",
-        parent.agent_id,
-    )
-
-
-def test_e4_a_child_that_is_cancelled_leaves_its_parent_and_siblings_alone() -> None:
-    parent = EphemeralSession(None)
-    child, sibling = EphemeralSession(None, parent), EphemeralSession(None, parent)
-
-    child.cancellation_token.cancel()
-
-    assert [one.cancellation_token.is_cancelled for one in (parent, child, sibling)] == [False, True, False]
-
-
-def test_e5_a_child_of_a_cancelled_parent_is_cancelled_from_the_start() -> None:
-    parent = EphemeralSession(None)
-    parent.cancellation_token.cancel()
-
-    assert EphemeralSession(None, parent).cancellation_token.is_cancelled
-
-
-def test_e7_a_cancelled_session_is_not_resumed() -> None:
-    session = EphemeralSession(None)
-    update_state(session.agent_id, "planning")
-    assert should_resume(session.agent_id)
-
-    session.cancellation_token.cancel()
-
-    assert not should_resume(session.agent_id)
-
-
 def test_with_parent_token_the_token_of_a_session_makes_that_the_parent() -> None:
     parent = EphemeralSession(None)
 
@@ -159,15 +107,6 @@ def test_with_parent_token_a_child_token_of_a_session_leads_to_the_same_root(tmp
     assert not child.cancellation_token.is_cancelled
     parent.cancellation_token.cancel()
     assert child.cancellation_token.is_cancelled
-
-
-def test_the_depth_of_a_tree_is_limited() -> None:
-    session = EphemeralSession(None)
-    for _ in range(8):
-        session = EphemeralSession(None, session)
-
-    with pytest.raises(TooDeep):
-        EphemeralSession(None, session)
 
 
 def test_e8_a_skill_counts_once_and_against_the_budget() -> None:
@@ -271,14 +210,6 @@ def test_what_was_charged_for_work_stays_when_messages_beside_it_are_compacted()
     summary = session.memory.get_messages()[0]["content"]
     assert session.memory.token_count == 5000 + -(-len(summary.encode()) // 4)
     assert session.memory.limit_reached
-
-
-@table(("used", "reached"), [(999, False), (1000, True), (1001, True)])
-def test_e11_the_limit_is_reached_at_the_limit(used: int, reached: bool) -> None:  # noqa: FBT001
-    session = EphemeralSession(1000)
-
-    assert session.charge(used)["limit_reached"] is reached
-    assert session.memory.limit_reached is reached
 
 
 class Clock:

@@ -64,12 +64,6 @@ def test_e3_a_session_is_cancelled_with_everything_below_it_and_e2_no_other(gaia
 
 
 @pytest.mark.usefixtures("family")
-def test_e4_cancelling_a_child_leaves_its_parent_and_siblings_alone(gaia: Gaia) -> None:
-    gaia("cancel", "one")
-    assert cancelled(gaia, "root", "one", "two", "leaf") == ["one", "leaf"]
-
-
-@pytest.mark.usefixtures("family")
 def test_only_leaves_out_what_is_below(gaia: Gaia) -> None:
     assert gaia("cancel", "root", "--only").answer == ["root: cancelled"]
     assert cancelled(gaia, "root", "one", "leaf") == ["root"]

@@ -188,15 +188,6 @@ def test_importing_again_changes_nothing(gaia: Gaia, leave: Gaia, source: Path, 
     assert everything_in(Path(root)) == before
 
 
-def test_a_session_that_went_on_here_is_left_as_it_is(gaia: Gaia, leave: Gaia, source: Path, state: Gaia) -> None:
-    leave(OPEN)
-    gaia("import", str(source))
-    gaia("update", OPEN["agent_id"], "-m", "more=known")
-    before = state(OPEN["agent_id"])
-    assert gaia("import", str(source), "--json").json["already_there"] == [OPEN["agent_id"]]
-    assert state(OPEN["agent_id"]) == before
-
-
 def unreadable_sessions(source: Path, leave: Gaia) -> None:
     leave("{", "torn")
     leave(OPEN, "other-name")
@@ -295,20 +286,6 @@ def test_of_the_root_itself_everything_is_here_already(
     named = spelling.format(root=root, link=link)
     assert gaia("import", named, "--json").json == report(Path(root), root, already_there=["a"])
     assert everything_in(Path(root)) == before
-
-
-def test_a_folder_in_the_root_and_a_root_in_the_folder_are_folders_like_any_other(
-    gaia: Gaia, leave: Gaia, source: Path, root: str
-) -> None:
-    leave(OPEN)
-    inside = source / "ours"
-    assert gaia("import", str(source), "--root", str(inside)).code == 0
-    assert gaia("import", str(source), "--root", str(inside), "--json").json["already_there"] == [OPEN["agent_id"]]
-    moved = Path(root, "moved")
-    moved.mkdir(parents=True)
-    Path(source, OPEN["agent_id"]).rename(moved / OPEN["agent_id"])
-    assert gaia("import", str(moved), "--json").json["imported"] == [OPEN["agent_id"]]
-    assert [line["agent_id"] for line in gaia("list", "--json").json] == [OPEN["agent_id"]]
 
 
 def test_names_that_are_no_text_do_not_spoil_the_answer_and_none_reaches_the_terminal(

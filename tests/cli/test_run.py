@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import which
@@ -319,25 +318,6 @@ def test_a_command_that_a_command_runs_has_its_session_below(root: str) -> None:
 def test_a_session_of_the_environment_that_this_root_does_not_know_is_no_parent(root: str) -> None:
     assert forked("run", "--", "true", GAIA_SESSION_ID="of-another-root").code == 0
     assert "parent_id" not in only_record(root)
-
-
-def test_the_sixth_child_of_one_parent_is_refused_and_has_its_place_once_one_has_ended(gaia: Gaia, root: str) -> None:
-    gaia("create", "--id", "top")
-    with ExitStack() as stack:
-        five = [
-            stack.enter_context(Fork("run", "--parent", "top", "--id", f"child-{n}", "--", "sleep", "60"))
-            for n in range(5)
-        ]
-        until(lambda: len(records(root)) == 6)
-
-        refused = forked("run", "--parent", "top", "--", "true")
-        assert (refused.code, len(records(root))) == (4, 6)
-        five[0].send_signal(signal.SIGTERM)
-        assert five[0].ended().code == 130
-        assert forked("run", "--parent", "top", "--", "true").code == 0
-        for fork in five[1:]:
-            fork.send_signal(signal.SIGTERM)
-        assert [fork.ended().code for fork in five[1:]] == [130] * 4
 
 
 def test_a_cancellation_ends_the_command_and_keeps_what_it_left(gaia: Gaia, root: str) -> None:
