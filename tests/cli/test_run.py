@@ -206,15 +206,6 @@ def test_a_command_that_ends_within_the_grace_delivers_its_own_report(root: str)
     assert only_record(root)["phase"] == "failed"
 
 
-def test_a_limit_leaves_the_work_where_the_command_says_that_it_rests(gaia: Gaia, root: str) -> None:
-    script = "trap 'echo \"[gaia-sessions: planning] ran out of time\"; exit 0' TERM; while :; do sleep 0.1; done"
-    ended = forked("run", "--timeout", "0.5", "--grace", "20", "--", *SHELL, script)
-
-    record = only_record(root)
-    assert (ended.code, record["phase"], record["runs"][0]["end"]) == (124, "planning", "failed")
-    assert gaia("should-resume", record["agent_id"]).code == 0
-
-
 def test_a_command_that_ignores_the_signal_is_killed_at_the_hard_limit_and_the_text_has_the_sum(
     gaia: Gaia, root: str
 ) -> None:
@@ -294,16 +285,6 @@ def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(root: 
     [new] = [record for agent_id, record in records(root).items() if agent_id != "first"]
     assert (new["continues"], new["agent_name"], new["purpose"]) == ("first", "tester", "tests")
     assert records(root)["first"]["phase"] == "failed"
-
-
-def test_nothing_is_started_of_or_below_what_is_cancelled(gaia: Gaia, root: str) -> None:
-    gaia("create", "--id", "gone")
-    gaia("cancel", "gone", "--reason", "not needed")
-    before = records(root)
-
-    for words in (["gone"], ["--continues", "gone"], ["--parent", "gone"]):
-        ended = forked("run", *words, "--", "echo", "never")
-        assert (words, ended.code, ended.out, records(root)) == (words, 10, b"", before)
 
 
 def test_a_command_that_a_command_runs_has_its_session_below(root: str) -> None:
