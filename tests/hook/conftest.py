@@ -60,6 +60,26 @@ def refused(hook: str, asked: Any, reason: str, **more: object) -> dict[str, obj
     return {**NO[hook], "reason": reason, "agent_id": asked.get("agent_id"), "original_context": asked, **more}
 
 
+def whole(**changes: object) -> dict[str, object]:
+    """The record of a session that was just delegated, without times and its id, and with some keys changed."""
+    return {
+        "agent_id": "ID",
+        "agent_name": "Explore",
+        "purpose": "Count quokkas",
+        "created_at": "TIME",
+        "last_updated": "TIME",
+        "phase": "initializing",
+        "metadata": {},
+        "resume_ready": False,
+        "history": [],
+        "error_count": 0,
+        "last_error": None,
+        "schema": 1,
+        "revision": 1,
+        **changes,
+    }
+
+
 def asking(agent_id: str, **more: object) -> dict[str, object]:
     """The input of a delegation that asks for ``agent_id``."""
     prompt = f"Go on:\n[gaia-sessions: resume {agent_id}]\nand apply it."

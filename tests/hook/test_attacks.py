@@ -182,13 +182,3 @@ def test_a_stop_told_before_its_delegation_is_noted_waits_for_that(host: Host) -
 
     assert ends(host.record()) == ("completed", ["stopped"])
     assert (host.record()["runs"][0]["last_message"], host.deferred()) == ("All done.", [])
-
-
-def test_a_list_of_ids_is_no_request(host: Host) -> None:
-    agent_id = paused(host)
-    many = " ".join(f"agent-20260108-180530-{number:08x}" for number in range(50))
-    asked = {"description": "Look", "prompt": f"{agent_id} {many}", "subagent_type": "Explore"}
-
-    assert host.hear(host.delegation("toolu_2", tool_input=asked)) is None
-
-    assert json.dumps(host.log("hook")[-1]["decision"]) == '"created"'

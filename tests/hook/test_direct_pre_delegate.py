@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from tests.hook.conftest import own_host, refused
+from tests.hook.conftest import own_host, refused, whole
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -163,21 +163,8 @@ def test_asked_to_create_it_creates_when_no_id_is_given(host: Host) -> None:
     record = host.record()
     created = record["agent_id"]
     assert answer == refused("pre_delegate", asked, "no_existing_session", created_agent_id=created)
-    assert host.timeless(record) == {
-        "agent_id": "ID",
-        "agent_name": "terraform-architect",
-        "purpose": "general",
-        "created_at": "TIME",
-        "last_updated": "TIME",
-        "phase": "initializing",
-        "metadata": {"ticket": "T-1"},
-        "resume_ready": False,
-        "history": [],
-        "error_count": 0,
-        "last_error": None,
-        "schema": 1,
-        "revision": 1,
-    }
+    made = whole(agent_name="terraform-architect", purpose="general", metadata={"ticket": "T-1"})
+    assert host.timeless(record) == made
 
 
 def test_asked_to_create_it_takes_the_wanted_id_if_that_is_free(host: Host) -> None:

@@ -54,11 +54,6 @@ def state(host: Host) -> Path:
     return found
 
 
-def happened(host: Host) -> list[Any]:
-    lines = state(host).with_name("events.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
 def words(number: int) -> str:
     """A last message of which more is said than is kept."""
     return f"{number} begins here. {'x' * 5000} and ends {number}.\n[gaia-sessions: approval] step {number}"
@@ -89,7 +84,7 @@ def test_a_session_woken_often_has_one_small_record_every_end_and_the_last_run_r
     assert [run["last_message"] for run in record["runs"][:-1]] == [
         words(number)[-200:] for number in range(times - 48, times + 1)
     ]
-    told = [entry for entry in happened(host) if entry["kind"] == "stop"]
+    told = [entry for entry in host.journal(host.record()["agent_id"]) if entry["kind"] == "stop"]
     assert [(entry["run"], entry["end"], entry["phase"]) for entry in told] == [
         (number, "stopped", "approval") for number in range(1, times + 2)
     ]
@@ -102,11 +97,11 @@ def test_a_session_woken_often_has_one_small_record_every_end_and_the_last_run_r
 def test_late_news_of_a_run_that_was_dropped_says_nothing_about_those_that_are_left(host: Host) -> None:
     wake(host, 60)
     start(host)
-    before, known = host.record(), len(happened(host))
+    before, known = host.record(), len(host.journal(host.record()["agent_id"]))
 
     for status in ("completed", "failed", "killed"):
         assert tell(host, host.notifying(status)) == "known"
-    assert (host.record(), len(happened(host))) == (before, known)
+    assert (host.record(), len(host.journal(host.record()["agent_id"]))) == (before, known)
 
     host.hear(host.notifying("completed", tool_use_id="toolu_of_the_wake"))
     assert (host.record()["runs"][-1]["run"], host.record()["runs"][-1]["end"]) == (62, "returned")

@@ -37,45 +37,8 @@ def in_a_quote(agent_id: str) -> str:
     return f"The plan says:\n\n> Ready to apply.\n> {request(agent_id)}\n\nReview it."
 
 
-def in_a_quote_that_is_marked_once(agent_id: str) -> str:
-    return f"> Ready to apply.\n{request(agent_id)}\n\nReview it."
-
-
-def in_a_fence(agent_id: str) -> str:
-    return f"Read this log:\n```text\n{request(agent_id)}\n```\nWhat went wrong?"
-
-
-def in_a_fence_without_an_end(agent_id: str) -> str:
-    return f"Read this log:\n~~~~\n~~~\n{request(agent_id)}"
-
-
-def indented(agent_id: str) -> str:
-    return f"How it is done:\n\n    {request(agent_id)}\n\nDo not do it."
-
-
-def behind_other_words(agent_id: str) -> str:
-    return f"Rejected: {request(agent_id)}"
-
-
-def with_more_on_its_line(agent_id: str) -> str:
-    return f"{request(agent_id)} is what the log says."
-
-
 def twice(agent_id: str) -> str:
     return f"{request(agent_id)}\nApply it.\n{request(agent_id)}"
-
-
-QUOTE = [
-    in_prose,
-    in_a_quote,
-    in_a_quote_that_is_marked_once,
-    in_a_fence,
-    in_a_fence_without_an_end,
-    indented,
-    behind_other_words,
-    with_more_on_its_line,
-    twice,
-]
 
 
 def asking(prompt: str, description: str = "Review", kind: str = "Explore") -> dict[str, Any]:
@@ -106,7 +69,7 @@ def until(answer: Any) -> str:
 OFFER = f"{INSTEAD}\n[gaia-sessions: resume ID]\nExplore: Count quokkas (waiting, phase approval, until TIME)"
 
 
-@table("quote", QUOTE)
+@table("quote", [in_prose, in_a_quote, twice])
 @own_host
 def test_quoting_an_id_resumes_nothing_and_the_report_says_how_to(host: Host, quote: Callable[[str], str]) -> None:
     agent_id = paused(host)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.hook.conftest import SILENT, own_host
+from tests.hook.conftest import SILENT, own_host, whole
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -20,32 +20,9 @@ if TYPE_CHECKING:
 
 
 def begun(**run: object) -> dict[str, object]:
-    """The record of a session that was just delegated."""
-    return {
-        "agent_id": "ID",
-        "agent_name": "Explore",
-        "purpose": "Count quokkas",
-        "created_at": "TIME",
-        "last_updated": "TIME",
-        "phase": "initializing",
-        "metadata": {},
-        "resume_ready": False,
-        "history": [],
-        "error_count": 0,
-        "last_error": None,
-        "schema": 1,
-        "revision": 1,
-        "runs": [
-            {
-                "host": "claude-code",
-                "host_session_id": "0e23a513-af54",
-                "tool_use_id": "toolu_1",
-                **run,
-                "run": 1,
-                "claimed_at": "TIME",
-            }
-        ],
-    }
+    """The record of a session that was just delegated, with its run."""
+    known = {"host": "claude-code", "host_session_id": "0e23a513-af54", "tool_use_id": "toolu_1", **run}
+    return whole(runs=[{**known, "run": 1, "claimed_at": "TIME"}])
 
 
 @table("tool", ["Agent", "Task"])

@@ -178,12 +178,18 @@ def test_a_session_full_of_metadata_is_woken_often_and_ends(limit: int, free: in
     assert told[-1]["detail"] == "e" * MAX_MESSAGE_LENGTH
 
 
-@table("claims", [1, 2, 3, 4, 5, 6, 40])
-def test_an_end_is_recorded_however_many_claims_before_never_started(limit: int, claims: int) -> None:
+def claimed(limit: int, claims: int) -> Full:
+    """A full session that asked for an approval, and was to be resumed so many times, without a start."""
     full = Full(0, limit)
     full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     for number in range(claims):
         full.claim(number)
+    return full
+
+
+@table("claims", [1, 2, 3, 4, 5, 6, 40])
+def test_an_end_is_recorded_however_many_claims_before_never_started(limit: int, claims: int) -> None:
+    full = claimed(limit, claims)
 
     full.tell("start", host_agent_id="b" * 17, tool_use_id=f"toolu_{claims - 1:024}", **full.of(claims - 1))
     full.tell("stop", host_agent_id="b" * 17, has_message=True, last_message="x" * 4000, **full.of(claims - 1))
@@ -200,10 +206,7 @@ def test_an_end_is_recorded_however_many_claims_before_never_started(limit: int,
 
 @table("claims", [1, 2, 3, 4, 5, 6, 40])
 def test_a_command_ends_a_full_session_whose_claims_never_started(limit: int, claims: int) -> None:
-    full = Full(0, limit)
-    full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
-    for number in range(claims):
-        full.claim(number)
+    full = claimed(limit, claims)
 
     ending = requests.Ending("abandoned", "nobody came", "it never started")
     sessions.finalize(full.store, full.now, full.agent_id, ending)
@@ -214,10 +217,7 @@ def test_a_command_ends_a_full_session_whose_claims_never_started(limit: int, cl
 
 @table("late", [2, 3, 5, 10])
 def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(limit: int, late: int) -> None:
-    full = Full(0, limit)
-    full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
-    for number in range(late):
-        full.claim(number)
+    full = claimed(limit, late)
     for number in range(late):
         told = {"host_agent_id": f"{number:017}", "tool_use_id": f"toolu_{number:024}", **full.of(number)}
         full.tell("start", **told)
@@ -230,8 +230,7 @@ def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(limit: i
 
 
 def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
-    full = Full(0)
-    full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
+    full = claimed(LIMIT, 0)
     room = LIMIT - BYTES_FOR_RUN // 2 - len(encode(full.record))
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {**record["metadata"], "n": "x" * room}})
     before = full.record

@@ -8,7 +8,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import SessionFinal
-from tests.hook.conftest import ASKS, own_host
+from tests.hook.conftest import ASKS, own_host, whole
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -21,36 +21,20 @@ def ended(host: Host, *phases: str, **run: object) -> dict[str, object]:
     """The record of a session that went through ``phases`` and whose run was stopped."""
     final = phases[-1] in {"completed", "failed"}
     ending: dict[str, object] = {"finalized_at": "TIME", "duration_seconds": "SECONDS"} if final else {}
-    return {
-        "agent_id": "ID",
-        "agent_name": "Explore",
-        "purpose": "Count quokkas",
-        "created_at": "TIME",
-        "last_updated": "TIME",
-        "phase": phases[-1],
-        "metadata": {},
-        "resume_ready": not final,
-        "history": host.moved(*phases),
-        "error_count": 0,
-        "last_error": None,
-        "schema": 1,
-        "revision": 2,
-        "runs": [
-            {
-                "host": "claude-code",
-                "host_session_id": host.SESSION,
-                "tool_use_id": "toolu_1",
-                "run": 1,
-                "claimed_at": "TIME",
-                "host_agent_id": "a1",
-                "transcript_path": str(host.agents / "agent-a1.jsonl"),
-                "ended_at": "TIME",
-                "end": "stopped",
-                **run,
-            }
-        ],
-        **ending,
+    known = {
+        "host": "claude-code",
+        "host_session_id": host.SESSION,
+        "tool_use_id": "toolu_1",
+        "run": 1,
+        "claimed_at": "TIME",
+        "host_agent_id": "a1",
+        "transcript_path": str(host.agents / "agent-a1.jsonl"),
+        "ended_at": "TIME",
+        "end": "stopped",
+        **run,
     }
+    history = host.moved(*phases)
+    return whole(phase=phases[-1], resume_ready=not final, history=history, revision=2, runs=[known], **ending)
 
 
 def test_a_stop_ends_exactly_its_own_session(host: Host) -> None:
