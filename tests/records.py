@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.config import Config
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import decode, encode, new_record
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ def record_with(*runs: dict[str, Any], phase: str = "investigating", **changed: 
     if runs:
         record["runs"] = list(runs)
     return decode(encode(record), "agent-1")
+
+
+def ago(**span: float) -> str:
+    """The moment that was so long ago, as a record has it."""
+    return format_time(datetime.now(UTC) - timedelta(**span))
 
 
 def moved(one: str, other: str, at: str = WHEN) -> dict[str, str]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.cli.render.words import local_time
-from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.trace import trace_of
 from gaia_sessions.system.processes import describe
 from tests.cli.conftest import fresh_table
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 AFTER_LUNCH = timedelta(hours=2)
 BY_HAND = {"approve": ("approval", "approved"), "deny": ("denial", "denied")}
 both = fresh_table("command", BY_HAND)
-
-
-def before(**span: float) -> str:
-    return format_time(datetime.now(UTC) - timedelta(**span))
 
 
 SAYS = {
@@ -157,14 +153,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     *(({"phase": phase, **FINAL}, f"session 'a' is {phase} and can no longer be changed") for phase in PHASES[6:]),
     (
-        {"runs": [{"run": 1, "started_at": before(minutes=1), "host_process": HERE}]},
+        {"runs": [{"run": 1, "started_at": ago(minutes=1), "host_process": HERE}]},
         "session 'a' is not waiting for an approval: its agent is at work",
     ),
     (
         {
             "runs": [
-                {"run": 1, "started_at": before(minutes=5), "ended_at": before(minutes=4), "end": "stopped"},
-                {"run": 2, "claimed_at": before(minutes=1)},
+                {"run": 1, "started_at": ago(minutes=5), "ended_at": ago(minutes=4), "end": "stopped"},
+                {"run": 2, "claimed_at": ago(minutes=1)},
             ]
         },
         "session 'a' is not waiting for an approval: somebody is about to resume it",
@@ -188,14 +184,14 @@ def test_what_does_not_wait_for_an_approval_is_not_answered(
 @both
 def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(gaia: Gaia, put: Gaia, command: str) -> None:
     gone = {**(HERE or {}), "started": "0"}
-    put("a", runs=[{"run": 1, "started_at": before(minutes=9), "host_process": gone}])
-    put("b", runs=[{"run": 1, "claimed_at": before(minutes=11)}])
+    put("a", runs=[{"run": 1, "started_at": ago(minutes=9), "host_process": gone}])
+    put("b", runs=[{"run": 1, "claimed_at": ago(minutes=11)}])
     assert [gaia(command, agent_id).code for agent_id in "ab"] == [0, 0]
 
 
 @both
 def test_a_cancelled_session_is_not_answered_nor_changed(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
-    put("a", runs=[{"run": 1, "started_at": before(minutes=1), "host_process": HERE}])
+    put("a", runs=[{"run": 1, "started_at": ago(minutes=1), "host_process": HERE}])
     assert gaia("cancel", "a", "--reason", "not needed").code == 0
     then = state("a")
     refused = gaia(command, "a")

@@ -14,6 +14,7 @@ from gaia_sessions.session.schema import MARKER_DETAIL, RUN_FAILED
 from gaia_sessions.system.processes import describe
 from tests.cli.conftest import fresh_table
 from tests.cli.forks import forked
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def ran(put: Gaia) -> Gaia:
     """Puts a session in place whose command has ended, so many minutes ago, with ``run`` said of its run."""
 
     def session(agent_id: str, phase: str, minutes: float = 12, record: Any = None, **run: Any) -> Any:
-        then = format_time(datetime.now(UTC) - timedelta(minutes=minutes))
+        then = ago(minutes=minutes)
         limits = {"timeout_secs": 600, "hard_timeout_secs": 630, "output_path": f"/log/{agent_id}/output-1.log"}
         end = {"ended_at": then, "end": "stopped", "exit_code": 0}
         wrapped = {"run": 1, "wrapper": {"pid": 4711}, "started_at": then, **limits, **end, **run}

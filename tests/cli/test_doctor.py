@@ -322,14 +322,20 @@ def damaged(anew: Gaia, gaia: Gaia, found: Gaia, root: str) -> Callable[[Harm], 
 
 
 @each_harm
-def test_each_harm_is_found_by_its_check_and_fixed_by_the_command_it_names(
-    damaged: Gaia, found: Gaia, typed: Gaia, name: str, what: str, harm: Harm
+def test_each_harm_is_found_by_its_check_and_fixed_by_the_command_it_names_and_by_fix_if_that_is_safe(
+    gaia: Gaia, damaged: Gaia, found: Gaia, typed: Gaia, name: str, what: str, harm: Harm
 ) -> None:
     damaged(harm)
     problems = found()
-    assert (what, list(problems)) == (what, [name])
+    assert (what, list(problems), problems[name]["fixable"]) == (what, [name], name in FIXES)
     typed(problems[name]["fix"])
     assert found() == {}
+
+    damaged(harm)
+    fixed = json.loads(gaia("doctor", "--fix", "--json").out)
+    assert [applied["name"] for applied in fixed["fixed"]] == ([name] if name in FIXES else [])
+    assert fixed["problems"] == (name not in FIXES)
+    assert list(found()) == ([] if name in FIXES else [name])
 
 
 @pytest.mark.usefixtures("healthy")
@@ -369,19 +375,6 @@ def test_an_empty_folder_that_keeps_an_id_from_being_used_is_found_where_all_is_
     for finding in problems:
         typed(finding["fix"])
         assert gaia("create", "--id", "b", "--root", root).code == 0
-
-
-@each_harm
-def test_fix_repairs_what_is_safe_and_nothing_else(
-    gaia: Gaia, damaged: Gaia, found: Gaia, name: str, what: str, harm: Harm
-) -> None:
-    damaged(harm)
-    before = found()[name]
-    fixed = json.loads(gaia("doctor", "--fix", "--json").out)
-    assert (what, before["fixable"]) == (what, name in FIXES)
-    assert [applied["name"] for applied in fixed["fixed"]] == ([name] if name in FIXES else [])
-    assert fixed["problems"] == (name not in FIXES)
-    assert list(found()) == ([] if name in FIXES else [name])
 
 
 def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str) -> None:

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,8 @@ from gaia_sessions.install import installed_file as states
 from gaia_sessions.install import notices
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS
-from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -353,7 +352,7 @@ def test_what_is_well_is_one_line_of_a_terminal(gaia: Gaia, terminal: Gaia, proj
         if words == ["--local"] and host != "claude-code":
             continue
         gaia("hooks", "install", "--host", host, *words)
-        at = format_time(datetime.now(UTC) - timedelta(minutes=45))
+        at = ago(minutes=45)
         hook_log.append_line(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
         shown = terminal("hooks", "status").out.decode()
         assert shown == f"{host}: installed in {place}, last event 45 minutes ago\n"

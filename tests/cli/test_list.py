@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import STATES
 from gaia_sessions.session.trace import trace_of
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def test_since_and_until_are_about_the_last_activity_and_created_since_is_about_
     gaia: Gaia, put: Gaia, tmp_path: Path
 ) -> None:
     day = timedelta(days=1)
-    old = format_time(datetime.now(UTC) - 3 * day)
+    old = ago(days=3)
     put("touched", idle=timedelta(minutes=5), created_at=old)
     put("at-work", idle=2 * day, created_at=old, runs=[{**RUN, "transcript_path": str(tmp_path / "t.jsonl")}])
     put("resting", idle=2 * day, created_at=old)
@@ -459,7 +460,7 @@ def test_on_a_terminal_each_session_is_one_line_that_fits(terminal: Gaia, column
 def in_every_state(put: Gaia, spoil: Gaia, gaia: Gaia) -> None:
     """A session in each state, from the latest to the first; one cannot be read, and one is of a later version."""
     moment = iter(range(1, 99))
-    began = format_time(datetime.now(UTC) - timedelta(days=31))
+    began = ago(days=31)
     live = {"run": 1, "host": "claude-code", "started_at": began}
     over = live | {"ended_at": began, "end": "killed"}
     now = format_time(datetime.now(UTC))

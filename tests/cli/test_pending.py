@@ -6,17 +6,17 @@ import json
 import os
 import re
 import shlex
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gaia_sessions
-from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.system.processes import describe
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -28,16 +28,12 @@ MARKER = "[gaia-sessions: approval]"
 HERE: Any = describe(os.getpid())
 
 
-def before(**span: float) -> str:
-    return format_time(datetime.now(UTC) - timedelta(**span))
-
-
 @pytest.fixture
 def ask(put: Gaia) -> Gaia:
     """Puts a session in place whose agent stopped with ``message``, so many minutes ago."""
 
     def stopped(agent_id: str, message: str | None, minutes: float = 12, **changed: Any) -> Any:
-        then = before(minutes=minutes)
+        then = ago(minutes=minutes)
         run = {"run": 1, "host": "claude-code", "host_session_id": "s1", "host_agent_id": "a1", "ended_at": then}
         run |= {"end": "stopped"} if message is None else {"end": "stopped", "last_message": message}
         run |= {"detail": MARKER_DETAIL} if message is not None and MARKER in message else {}
@@ -48,7 +44,7 @@ def ask(put: Gaia) -> Gaia:
 
 
 def at_work(**changed: Any) -> list[dict[str, Any]]:
-    return [{"run": 1, "host": "claude-code", "started_at": before(minutes=9), "host_process": HERE, **changed}]
+    return [{"run": 1, "host": "claude-code", "started_at": ago(minutes=9), "host_process": HERE, **changed}]
 
 
 def test_if_nobody_waits_a_sentence_says_so(gaia: Gaia, put: Gaia) -> None:
@@ -86,7 +82,7 @@ def test_each_question_is_shown_with_how_to_answer_it_and_whoever_waits_longest_
 
 
 def test_a_permission_is_shown_with_its_tool_and_the_client_to_answer_in(gaia: Gaia, put: Gaia) -> None:
-    since = before(minutes=3)
+    since = ago(minutes=3)
     put("a", phase="investigating", runs=at_work(waiting={"since": since, "for": "Bash"}))
     assert gaia("pending").answer == [
         "tester: test",
@@ -128,13 +124,13 @@ FINAL = {"phase": "failed", "finalized_at": "2026-01-08T18:05:30Z", "duration_se
 WAITS_FOR_NOBODY: dict[str, dict[str, Any]] = {
     "planning": {"phase": "planning"},
     "final": FINAL,
-    "approved": {"approval": {"message": "", "timestamp": before(minutes=1)}},
-    "denied": {"denial": {"message": "", "timestamp": before(minutes=1)}},
+    "approved": {"approval": {"message": "", "timestamp": ago(minutes=1)}},
+    "denied": {"denial": {"message": "", "timestamp": ago(minutes=1)}},
     "at work": {"runs": at_work()},
-    "being resumed": {"runs": [{"run": 1, "claimed_at": before(minutes=1)}]},
+    "being resumed": {"runs": [{"run": 1, "claimed_at": ago(minutes=1)}]},
     "of a host that is gone": {
         "phase": "investigating",
-        "runs": at_work(host_process={**HERE, "started": "0"}, waiting={"since": before(minutes=3), "for": "Bash"}),
+        "runs": at_work(host_process={**HERE, "started": "0"}, waiting={"since": ago(minutes=3), "for": "Bash"}),
     },
     "a later version": {"schema": 99},
 }
@@ -245,7 +241,7 @@ def test_where_the_record_keeps_no_words_the_file_of_the_host_has_the_question(
 ) -> None:
     said = f"Two are open.\n{MARKER} may I?"
     transcript = tmp_path / "agent-a1.jsonl"
-    line = {"type": "assistant", "agentId": "a1", "timestamp": before(minutes=12), "message": {"content": said}}
+    line = {"type": "assistant", "agentId": "a1", "timestamp": ago(minutes=12), "message": {"content": said}}
     transcript.write_text(json.dumps(line) + "\n")
     [run] = ask("a", None)["runs"]
     ask("a", None, runs=[{**run, "detail": MARKER_DETAIL, "transcript_path": str(transcript)}])

@@ -10,6 +10,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.schema import MARKER_DETAIL
 from tests.cli.conftest import fresh_table
 from tests.cli.forks import Fork, forked, until
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 WHEN = format_time(datetime.now(UTC))
-LONG_AGO, AGO = (format_time(datetime.now(UTC) - timedelta(hours=hours, minutes=9)) for hours in (4, 3))
+LONG_AGO, AGO = (ago(hours=hours, minutes=9) for hours in (4, 3))
 AT_WORK: dict[str, Any] = {"run": 1, "host": "codex", "started_at": WHEN}
 ANSWER = (
     "# Plan\n\n1. *one*\n\n```sh\n\techo  'two   blanks'   \n```\n\n| a | b |\n|---|---|\n"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.render.words import local_time
-from gaia_sessions.session.clock import format_time
 from gaia_sessions.system.processes import describe
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -33,10 +33,6 @@ NOTHING_OF_NOBODY = (
 )
 NOBODY = 2**22 + 1  # no pid is as large
 CONVERSATION = "0e23a513-af54"
-
-
-def minutes(number: float) -> str:
-    return format_time(datetime.now(UTC) + timedelta(minutes=number))
 
 
 def process(pid: int) -> dict[str, Any]:
@@ -60,8 +56,8 @@ def stopped(put: Gaia, tmp_path: Path) -> Gaia:
             "host": "claude-code",
             "host_session_id": CONVERSATION,
             "host_agent_id": f"of-{agent_id}",
-            "started_at": minutes(-9),
-            "ended_at": minutes(-1),
+            "started_at": ago(minutes=9),
+            "ended_at": ago(minutes=1),
             "end": "killed",
             "transcript_path": str(folder / f"agent-of-{agent_id}.jsonl"),
         }
@@ -79,7 +75,7 @@ def test_with_nothing_to_revive_a_sentence_says_so(gaia: Gaia, put: Gaia, stoppe
     put("without-a-run")
     stopped("asks", end="stopped", record={"phase": "approval"})
     stopped("says-why", end="stopped", record={"phase": "planning"})
-    stopped("given-up", record={"phase": "abandoned", "resume_ready": False, "finalized_at": minutes(-1)})
+    stopped("given-up", record={"phase": "abandoned", "resume_ready": False, "finalized_at": ago(minutes=1)})
     stopped("refused", end="denied")
     stopped("running", ended_at=None, end=None, host_process=process(os.getpid()))
     before = tree()
@@ -163,19 +159,19 @@ def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_t
     gaia: Gaia, stopped: Gaia, put: Gaia
 ) -> None:
     stopped("by-user", interruption="stopped_by_user")
-    stopped("limit-late", interruption="usage_limit", record={"paused_until": minutes(90)})
-    stopped("limit-soon", interruption="usage_limit", record={"paused_until": minutes(20)})
+    stopped("limit-late", interruption="usage_limit", record={"paused_until": ago(minutes=-90)})
+    stopped("limit-soon", interruption="usage_limit", record={"paused_until": ago(minutes=-20)})
     put(
         "of-codex",
         phase="planning",
-        runs=[{"run": 1, "host": "codex", "started_at": minutes(-2), "ended_at": minutes(-2), "end": "lost"}],
+        runs=[{"run": 1, "host": "codex", "started_at": ago(minutes=2), "ended_at": ago(minutes=2), "end": "lost"}],
     )
     stopped("gone", files=False, end="lost")
-    stopped("earlier", interruption="connection_lost", ended_at=minutes(-3))
-    stopped("reset", interruption="usage_limit", record={"paused_until": minutes(-5)})
+    stopped("earlier", interruption="connection_lost", ended_at=ago(minutes=3))
+    stopped("reset", interruption="usage_limit", record={"paused_until": ago(minutes=5)})
     stopped("killed", ended_at=None, end=None, host_process=process(NOBODY))
-    stopped("failed", end="failed", ended_at=minutes(-4))
-    stopped("out-of-turns", end="returned", ended_at=minutes(-5))
+    stopped("failed", end="failed", ended_at=ago(minutes=4))
+    stopped("out-of-turns", end="returned", ended_at=ago(minutes=5))
 
     found = gaia("revive", "--json").json
 
@@ -198,9 +194,15 @@ def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_t
 
 
 def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, stopped: Gaia, put: Gaia) -> None:
-    reset = minutes(20)
+    reset = ago(minutes=-20)
     stopped("woken", interruption="interrupted", host_process=process(os.getpid()))
-    run = {"run": 1, "host": "codex", "started_at": minutes(-2), "ended_at": minutes(-1), "end": "ended_with_host"}
+    run = {
+        "run": 1,
+        "host": "codex",
+        "started_at": ago(minutes=2),
+        "ended_at": ago(minutes=1),
+        "end": "ended_with_host",
+    }
     put("of-codex", phase="planning", runs=[run])
     stopped("waits", interruption="usage_limit", record={"paused_until": reset})
     stopped("by-user", interruption="stopped_by_user")
@@ -241,7 +243,7 @@ def test_on_a_terminal_a_command_is_never_broken(gaia: Gaia, stopped: Gaia, term
 
 def test_one_conversation_may_be_asked_for_also_the_one_that_an_agent_moved_to(gaia: Gaia, stopped: Gaia) -> None:
     stopped("here", interruption="interrupted")
-    stopped("moved", interruption="interrupted", current_host_session_id="next", ended_at=minutes(-2))
+    stopped("moved", interruption="interrupted", current_host_session_id="next", ended_at=ago(minutes=2))
     stopped("there", interruption="interrupted", host_session_id="other")
 
     by_conversation = {name: ids(gaia("revive", "--host-session", name, "--json").json) for name in ("next", "other")}
@@ -258,7 +260,7 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
     script.write_text("")
     (tmp_path / "-p" / f"{CONVERSATION}.jsonl").write_text(json.dumps({"cwd": "/p"}) + "\n")
     path = str(folder / "subagents" / "workflows" / "wf_1" / "journal.jsonl")
-    own: dict[str, Any] = {"transcript_path": path, "end": "lost", "files": False, "ended_at": minutes(-1)}
+    own: dict[str, Any] = {"transcript_path": path, "end": "lost", "files": False, "ended_at": ago(minutes=1)}
     stopped("flow", workflow={"run_id": "wf_1"}, **own)
     parent = {"parent_id": "flow"}
     for key in ("a", "b"):
@@ -266,7 +268,7 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
 
     assert [(one["agent_id"], one["means"]) for one in gaia("revive", "--json").json] == [("flow", "workflow")]
 
-    final = {"phase": "completed", "resume_ready": False, "finalized_at": minutes(-1)}
+    final = {"phase": "completed", "resume_ready": False, "finalized_at": ago(minutes=1)}
     stopped("flow", workflow={"run_id": "wf_1"}, record=final, **{**own, "end": "stopped"})
     assert [(one["agent_id"], one["means"]) for one in gaia("revive", "--json").json] == [("agent-a", "workflow")]
 

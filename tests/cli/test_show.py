@@ -18,6 +18,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.trace import trace_of
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ id         agent-123
 
 
 def test_what_only_programs_need_is_shown_if_it_is_asked_for(gaia: Gaia, put: Gaia) -> None:
-    moment = format_time(utc_now() - timedelta(minutes=5))
+    moment = ago(minutes=5)
     runs = [
         {"run": 1, "host_session_id": "h-1", "last_message": "first", "consumed": {"output_tokens": 7}},
         {"run": 2, "transcript_path": "/t.jsonl", "model": "m-1", "last_message": "second"},

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +15,11 @@ import pytest
 
 from gaia_sessions.doctor import hooks
 from gaia_sessions.doctor.inspection import Inspection
-from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.system import utc_now
 from tests.commands import gaia
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -203,10 +203,6 @@ def installed_at(project: Path, at: str) -> None:
 
 def log_event(project: Path, host: str, at: str) -> None:
     hook_log.append_line(str(project / ".claude" / "session"), "hook", {"at": at, "event": "Stop", "host": host})
-
-
-def ago(**time: float) -> str:
-    return format_time(utc_now() - timedelta(**time))
 
 
 @table("long", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import subprocess
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases import running
 from gaia_sessions.usecases.briefing import ENDED
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -444,7 +445,7 @@ def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
     log.write_text("")
     os.utime(log, (0, 0))
     agent_id = sessions.begin_run(Start(), fields(wrapper.pid)).record["agent_id"]
-    long_ago = format_time(datetime.now(UTC) - timedelta(days=40))
+    long_ago = ago(days=40)
     record: Any = sessions.read(agent_id)
     run = {**record["runs"][0], "started_at": long_ago, "output_path": str(log)}
     rewrite(sessions, {**record, "created_at": long_ago, "last_updated": long_ago, "runs": [run]})
