@@ -236,16 +236,32 @@ def state(root: str) -> Callable[[str], Any]:
     return lambda agent_id: json.loads(Path(root, agent_id, "state.json").read_bytes())
 
 
+def everything_in(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """All that stands in ``folder``: path to mode, time of change and content."""
+    found = {}
+    for path in [folder, *folder.rglob("*")]:
+        status = path.lstat()
+        content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+        found[str(path)] = (status.st_mode, status.st_mtime_ns, content)
+    return found
+
+
 @pytest.fixture
 def tree(root: str) -> Callable[[], dict[str, tuple[int, int, bytes]]]:
-    """All that stands in the folder of the root: path to mode, time of change and content."""
+    """All that stands in the folder of the root."""
+    return lambda: everything_in(Path(root).parent)
 
-    def look() -> dict[str, tuple[int, int, bytes]]:
-        found = {}
-        for path in [Path(root).parent, *Path(root).parent.rglob("*")]:
-            status = path.lstat()
-            content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
-            found[str(path)] = (status.st_mode, status.st_mtime_ns, content)
-        return found
 
-    return look
+def ids_in(root: str) -> list[str]:
+    """The ids of the sessions whose folders are there."""
+    return sorted(path.name for path in Path(root).glob("[!.]*"))
+
+
+def records(root: str) -> dict[str, Any]:
+    """Every record there is, by its id."""
+    return {path.parent.name: json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")}
+
+
+def only_record(root: str) -> Any:
+    [record] = records(root).values()
+    return record

@@ -312,15 +312,6 @@ def test_what_was_below_a_cancelled_session_stays_cancelled_when_that_is_removed
     assert sorted(gaia("cleanup", "--hours", "0", "--json").json["removed"]) == ["done", "late", "leaf"]
 
 
-def test_the_mark_is_handed_on_from_above_a_session_that_has_none(gaia: Gaia, put: Gaia) -> None:
-    put("root", phase="completed", resume_ready=False)
-    put("middle", idle=DAY, parent_id="root", phase="completed", resume_ready=False)
-    put("leaf", parent_id="middle", phase="completed", resume_ready=False)
-    gaia("cancel", "root")
-    assert gaia("cleanup", "--json").json["removed"] == ["middle"]
-    assert json.loads(gaia("cancelled", "leaf", "--json").out)["by"] == "root"
-
-
 def test_a_cancelled_session_stays_while_the_mark_of_one_below_it_cannot_be_written(
     gaia: Gaia, put: Gaia, root: str
 ) -> None:

@@ -17,7 +17,7 @@ from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
-from tests.cli.conftest import fresh_table
+from tests.cli.conftest import fresh_table, ids_in
 from tests.records import LIMITS
 from tests.table import table
 
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 HOUR = timedelta(hours=1)
 NOBODY = 2**22 + 1  # no pid is as large
 QUIET: dict[str, Any] = {"phase": "executing", "resume_ready": False}
-
-
-def sessions(root: str) -> list[str]:
-    return sorted(name for name in os.listdir(root) if not name.startswith("."))
 
 
 @pytest.fixture
@@ -75,7 +71,7 @@ def in_order(report: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_whole_report_in_json(gaia: Gaia, mixed: dict[str, Any], root: str) -> None:
     assert in_order(gaia("cleanup", "--json").json) == mixed
-    assert sessions(root) == ["asked", "future", "newer", "running", "talked", "torn", "young"]
+    assert ids_in(root) == ["asked", "future", "newer", "running", "talked", "torn", "young"]
 
 
 def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
@@ -156,14 +152,14 @@ def test_a_dry_run_names_what_goes_because_the_real_run_first_closes_runs(gaia: 
 @pytest.mark.usefixtures("mixed")
 def test_quiet_says_nothing_and_does_the_same(gaia: Gaia, root: str) -> None:
     assert gaia("cleanup", "--quiet").all == (0, "", "")
-    assert sessions(root) == ["asked", "future", "newer", "running", "talked", "torn", "young"]
+    assert ids_in(root) == ["asked", "future", "newer", "running", "talked", "torn", "young"]
 
 
 @pytest.mark.usefixtures("mixed")
 def test_corrupt_ones_go_only_when_that_is_asked_for(gaia: Gaia, root: str) -> None:
     report = gaia("cleanup", "--corrupt", "--json").json
     assert (sorted(report["removed"]), report["corrupt"]) == (["asked-long-ago", "old", "older-final", "torn"], [])
-    assert sessions(root) == ["asked", "future", "newer", "running", "talked", "young"]
+    assert ids_in(root) == ["asked", "future", "newer", "running", "talked", "young"]
 
 
 def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -174,7 +170,7 @@ def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
         "kept 2 sessions updated since",
     ]
     assert gaia("cleanup", "--hours", "0", "--json").json["removed"] != []
-    assert sessions(root) == []
+    assert ids_in(root) == []
 
 
 def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> None:
@@ -218,7 +214,7 @@ def test_a_question_and_a_talk_are_there_after_a_weekend_of_cleanups(
     dry = gaia("cleanup", "--hours", hours, "--dry-run", "--json").json
     assert (dry["removed"], dry["recent"] + len(dry["kept"])) == (["a"] * (not stays), int(stays))
     assert gaia("cleanup", "--hours", hours, "-q").all == (0, "", "")
-    assert sessions(root) == ["a"] * stays
+    assert ids_in(root) == ["a"] * stays
 
 
 @fresh_table(("days", "said"), [("0", ""), ("2d", ""), ("3", "3 days"), ("36h", ""), ("2.75", "2 days 18 hours")])
@@ -231,7 +227,7 @@ def test_a_setting_says_for_how_many_days_they_are(
     removed = f"removed {0 if said else 2} sessions not updated for 0 seconds\n"
     kept = f"kept 2 sessions with turns or in approval, for {said} (setting keep_days)\n" if said else ""
     assert gaia("cleanup", "--hours", "0").all == (0, removed + kept, "")
-    assert sessions(root) == (["asked", "talked"] if said else [])
+    assert ids_in(root) == (["asked", "talked"] if said else [])
 
 
 def test_a_talk_keeps_what_is_above_it_and_not_what_has_ended_below_it(gaia: Gaia, put: Gaia, root: str) -> None:
@@ -242,7 +238,7 @@ def test_a_talk_keeps_what_is_above_it_and_not_what_has_ended_below_it(gaia: Gai
     report = gaia("cleanup", "--hours", "0", "--json").json
     kept = [("above", "above_open"), ("talk", "keep_days")]
     assert (report["removed"], sorted((one["agent_id"], one["reason"]) for one in report["kept"])) == (["below"], kept)
-    assert sessions(root) == ["above", "talk"]
+    assert ids_in(root) == ["above", "talk"]
 
 
 @fresh_table("keys", [{}, TALKED_ON_FRIDAY])
@@ -251,7 +247,7 @@ def test_nobody_turns_to_work_that_is_cancelled(gaia: Gaia, put: Gaia, root: str
     put("a", parent_id="above", **ASKED_ON_FRIDAY | keys)
     assert gaia("cancel", "above").code == 0
     assert gaia("cleanup", "--hours", "0").code == 0
-    assert sessions(root) == []
+    assert ids_in(root) == []
 
 
 def test_no_code_stands_where_a_person_reads_why_a_session_was_kept(gaia: Gaia, put: Gaia) -> None:
@@ -276,7 +272,7 @@ def test_a_session_of_which_nobody_can_say_whether_it_is_cancelled_stays(gaia: G
     kept = "kept 1 session whose cancellation mark cannot be read\n  a\n"
     assert err.startswith(f"Error: {reason}\n")
     assert (code, said) == (8, f"removed 0 sessions not updated for 0 seconds\n{kept}{failed}")
-    assert sessions(root) == ["a"]
+    assert ids_in(root) == ["a"]
 
 
 def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
@@ -323,7 +319,7 @@ def test_a_session_somebody_holds_is_busy_and_stays(gaia: Gaia, put: Gaia, root:
         report = gaia("cleanup", "--json").json
         assert gaia("cleanup", "--quiet").all == (0, "", "")
     assert (report["removed"], report["busy"]) == ([], ["held"])
-    assert sessions(root) == ["held"]
+    assert ids_in(root) == ["held"]
 
 
 def test_age_is_last_updated_and_neither_the_file_nor_the_id(gaia: Gaia, put: Gaia, root: str) -> None:

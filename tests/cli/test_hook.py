@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.cli.conftest import fresh_table
+from tests.cli.conftest import fresh_table, only_record
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -26,8 +26,7 @@ START = {"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a1"
 def test_a_delegation_is_a_session_and_nothing_is_said(program: Gaia, root: str) -> None:
     assert program("hook", stdin=json.dumps(DELEGATION).encode()).all == (0, "", "")
 
-    [file] = Path(root).glob("agent-*/state.json")
-    record = json.loads(file.read_bytes())
+    record = only_record(root)
     assert (record["agent_name"], record["runs"][0]["tool_use_id"]) == ("Explore", "toolu_1")
 
 
@@ -68,8 +67,7 @@ def test_wherever_its_root_and_its_host_are_said_they_count(root: str, tmp_path:
 
     assert forked(*given, stdin=json.dumps(SPAWN).encode()).all == (0, "", "")
 
-    [file] = elsewhere.glob("agent-*/state.json")
-    assert json.loads(file.read_bytes())["runs"][0]["host"] == "codex"
+    assert only_record(str(elsewhere))["runs"][0]["host"] == "codex"
     assert not Path(root).exists()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import models
-from tests.cli.conftest import fresh_table
+from tests.cli.conftest import everything_in, fresh_table
 from tests.cli.forks import Fork
 from tests.table import table
 
@@ -78,15 +78,6 @@ def leave(source: Path) -> Callable[..., Path]:
         return path
 
     return write
-
-
-def everything_in(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """All that stands in ``folder``: path to mode, time of change and content."""
-    return {
-        str(path): (status.st_mode, status.st_mtime_ns, path.read_bytes() if path.is_file() else b"")
-        for path in [folder, *folder.rglob("*")]
-        for status in [path.lstat()]
-    }
 
 
 def report(source: Path, root: str, **changed: Any) -> dict[str, Any]:

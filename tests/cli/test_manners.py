@@ -24,7 +24,7 @@ from gaia_sessions.cli.group import COMMANDS, GROUPS, HIDDEN
 from gaia_sessions.cli.main import commands
 from gaia_sessions.config import Config
 from gaia_sessions.errors.exit_codes import EXIT_CODES
-from tests.cli.conftest import fresh_table
+from tests.cli.conftest import everything_in, fresh_table
 from tests.cli.forks import forked
 from tests.commands import Ended
 from tests.table import table
@@ -397,10 +397,6 @@ def test_a_command_loads_click_and_nothing_else_that_is_not_its_own_and_only_a_m
 # Looking leaves no trace
 
 
-def everything(folder: Path) -> list[tuple[str, int]]:
-    return sorted((str(path), path.lstat().st_mtime_ns) for path in [folder, *folder.rglob("*")])
-
-
 @pytest.mark.parametrize("there", [True, False], ids=["a root", "no root"])
 @table("words", READING)
 def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of every look
@@ -410,9 +406,9 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
         gaia("create", "--id", "made")
         put("a")
         spoil("torn")
-    before = tree(), everything(away_from_home)
+    before = tree(), everything_in(away_from_home)
     gaia(*words)
-    assert (tree(), everything(away_from_home)) == before
+    assert (tree(), everything_in(away_from_home)) == before
 
 
 # What a terminal would obey

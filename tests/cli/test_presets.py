@@ -14,6 +14,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import BadArgument, InvalidInput, UsageError
+from tests.cli.conftest import records
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -85,7 +86,7 @@ def claude(tmp_path: Path) -> Claude:
 
 
 def sessions(root: str) -> list[Any]:
-    return [json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")]
+    return [*records(root).values()]
 
 
 @table("words", [["-p"], ["say hello"], ["--resume", "x"], ["--model", "opus", "say"]])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import fresh_table
+from tests.cli.conftest import everything_in, fresh_table
 from tests.cli.forks import forked
 from tests.table import table
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 
 URL = "postgresql://user:s3cret@db/agents"
-
-
-def everything(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
 @table("by_option", [True, False])
@@ -42,7 +38,7 @@ def everything(folder: Path) -> list[str]:
 def test_a_url_makes_no_folder_and_its_password_is_said_nowhere(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, away_from_home: Path, words: list[str], *, by_option: bool
 ) -> None:
-    before = everything(away_from_home)
+    before = everything_in(away_from_home)
 
     with monkeypatch.context() as patch:
         if not by_option:
@@ -53,18 +49,18 @@ def test_a_url_makes_no_folder_and_its_password_is_said_nowhere(
     assert ended.code == (1 if words[0] == "doctor" and not by_option else 2)  # doctor finds it, as it finds all else
     assert f"{origin}: is a URL".encode() in ended.out + ended.err
     assert b"s3cret" not in ended.out + ended.err
-    assert everything(away_from_home) == before
+    assert everything_in(away_from_home) == before
 
 
 @table("wired", [[], ["--root", URL]])
 def test_a_hook_that_is_given_a_url_does_nothing(away_from_home: Path, wired: list[str]) -> None:
     event = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
-    before = everything(away_from_home)
+    before = everything_in(away_from_home)
 
     ended = forked("hook", *wired, stdin=event, **({} if wired else {"GAIA_SESSIONS_ROOT": URL}))
 
     assert ended.all == (0, "", "")
-    assert everything(away_from_home) == before
+    assert everything_in(away_from_home) == before
 
 
 @pytest.fixture
@@ -106,13 +102,13 @@ def test_the_whole_id_of_a_session_further_up_is_not_taken_for_a_part_of_one_her
         shutil.rmtree(folder, ignore_errors=True)
     gaia("create", "--id", "ac0ffee5", "--root", above)
     gaia("create", "--id", "agent-20260108-180530-ac0ffee5")
-    before = everything(searched)
+    before = everything_in(searched)
 
     ended = gaia(words[0], "ac0ffee5", *words[1:])
 
     assert ended.code == 3
     assert f"it is in another store; add --root {above}\n".encode() in ended.out + ended.err
-    assert everything(searched) == before
+    assert everything_in(searched) == before
 
 
 def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_root_to_use(

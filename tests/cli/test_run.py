@@ -21,7 +21,7 @@ from gaia_sessions.runner import supervise
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import QUIET
 from gaia_sessions.store.file_store import FileStore
-from tests.cli.conftest import PATIENCE
+from tests.cli.conftest import PATIENCE, only_record, records
 from tests.cli.forks import Fork, forked, until
 from tests.table import table
 
@@ -33,15 +33,6 @@ if TYPE_CHECKING:
 COMMAND = (sys.executable, "-m", "gaia_sessions")
 SHELL = ("sh", "-c")
 TELL = "import os, sys; print(sys.stdin.read(), end=''); print(sys.argv[1:], os.environ['GAIA_SESSION_ID'])"
-
-
-def records(root: str) -> dict[str, Any]:
-    return {path.parent.name: json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")}
-
-
-def only_record(root: str) -> Any:
-    [record] = records(root).values()
-    return record
 
 
 def living(tag: str) -> list[int]:

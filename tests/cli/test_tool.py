@@ -10,15 +10,11 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import NoToolsLeft, SessionNotFound
-from tests.cli.conftest import fresh_table
+from tests.cli.conftest import fresh_table, ids_in
 from tests.table import table
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
-
-
-def ids(root: str) -> list[str]:
-    return sorted(path.name for path in Path(root).glob("[!.]*"))
 
 
 def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -> None:
@@ -44,7 +40,7 @@ def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -
 )
 def test_without_a_tool_nothing_is_created(gaia: Gaia, root: str, options: list[str], said: str) -> None:
     ended = gaia("create", "--id", "work", *options)
-    assert (ended.code, said in ended.err.decode(), ids(root)) == (7, True, [])
+    assert (ended.code, said in ended.err.decode(), ids_in(root)) == (7, True, [])
 
 
 def test_available_alone_is_a_mistake(gaia: Gaia) -> None:
@@ -59,12 +55,12 @@ def test_a_session_below_has_no_more_than_those_above_it_and_what_continues_it_h
     free = store.create(parent_id=below)
     assert store.read(below)["allowed_tools"] == ["Grep"]
     assert [store.check_tool(free, name)["allowed"] for name in ("Grep", "Read", "Bash")] == [True, False, False]
-    count = len(ids(root))
+    count = len(ids_in(root))
     with pytest.raises(NoToolsLeft):
         store.create(parent_id=below, tools=["Read"])
     with pytest.raises(SessionNotFound):
         store.create(parent_id="nobody", tools=["Read"])
-    assert len(ids(root)) == count
+    assert len(ids_in(root)) == count
     store.finalize(top, "completed")
     assert store.read(store.create(continues=top))["allowed_tools"] == ["Read", "Grep"]
     assert store.read(store.create(continues=top, tools=["Bash"]))["allowed_tools"] == ["Bash"]
@@ -115,7 +111,7 @@ def test_what_is_no_name_of_a_tool_is_refused(gaia: Gaia, root: str, name: str) 
     gaia("create", "--id", "work")
     assert gaia("tool", "check", "work", name).code == 7
     assert gaia("create", "--id", "other", "--tools", f"Read,{name or ' '}x y").code == 7
-    assert ids(root) == ["work"]
+    assert ids_in(root) == ["work"]
 
 
 def test_what_a_session_has_of_those_above_it_is_shown(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,17 +258,6 @@ def test_a_final_session_takes_no_message_and_still_shows_its_own(gaia: Gaia, pu
     assert [message["content"] for message in gaia("transcript", "a", "--json").json] == ["hello"]
 
 
-def test_a_message_is_activity_of_the_work(gaia: Gaia, put: Gaia) -> None:
-    put("a")
-    before = gaia("get", "a").json
-
-    message = gaia("transcript", "a", "--append", "user", "hello", "--json").json
-
-    after = gaia("get", "a").json
-    assert after["last_updated"] == message["timestamp"] > before["last_updated"]
-    assert (after["revision"], after["phase"]) == (before["revision"] + 1, before["phase"])
-
-
 def test_a_session_that_is_not_there_has_no_messages(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
 
