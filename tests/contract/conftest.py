@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
+from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
@@ -168,6 +169,20 @@ def never(_found: object) -> Any:
 
 def everything(store: Store) -> dict[str, object]:
     return dict(store.scan())
+
+
+def check_missing(store: Store, agent_id: str) -> None:
+    """No method finds a session of that id."""
+    asked: list[Callable[[], object]] = [
+        lambda: store.read(agent_id),
+        lambda: store.change(agent_id, never),
+        lambda: store.append(agent_id, "events.jsonl", [{}]),
+        lambda: list(store.entries(agent_id, "events.jsonl")),
+        lambda: store.delete(agent_id, never),
+    ]
+    for ask in asked:
+        with pytest.raises(SessionNotFound):
+            ask()
 
 
 @pytest.fixture

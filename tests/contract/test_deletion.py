@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import SessionNotFound
-from tests.contract.conftest import agree, everything, never
+from tests.contract.conftest import agree, check_missing, everything
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,16 +27,7 @@ def test_a_deleted_session_is_gone_for_every_method(store: Store, new: New) -> N
 
     assert store.delete("agent-1", agree) is True
 
-    with pytest.raises(SessionNotFound):
-        store.read("agent-1")
-    with pytest.raises(SessionNotFound):
-        store.change("agent-1", lambda record: {**record})
-    with pytest.raises(SessionNotFound):
-        store.append("agent-1", "events.jsonl", [{}])
-    with pytest.raises(SessionNotFound):
-        list(store.entries("agent-1", "events.jsonl"))
-    with pytest.raises(SessionNotFound):
-        store.delete("agent-1", never)
+    check_missing(store, "agent-1")
     assert everything(store) == {"agent-2": new("agent-2")}
 
 

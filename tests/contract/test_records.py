@@ -10,7 +10,7 @@ from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionEx
 from gaia_sessions.errors import TooLarge as RecordTooLarge
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.record import encode
-from tests.contract.conftest import everything, never, noted, untouched
+from tests.contract.conftest import check_missing, everything, never, noted, untouched
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -95,16 +95,7 @@ def test_an_id_is_there_from_creation_to_deletion_and_no_part_of_it_ever(store: 
 
 def test_nothing_is_found_in_a_store_never_written_to(store: Store) -> None:
     assert (store.ids(), store.has("agent-1")) == ([], False)
-    with pytest.raises(SessionNotFound):
-        store.read("agent-1")
-    with pytest.raises(SessionNotFound):
-        store.change("agent-1", never)
-    with pytest.raises(SessionNotFound):
-        store.append("agent-1", "events.jsonl", [{}])
-    with pytest.raises(SessionNotFound):
-        list(store.entries("agent-1", "events.jsonl"))
-    with pytest.raises(SessionNotFound):
-        store.delete("agent-1", never)
+    check_missing(store, "agent-1")
     assert everything(store) == {}
 
 

@@ -32,10 +32,7 @@ def created(host: Host, **options: Any) -> str:
 
 
 def delegate(host: Host, variable: str, tool_use_id: str = "toolu_1", agent: str = "a1") -> str:
-    before = set(host.records())
-    host.begin(tool_use_id, agent, {"GAIA_SESSION_ID": variable})
-    [agent_id] = set(host.records()) - before
-    return agent_id
+    return host.work(tool_use_id, agent, settings={"GAIA_SESSION_ID": variable})
 
 
 def test_what_the_main_agent_delegates_is_below_the_session_of_the_environment(host: Host) -> None:

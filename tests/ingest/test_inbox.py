@@ -143,31 +143,28 @@ def test_what_is_refused_for_more_than_a_day_is_not_dropped(host: Host) -> None:
         assert host.deferred() == before != []
 
 
+# What a host tells next, or somebody who asks directly.
+TOLD_NEXT: list[Callable[[Host], dict[str, Any]]] = [
+    lambda host: host.delegation("toolu_2"),
+    lambda _: {"create": True},
+]
+
+
 @table(("hours", "waits"), [(23.9, True), (24.1, False)])
+@table("told", TOLD_NEXT)
 @own_host
 def test_what_finds_no_session_for_a_day_is_dropped_with_a_line_in_the_log(
-    host: Host, hours: float, *, waits: bool
+    host: Host, told: Callable[[Host], dict[str, Any]], hours: float, *, waits: bool
 ) -> None:
     host.hear(host.failing())
     [file] = host.waiting()
     file.write_text(json.dumps({**json.loads(file.read_bytes()), "at": host.ago(hours=hours)}), encoding="utf-8")
 
-    host.run("pre_delegate", host.delegation("toolu_2"))
+    host.run("pre_delegate", told(host))
 
     assert bool(host.deferred()) is waits
     said = "waits: not_joined" if waits else "dropped after a day: not_joined"
     assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} {said}"]
-
-
-def test_the_direct_form_has_a_line_in_the_log_for_what_it_drops_too(host: Host) -> None:
-    host.hear(host.failing())
-    [file] = host.waiting()
-    file.write_text(json.dumps({**json.loads(file.read_bytes()), "at": host.ago(hours=25)}), encoding="utf-8")
-
-    host.ask("pre_delegate", {"create": True})
-
-    assert host.deferred() == []
-    assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} dropped after a day: not_joined"]
 
 
 NEVER = {

@@ -435,14 +435,6 @@ def test_a_claim_that_is_young_or_another_main_sessions_holds(
     assert logged(host) == ("created", "claimed")
 
 
-def test_after_ten_minutes_without_a_start_a_claim_holds_nobody_up(host: Host) -> None:
-    agent_id = paused(host)
-    resume(host, agent_id, "toolu_2")
-    claimed_ago(host, agent_id, 601)
-
-    assert briefed(resume(host, agent_id, "toolu_3", session_id="another"))[1] == IS_APPROVED
-
-
 def test_a_running_session_is_left_alone(host: Host) -> None:
     agent_id = host.work()
     before = host.record()
@@ -491,14 +483,7 @@ def test_a_record_of_a_later_version_is_not_resumed_and_not_touched(host: Host) 
 
 ASK: dict[str, Callable[[str, str], tuple[str, str]]] = {
     "the line in the description": lambda _, line: (line, "Apply it."),
-    "dressed up": lambda one, line: (
-        "x",
-        f"2. **Approved, go on:** `{line.upper().replace(one.upper(), one)}`\r\n3. Apply it.",
-    ),
-    "beside what quotes it": lambda one, line: (
-        f"Apply {one}",
-        f"> {line}\n\nGo on with {one}.\n{line}\n```\n{line}\n```",
-    ),
+    "beside what only names it": lambda one, line: (f"Apply {one}", f"> {line}\n\nGo on with {one}.\n{line}"),
     "at the end of the longest prompt": lambda _, line: ("x", "line of a log\n" * 550_000 + line),
 }
 
@@ -514,10 +499,6 @@ def test_one_session_that_is_asked_for_exactly_once_is_resumed(host: Host, name:
 
     assert f"[gaia-sessions: briefing {agent_id}]\n{IS_APPROVED}\n" in told["updatedInput"]["prompt"]
     assert ["mentioned" in run for run in host.record()["runs"]] == [False, False]
-
-
-def test_a_delegation_that_asks_for_nothing_is_not_answered(host: Host) -> None:
-    assert host.hear(host.delegation()) is None
 
 
 HOSTILE = "\n".join(

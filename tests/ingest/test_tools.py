@@ -214,17 +214,6 @@ def test_a_request_for_permission_is_an_approval_until_a_tool_has_been_used(host
     ]
 
 
-def test_a_stop_after_a_refused_request_is_the_end_of_the_work(host: Host) -> None:
-    """Only an approval that the agent itself reports is a pause."""
-    host.work()
-    hear(host, asking(host))
-
-    hear(host, host.ending())
-
-    record = host.record()
-    assert (record["phase"], record["runs"][0]["end"]) == ("completed", "stopped")
-
-
 def test_work_that_only_ran_commands_stays_resumable_after_a_crash(host: Host) -> None:
     with host.client():
         agent_ids = [host.work("toolu_1", "a1"), host.work("toolu_2", "a2")]
@@ -233,20 +222,6 @@ def test_work_that_only_ran_commands_stays_resumable_after_a_crash(host: Host) -
 
     may_resume = [gaia_sessions.explain_resume(agent_id, root=str(host.root)) for agent_id in agent_ids]
     assert [answer["reason"] for answer in may_resume] == ["session_resumable", "phase_not_resumable"]
-
-
-@table("phase", ["planning", "approval", "validating"])
-@own_host
-def test_what_the_agent_reports_stands_whatever_its_tools_do(host: Host, phase: str) -> None:
-    agent_id = host.work()
-    gaia_sessions.update_state(agent_id, phase, root=str(host.root))
-
-    for payload in (tool(host, "Edit"), bash(host, "make"), asking(host), tool(host, "Read")):
-        hear(host, payload)
-
-    record = host.record()
-    assert (record["phase"], record["runs"][0]["reported"]) == (phase, phase)
-    assert record["tools"]["counts"] == {"Edit": 1, "Bash": 1, "Read": 1}
 
 
 # Twice, at once, too early, too late

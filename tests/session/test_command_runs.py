@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.config import Config
 from gaia_sessions.errors import RunNotAllowed
 from gaia_sessions.session import command_runs, policy
 from gaia_sessions.session.clock import format_time
@@ -32,7 +31,8 @@ from gaia_sessions.session.phases import MARKER_PHASES, OPEN, OUTCOMES, PHASES, 
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.schema import ENDS, LOST
-from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.records import LIMITS, START, WHEN, moved, record_with, unchanged
+from tests.session.test_policy import decide
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ WRAPPER = {"pid": 42, "started": "7", "boot_id": "b", "pid_ns": "pid:[1]"}
 FIELDS: Any = {"wrapper": WRAPPER, "timeout_secs": 600, "hard_timeout_secs": 630.5}
 LATER = START + timedelta(minutes=30)
 AT_WORK: dict[str, Any] = {"run": 1, **FIELDS, "started_at": WHEN}
-LIMITS = Config({}).limits
 
 
 def ended(record: Record, end: CommandEnd, marker: str | None = None) -> tuple[Record, dict[str, Any]]:
@@ -229,16 +228,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-def decision_on(record: Record) -> policy.Decision:
-    return policy.decide("agent-1", record, LATER, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)
-
-
 @table(("keys", "problem", "hint"), REFUSED)
 def test_work_that_may_not_go_on_is_refused_with_what_to_type(keys: dict[str, Any], problem: str, hint: str) -> None:
     record = record_with(**{"resume_ready": True, "last_updated": format_time(LATER), **keys})
 
     with pytest.raises(RunNotAllowed) as refused:
-        check_may_run(record, decision_on(record))
+        check_may_run(record, decide("agent-1", record, LATER, LIMITS))
 
     assert (refused.value.problem, refused.value.exit_code) == (problem, 4)
     assert hint in refused.value.hint

@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.policy import decide
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.runs import with_start
 from gaia_sessions.session.schema import INTERRUPTIONS
 from gaia_sessions.session.updates import with_phase, with_resume_ready
 from tests.records import LIMITS, START, record_with, unchanged
+from tests.session.test_policy import decide
 from tests.table import table
 
 NOW = START + timedelta(minutes=5)
@@ -45,9 +45,7 @@ def test_interrupted_work_rests_in_a_phase_in_which_it_may_be_resumed(phase: str
     assert (record["phase"], record["resume_ready"], record["error_count"]) == (rest, True, 0)
     assert (record["runs"][0]["end"], record["runs"][0]["interruption"]) == ("killed", interruption)
     assert record["last_updated"] == format_time(NOW)
-    assert decide("agent-1", record, LATER, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)[
-        "should_resume"
-    ]
+    assert decide("agent-1", record, LATER, LIMITS)["should_resume"]
 
 
 @table(
@@ -117,9 +115,7 @@ def waiting() -> Any:
 def test_work_waits_for_its_limit_and_is_idle_from_the_reset_on(
     after_reset: timedelta, reason: str, idle: float
 ) -> None:
-    decision = decide(
-        "agent-1", waiting(), RESET + after_reset, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None
-    )
+    decision = decide("agent-1", waiting(), RESET + after_reset, LIMITS)
 
     assert (decision["reason"], decision["idle_seconds"]) == (reason, idle)
     assert decision.get("paused_until") == (format_time(RESET) if reason == "waiting_for_limit" else None)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.config import Config
 from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 from gaia_sessions.jsonio.strict import dump_line
-from gaia_sessions.session import policy, sends
+from gaia_sessions.session import sends
 from gaia_sessions.session.child_limits import is_at_work
 from gaia_sessions.session.clients import Told
 from gaia_sessions.session.clock import format_time
@@ -23,8 +22,9 @@ from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.runs import CLAIM_LIFETIME
 from gaia_sessions.session.schema import ENDS, KILLED, LOST, RUN_FAILED, RUN_RETURNED
 from gaia_sessions.session.transcript import LINE_LIMIT, number_messages
-from tests.records import START, WHEN, moved, record_with, unchanged
+from tests.records import LIMITS, START, WHEN, moved, record_with, unchanged
 from tests.session.conversations import message
+from tests.session.test_policy import decide
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 FIELDS: Any = {"wrapper": {"pid": 42, "lock": "/root/.locks/a.lock"}}
 LATER = START + timedelta(hours=2)
-LIMITS = Config({}).limits
 AT_WORK: Any = {"run": 1, **FIELDS, "turn": 1, "started_at": WHEN}
 
 
@@ -40,10 +39,7 @@ answer = partial(message, "assistant")
 
 
 def check(record: Record) -> None:
-    decision = policy.decide(
-        "agent-1", record, LATER, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None
-    )
-    sends.check_may_send(record, decision)
+    sends.check_may_send(record, decide("agent-1", record, LATER, LIMITS))
 
 
 @table("phase", PHASES)

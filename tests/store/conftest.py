@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,3 +25,8 @@ def new_folder(tmp_path: Path) -> Callable[[], Path]:
 def folder(tmp_path: Path) -> Iterator[Directory]:
     with Directory.at(str(tmp_path)) as opened:
         yield opened
+
+
+@pytest.fixture
+def store(root: str) -> FileStore:
+    return FileStore(root, durable=False)

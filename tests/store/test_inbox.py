@@ -8,8 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.ingest.deferred import apply_deferred
@@ -23,11 +21,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
-
-
-@pytest.fixture
-def store(root: str) -> FileStore:
-    return FileStore(root, durable=False)
 
 
 def event(number: int) -> Event:

@@ -52,11 +52,6 @@ def for_host(agent_id: str, now: datetime, agent_name: str = "Explore") -> Recor
     return {**new_record(agent_id, agent_name, "-", {}, now), "runs": [run]}
 
 
-@pytest.fixture
-def store(root: str) -> FileStore:
-    return FileStore(root, durable=False)
-
-
 OF_ALIAS = f"host_key/delegation/{ALIAS_LEAF}/one"
 OF_CONVERSATION = "conversation/host/one"
 MARKS = {"active/one", f"name/{encode_key('Explore')}/one"}
