@@ -51,7 +51,7 @@ def call(
             told.seek(0)
             data = told.fileno()
         descriptors = {"stdin": data, "stdout": out.fileno(), "stderr": err.fileno(), **elsewhere}
-        with _streams(*descriptors.values()), _environment(environment), _folder(folder):
+        with _environment(environment), _folder(folder), _streams(*descriptors.values()):
             code = main()
         return Ran(code, *(_content(file.fileno()) for file in (out, err)))
 

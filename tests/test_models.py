@@ -561,22 +561,6 @@ def test_the_schema_allows_what_it_does_not_know() -> None:
     assert {shape.get("additionalProperties", True) for shape in (schema, *schema["$defs"].values())} == {True}
 
 
-def test_the_schema_is_the_same_text_whenever_it_is_asked_for() -> None:
-    text = "import json, gaia_sessions.models as m; print(json.dumps(m.json_schema()))"
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", text], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert told[0] == told[1] == json.dumps(models.json_schema()) + "\n"
-
-
-def test_a_moment_of_ours_is_a_time_to_both() -> None:
-    document = {**ORDINARY, "last_updated": format_time(START)}
-    assert (passes_checks(document), passes_models(document)) == (True, True)
-
-
 @table(
     ("name", "good", "bad"),
     [

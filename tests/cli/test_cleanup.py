@@ -296,7 +296,7 @@ def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
     assert report["removed"] == ["other"]
 
 
-@table("hours", ["-1", "-0.001", "nan", "inf"])
+@table("hours", ["-1", "-0.001", "-2h", "nan", "inf"])
 def test_hours_that_mean_nothing_are_a_usage_error_and_nothing_goes(
     gaia: Gaia, put: Gaia, tree: Gaia, hours: str
 ) -> None:

@@ -272,12 +272,6 @@ def test_wait_takes_a_length_of_time_with_its_unit(gaia: Gaia, put: Gaia, typed:
     assert gaia("wait", "a", f"--timeout={typed}").code == code
 
 
-@table("typed", ["-1", "nan", "inf", "-2h"])
-def test_cleanup_refuses_a_length_of_time_that_is_none(gaia: Gaia, put: Gaia, typed: str) -> None:
-    put("a")
-    assert (gaia("cleanup", f"--hours={typed}").code, gaia("get", "a").code) == (2, 0)
-
-
 # JSON
 
 

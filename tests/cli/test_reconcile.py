@@ -13,7 +13,6 @@ from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system.processes import describe
-from tests.cli.forks import forked
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -147,10 +146,3 @@ def test_cleanup_reports_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
     kept = "kept 1 session updated since\n"
     assert gaia("cleanup", "--verbose").all == (0, f"removed {nothing}closed {runs}{kept}", "")
     assert gaia("cleanup").all == (0, f"removed {nothing}{kept}", "")
-
-
-def test_reconcile_as_a_process_of_its_own(put: Gaia, state: Gaia) -> None:
-    put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
-    ended = forked("reconcile", "--json")
-    assert (ended.code, ended.err, json.loads(ended.out)["verdicts"][0]["closed"]) == (0, b"", True)
-    assert state("gone")["phase"] == "abandoned"
