@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
     from tests.contract.conftest import New
 
-
 AT = "2026-01-08T19:00:00.000000Z"
 MARK: Mark = {"at": AT, "below": True, "reason": "no longer needed"}
 ALONE: Mark = {"at": AT, "below": False}

@@ -41,7 +41,7 @@ SCRIPTS = Path(__file__).parents[2] / "hooks"
 # What a hook may take, three seconds, and as much again for a slow machine to start an interpreter.
 LONGEST = 6
 
-_rows = count()
+_hosts = count()
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _GENERATED = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
 
@@ -375,12 +375,17 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
+def another(host: Host) -> Host:
+    """A host, and so a project, of which nobody knows yet."""
+    return Host(host.folder / f"another-{next(_hosts)}")
+
+
 def own_host(test: Callable[..., None]) -> Callable[..., None]:
     """Below ``table``: each row has a host, and so a project, of its own."""
 
     @wraps(test)
     def call(host: Host, **others: Any) -> None:
-        test(host=Host(host.folder / f"row-{next(_rows)}"), **others)
+        test(host=another(host), **others)
 
     return call
 

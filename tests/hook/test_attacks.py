@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from tests.hook.client import client
-from tests.hook.conftest import ASKS, SCRIPTS, paused
+from tests.hook.conftest import ASKS, paused
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -115,15 +112,8 @@ def test_an_interrupt_before_the_start_leaves_what_was_to_be_resumed(host: Host)
 
 
 def test_an_agent_that_wakes_after_its_client_died_is_work_of_its_own(host: Host) -> None:
-    with client() as started:
-        environment = host.environment({"CLAUDE_PID": str(started.pid)})
-        for payload in host.delegation(), host.starting("a1"):
-            data = json.dumps(payload).encode()
-            command = [sys.executable, str(SCRIPTS / "every_event.py")]
-            code, _, errors = started.run(command, data, str(host.project), environment)
-            assert (code, errors) == (0, "")
-            host.knows("a1", "toolu_1")
-        [agent_id] = host.records()
+    with host.client() as started:
+        agent_id = host.work()
         gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
         started.kill()
 

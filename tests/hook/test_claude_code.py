@@ -63,26 +63,26 @@ def test_a_background_that_is_neither_true_nor_false_is_not_known(host: Host, va
     assert "background" not in event
 
 
+def stop_of(host: Host, **more: object) -> dict[str, object]:
+    """The event of a stop of ``a1``, and what is known of it."""
+    known = {"host": "claude-code", "host_session_id": host.SESSION, "host_agent_id": "a1", "agent_name": "Explore"}
+    return {"kind": "stop", "at": AT, **known, "after_block": False, **more}
+
+
 def test_a_stop_is_an_event_with_the_delegation_that_the_host_noted(host: Host) -> None:
     host.knows("a1", "toolu_7")
 
     event = only(host.ending(message="So far.\n[gaia-sessions: approval agent-5] why"))
 
-    assert event == {
-        "kind": "stop",
-        "at": AT,
-        "host": "claude-code",
-        "host_session_id": host.SESSION,
-        "host_agent_id": "a1",
-        "agent_name": "Explore",
-        "after_block": False,
-        "tool_use_id": "toolu_7",
-        "transcript_path": str(host.agents / "agent-a1.jsonl"),
-        "has_message": True,
-        "marker_phase": "approval",
-        "marker_id": "agent-5",
-        "last_message": "So far.\n[gaia-sessions: approval agent-5] why",
-    }
+    assert event == stop_of(
+        host,
+        tool_use_id="toolu_7",
+        transcript_path=str(host.agents / "agent-a1.jsonl"),
+        has_message=True,
+        marker_phase="approval",
+        marker_id="agent-5",
+        last_message="So far.\n[gaia-sessions: approval agent-5] why",
+    )
 
 
 def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> None:
@@ -90,16 +90,7 @@ def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> 
 
     event = only(payload)
 
-    assert event == {
-        "kind": "stop",
-        "at": AT,
-        "host": "claude-code",
-        "host_session_id": host.SESSION,
-        "host_agent_id": "a1",
-        "agent_name": "Explore",
-        "after_block": False,
-        "has_message": False,
-    }
+    assert event == stop_of(host, has_message=False)
 
 
 @table("message", [7, ["Done."], {"text": "Done."}, True])

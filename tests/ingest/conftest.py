@@ -7,20 +7,17 @@ from functools import wraps
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from tests.hook.conftest import Host, host
+from tests.hook.conftest import host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.hook.conftest import Host
+
 __all__ = ["host"]  # a fixture, which pytest finds by its name here
 
 _numbers = count()
-
-
-def another(host: Host) -> Host:
-    """A host, and so a project, of which nobody knows yet."""
-    return Host(host.folder / f"another-{next(_numbers)}")
 
 
 def wired(host: Host, *words: str) -> Host:

@@ -16,8 +16,7 @@ import gaia_sessions
 from gaia_sessions.hook.run import HookCall
 from gaia_sessions.hosts import HOOK, claude_code
 from gaia_sessions.system import streams
-from tests.hook.conftest import ASKS, SILENT, own_host
-from tests.ingest.conftest import another
+from tests.hook.conftest import ASKS, SILENT, another, own_host
 from tests.table import table
 
 if TYPE_CHECKING:

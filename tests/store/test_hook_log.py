@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,16 +12,9 @@ import pytest
 from gaia_sessions.store import hook_log
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gaia_sessions.store.directory import Directory
-
-
-def test_a_log_over_its_limit_becomes_the_one_old_file(folder: Directory) -> None:
-    for number in range(5):
-        hook_log.append_log_line(folder, "hook.log", b"line %d\n" % number, limit=14)
-
-    assert Path(folder.path, "hook.log").read_bytes() == b"line 4\n"
-    assert Path(folder.path, "hook.log.old").read_bytes() == b"line 2\nline 3\n"
-    assert sorted(os.listdir(folder.path)) == ["hook.log", "hook.log.old"]
 
 
 def test_a_log_that_cannot_be_opened_again_after_its_rotation_fails_as_the_system_said(

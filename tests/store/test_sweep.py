@@ -57,6 +57,8 @@ def leftovers(root: str, now: datetime, age: timedelta, tag: str) -> set[Path]:
         planted(now, age, f"{root}/..gitignore.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/one/.state.json.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/one/.transcript-1.jsonl.0123456789{digits}.tmp"),
+        planted(now, age, f"{root}/.inbox/.20260108-180530-000000-01234567.json.0123456789{digits}.tmp"),
+        planted(now, age, f"{root}/.index/.complete.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/.locks/gone-{tag}.lock"),
         planted(now, age, f"{root}/.locks/.key.delegation.host.{tag}.lock"),
     }
@@ -80,7 +82,9 @@ def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: Fil
     """Somebody had a reason to put it there."""
     names = (".notes.0123456789abcdef.tmp", "..gitignore.0123456789ABCDEF.tmp", "one/.notes.0123456789abcdef.tmp")
     places = (*names, ".locks/precious", ".stage/mine/", ".stage/one.0123/", ".stage/one.0123456789abcdef", "one/x.tmp")
-    kept = {planted(now, 99 * HOUR, f"{root}/{place}") for place in (*places, ".trash/keep.0123456789abcde")}
+    of_session = [f"one/{name}" for name in ("events.jsonl", "notes.tmp", ".hidden", "transcript.jsonl", ".tmp.keep")]
+    everywhere = (*places, *of_session, ".trash/keep.0123456789abcde")
+    kept = {planted(now, 99 * HOUR, f"{root}/{place}") for place in everywhere}
     Path(root, ".locks", "yarn.lock").write_bytes(b"not empty, as ours are")
     Path(root, ".locks", "folder.lock").mkdir()
     os.mkfifo(Path(root, ".locks", "pipe.lock"))
@@ -161,33 +165,6 @@ def test_the_locks_of_sessions_and_of_the_index_stay_however_old(root: str, stor
     store.sweep(now + timedelta(days=1000), ["one"])
 
     assert sorted(os.listdir(f"{root}/.locks")) == before == [".index.lock", "final.lock", "one.lock"]
-
-
-def test_only_temporaries_are_swept_from_a_session(root: str, store: FileStore, now: datetime) -> None:
-    kept = {
-        planted(now, 2 * HOUR, f"{root}/one/{name}")
-        for name in ("events.jsonl", "notes.tmp", ".hidden", "transcript.jsonl", ".tmp.keep")
-    }
-
-    assert store.sweep(now, ["one"]) == []
-
-    assert all(path.exists() for path in kept)
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        ".inbox/.20260108-180530-000000-01234567.json.0123456789abcdef.tmp",
-        ".index/.complete.0123456789abcdef.tmp",
-        "..gitignore.0123456789abcdef.tmp",
-    ],
-)
-def test_temporaries_beside_the_sessions_are_swept_too(root: str, store: FileStore, now: datetime, place: str) -> None:
-    old = planted(now, 2 * HOUR, Path(root, place))
-
-    store.sweep(now, ["one"])
-
-    assert not old.exists()
 
 
 def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store: FileStore, now: datetime) -> None:
