@@ -15,7 +15,6 @@ import pytest
 
 from gaia_sessions.errors import SessionsError, SettingsUnreadable, StoreFailure
 from gaia_sessions.install import plan
-from gaia_sessions.store import external_file
 from tests.install.conftest import Setup
 from tests.table import table
 
@@ -47,15 +46,6 @@ def test_the_mode_stays(setup: Setup, mode: int) -> None:
     assert stat.S_IMODE(setup.file.stat().st_mode) == mode
     setup.uninstall()
     assert stat.S_IMODE(setup.file.stat().st_mode) == mode
-
-
-def test_a_new_file_has_the_mode_that_the_umask_says(setup: Setup) -> None:
-    before = os.umask(0o027)
-    try:
-        setup.install()
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(setup.file.stat().st_mode) == 0o640
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
@@ -141,33 +131,6 @@ def test_a_folder_that_is_a_file_is_refused(setup: Setup) -> None:
     with pytest.raises(StoreFailure):
         setup.install()
     assert setup.file.parent.read_bytes() == b"in the way"
-
-
-@table("other", [b"{}", DATA + b" ", None])
-def test_what_somebody_else_wrote_meanwhile_is_not_written_over(setup: Setup, other: bytes | None) -> None:
-    path = setup.put(other).file
-    if other is None:
-        path.unlink(missing_ok=True)
-
-    with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
-        external_file.write(str(path), DATA, b"ours")
-
-    assert setup.held() == other
-    assert leftovers(path.parent) == []
-
-
-def test_a_file_that_came_meanwhile_is_not_written_over(setup: Setup) -> None:
-    path = setup.put(DATA).file
-    with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
-        external_file.write(str(path), None, b"ours")
-    assert setup.held() == DATA
-
-
-def test_what_somebody_else_wrote_meanwhile_is_not_removed(setup: Setup) -> None:
-    path = setup.put(DATA).file
-    with pytest.raises(StoreFailure, match="somebody else changed it meanwhile"):
-        external_file.remove(str(path), b"ours")
-    assert setup.held() == DATA
 
 
 def test_what_a_killed_writer_left_long_ago_is_swept_and_nothing_else(setup: Setup) -> None:
