@@ -366,11 +366,3 @@ def test_the_answer_says_who_works_on_all_the_same_and_where_to_stop_it(gaia: Ga
         "Agents work on until they end or ask `gaia-sessions cancelled ID`; to stop them at once, use the client:"
     )
     assert others == [*(f"  many-{number:02}, in Claude Code" for number in range(10)), "  and 1 other"]
-
-
-def test_a_session_may_be_named_in_short_and_which_one_it_is_is_said(gaia: Gaia) -> None:
-    gaia("create", "--id", "agent-20260108-180530-abc12345")
-    code, out, err = gaia("cancel", "530-abc12345").all
-    assert (code, out.split(":")[0]) == (0, "agent-20260108-180530-abc12345")
-    assert err == "using session agent-20260108-180530-abc12345 for 530-abc12345\n"
-    assert gaia("cancelled", "abc12345").code == 10

@@ -201,25 +201,6 @@ def test_both_bounds_count_as_within(gaia: Gaia, put: Gaia) -> None:
     assert ids(gaia("list", "--json", "--until", "2026-01-08T18:05:30.123455Z")) == []
 
 
-def test_a_time_without_an_offset_is_local_and_a_date_begins_at_midnight(
-    gaia: Gaia, put: Gaia, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import time
-
-    put("a", last_updated="2026-01-08T22:30:00Z")  # half past midnight of the ninth in that zone
-    monkeypatch.setenv("TZ", "EAST-02:00")
-    time.tzset()
-    try:
-        assert ids(gaia("list", "--json", "--since", "2026-01-09")) == ["a"]
-        assert ids(gaia("list", "--json", "--until", "2026-01-09")) == []
-        assert ids(gaia("list", "--json", "--since", "2026-01-09T00:31")) == []
-        assert ids(gaia("list", "--json", "--since", "2026-01-09T00:31Z")) == []
-        assert ids(gaia("list", "--json", "--until", "2026-01-09T00:31")) == ["a"]
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
 @table("option", ["--since", "--until", "--created-since"])
 @table("text", ["soon", "2026-13-01", "", "h", "99999999999w", "2 x"])
 def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) -> None:

@@ -247,21 +247,7 @@ def test_a_session_that_is_called_like_an_outcome_is_ended_by_its_name(gaia: Gai
     assert state("failed")["phase"] == "completed"
 
 
-@table(
-    ("typed", "hours"),
-    [
-        ("2h", 2),
-        ("2 hours", 2),
-        ("1d", 24),
-        ("90m", 1.5),
-        ("1w", 168),
-        ("24", 24),
-        ("0.5", 0.5),
-        ("1.5h", 1.5),
-        ("1h30m", 1.5),
-        ("15min", 0.25),
-    ],
-)
+@table(("typed", "hours"), [("2 hours", 2), ("1w", 168), ("0.5", 0.5), ("1.5h", 1.5)])
 def test_cleanup_takes_a_length_of_time_with_its_unit(gaia: Gaia, typed: str, hours: float) -> None:
     assert gaia("cleanup", "--hours", typed, "--json").json["hours"] == hours
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -60,14 +58,6 @@ def test_the_length_of_a_todo_is_bounded(gaia: Gaia, session: str, text: str, co
 def test_a_list_shows_no_control_characters_of_anybody(gaia: Gaia, put: Gaia) -> None:
     put("a", todos=[{"description": "\x1b[2Jone\ntwo", "status": "cancelled"}])
     assert gaia("todo", "list", "a").out == b"1  cancelled    [2Jone two\n"
-
-
-@pytest.mark.usefixtures("session")
-def test_a_session_typed_in_short_is_named_where_something_is_written(gaia: Gaia) -> None:
-    for words in (["add", "t-123", "read"], ["done", "t-123", "1"]):
-        ended = gaia("todo", *words)
-        assert (ended.code, ended.err.decode()) == (0, "using session agent-123 for t-123\n")
-    assert gaia("todo", "list", "t-123").err == b""
 
 
 def test_show_has_the_budget_the_skills_and_the_todos_where_there_are_any(gaia: Gaia, put: Gaia) -> None:
