@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidId
 from gaia_sessions.session.ids import (
-    MAX_ID_LENGTH,
     bytes_made_of,
     check_agent_id,
     encode_key,
@@ -111,10 +110,6 @@ _DEVICE_NAME = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.ASCII |
 def test_an_id_is_accepted_exactly_when_the_documented_rule_holds(value: str) -> None:
     holds = bool(_RULE.fullmatch(value)) and not value.endswith(".") and ".." not in value
     assert is_agent_id(value) == (holds and not _DEVICE_NAME.fullmatch(value))
-
-
-def test_the_longest_id_is_the_documented_one() -> None:
-    assert MAX_ID_LENGTH == 128
 
 
 @table(

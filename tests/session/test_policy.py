@@ -337,11 +337,6 @@ def test_the_limits_are_what_the_caller_says(limits: Limits, idle: int, errors: 
     )
 
 
-def test_the_limits_are_30_minutes_and_3_errors_unless_said_otherwise() -> None:
-    limits = LIMITS
-    assert (limits.idle, limits.max_errors) == (timedelta(minutes=30), 3)
-
-
 def test_the_users_own_times_without_a_fraction_are_judged_the_same() -> None:
     record = resumable(last_updated="2026-01-08T19:10:15+01:00")
     assert decide("agent-1", record, NOW, LIMITS)["idle_seconds"] == 1185.0
