@@ -31,29 +31,37 @@ def working(host: Host) -> str:
     return session_in(host, "executing")
 
 
-ENDINGS: list[tuple[dict[str, object], str]] = [
-    ({}, "completed"),
-    ({"exit_code": 0}, "completed"),
+SAYS_HOW: list[tuple[dict[str, object], str]] = [
     ({"exit_code": 1}, "failed"),
     ({"exit_code": -9}, "failed"),
     ({"exit_code": 137}, "failed"),
     ({"outcome": "completed"}, "completed"),
     ({"outcome": "failed"}, "failed"),
     ({"outcome": "abandoned"}, "abandoned"),
+    ({"outcome": "completed", "exit_code": 0}, "completed"),
+    ({"outcome": "completed", "exit_code": 1}, "completed"),
     ({"outcome": "abandoned", "exit_code": 0}, "abandoned"),
     ({"outcome": None, "exit_code": 1}, "failed"),
-    ({"output": "0 errors found, none failed; exit code: 1"}, "completed"),
-    ({"summary": "error: 3 errors, FAILED with exit code 1"}, "completed"),
+]
+SAYS_NO_END: list[dict[str, object]] = [
+    {},
+    {"exit_code": 0},
+    {"output": "0 errors found, none failed; exit code: 1"},
+    {"summary": "error: 3 errors, FAILED with exit code 1"},
+]
+ENDINGS = [
+    *((phase, told, outcome) for phase in ("executing", "approval") for told, outcome in SAYS_HOW),
+    *(("executing", told, "completed") for told in SAYS_NO_END),
 ]
 
 
 @table("nested", [False, True])
-@table(("told", "outcome"), ENDINGS)
+@table(("phase", "told", "outcome"), ENDINGS)
 @own_host
-def test_a_session_ends_as_it_was_told_and_never_by_what_a_text_says(
-    host: Host, told: dict[str, object], outcome: str, *, nested: bool
+def test_a_session_ends_as_it_was_told_also_in_approval_and_never_by_what_a_text_says(
+    host: Host, phase: str, told: dict[str, object], outcome: str, *, nested: bool
 ) -> None:
-    working = session_in(host, "executing")
+    working = session_in(host, phase)
     asked: dict[str, object] = {"agent_id": working, **told}
     if nested:
         asked = {"task_info": asked, "agent_output": "0 errors found, but exit code: 1"}
@@ -112,28 +120,6 @@ def test_a_stop_that_does_not_say_how_the_work_ended_leaves_a_session_in_approva
     assert answer == refused("subagent_stop", asked, "waits_for_approval", agent_id=pausing)
     assert host.tree(host.root) == before
     assert host.log("subagent_stop")[-1]["decision"] == "waits_for_approval"
-
-
-SAYS_HOW: list[tuple[dict[str, object], str]] = [
-    ({"outcome": "completed"}, "completed"),
-    ({"outcome": "completed", "exit_code": 0}, "completed"),
-    ({"outcome": "abandoned"}, "abandoned"),
-    ({"outcome": "failed"}, "failed"),
-    ({"exit_code": 1}, "failed"),
-    ({"outcome": "completed", "exit_code": 1}, "completed"),
-]
-
-
-@table(("told", "outcome"), SAYS_HOW)
-@own_host
-def test_a_session_in_approval_ends_by_an_explicit_outcome_or_a_failing_exit_code(
-    host: Host, told: dict[str, object], outcome: str
-) -> None:
-    pausing = session_in(host, "approval")
-    answer = host.ask("subagent_stop", {"agent_id": pausing, **told})
-
-    assert (answer["finalized"], answer["outcome"], answer["reason"]) == (True, outcome, "finalized")
-    assert host.record()["phase"] == outcome
 
 
 @table("phase", ["initializing", "investigating", "planning", "executing", "validating"])

@@ -66,14 +66,6 @@ def leave(host: Host, reason: str = "clear") -> Any:
     return host.hear(in_next(host.event_payload("SessionStart", source=source)))
 
 
-def written_to(host: Host) -> None:
-    """An agent at rest is written to in the next conversation, and wakes."""
-    paused(host)
-    leave(host)
-    host.hear(in_next(host.messaging("a1")))
-    host.hear(in_next(host.starting("a1")))
-
-
 def latest(record: Any) -> tuple[object, ...]:
     run = record["runs"][-1]
     keys = ("run", "end", "host_agent_id", "host_session_id", "current_host_session_id")
@@ -203,16 +195,16 @@ def test_a_start_in_a_fork_is_that_of_the_same_run(host: Host) -> None:
         assert host.record() == record
 
 
-def test_an_agent_that_was_at_rest_and_is_written_to_in_the_next_conversation_begins_another_run(host: Host) -> None:
-    written_to(host)
-
+def test_an_agent_at_rest_that_is_written_to_in_the_next_conversation_begins_a_run_that_is_known_in_the_first(
+    host: Host,
+) -> None:
+    paused(host)
+    leave(host)
+    host.hear(in_next(host.messaging("a1")))
+    host.hear(in_next(host.starting("a1")))
     assert latest(host.record()) == ("executing", 2, None, "a1", NEXT, None)
 
-
-def test_an_agent_that_was_woken_in_the_next_conversation_is_the_same_in_the_first(host: Host) -> None:
-    written_to(host)
     host.hear(in_next(host.pausing("a1")))
-
     host.hear(in_next(host.event_payload("SessionEnd", reason="resume")))
     host.hear(host.event_payload("SessionStart", source="resume"))
     host.hear(host.pausing("a1"))
