@@ -322,20 +322,6 @@ def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia,
 
 
 @pytest.mark.usefixtures("on_path")
-def test_status_calls_nothing_installed_that_has_a_problem_and_the_command_fixes_it(
-    gaia: Gaia, typed: Gaia, settings: Path
-) -> None:
-    gaia("hooks", "install")
-    complete = json.loads(settings.read_bytes())
-    del complete["hooks"]["SubagentStop"]
-    settings.write_text(json.dumps(complete), encoding="utf-8")
-    first, command = gaia("hooks", "status").lines
-    assert first == f"problem: the hooks of claude-code in {settings} are not called for SubagentStop"
-    typed(command)
-    assert gaia("hooks", "status").out.decode().startswith("claude-code: installed in this project for you, ")
-
-
-@pytest.mark.usefixtures("on_path")
 def test_status_says_with_which_options_the_hooks_are_installed(gaia: Gaia) -> None:
     gaia("hooks", "install", "--enforce", "--track-tools")
     expected = "claude-code: installed in this project for you, no event received yet\n  with --track-tools --enforce\n"
