@@ -14,6 +14,7 @@ import pytest
 from gaia_sessions import Sessions
 from gaia_sessions.errors import (
     Cancelled,
+    CorruptSession,
     DurabilityUnknown,
     InvalidInput,
     RevisionChanged,
@@ -231,6 +232,16 @@ def test_an_import_takes_no_document_that_nobody_could_have_written(sessions: Se
     [failed] = sessions.import_from(elsewhere.root)["failed"]
     assert (failed["agent_id"], "'app:temp:x' is never stored" in failed["detail"]) == (agent_id, True)
     assert [*sessions.list(app="kb")] == []
+
+
+def test_a_record_with_an_app_and_no_user_is_corrupt(sessions: Sessions) -> None:
+    agent_id = sessions.create(app="kb", user="u1", state={"a": 1})
+    file = Path(sessions.root, agent_id, "state.json")
+    record = json.loads(file.read_bytes())
+    del record["user"]
+    file.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(CorruptSession, match="an app and a user stand together"):
+        sessions.state(agent_id)
 
 
 def test_what_cannot_be_put_in_place_after_the_commit_is_no_refusal(
