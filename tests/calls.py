@@ -77,17 +77,19 @@ def _streams(*descriptors: int | None) -> Iterator[None]:
 def _environment(environment: Mapping[str, str]) -> Iterator[None]:
     kept = dict(os.environ)
     try:
-        _set_environment(environment)
+        _set_environment(kept, dict(environment))
         yield
     finally:
-        _set_environment(kept)
+        _set_environment(dict(os.environ), kept)
 
 
-def _set_environment(environment: Mapping[str, str]) -> None:
-    for name in [name for name in os.environ if name not in environment]:
+def _set_environment(present: dict[str, str], wanted: dict[str, str]) -> None:
+    if present == wanted:  # as it nearly always is, and each variable costs
+        return
+    for name in present.keys() - wanted.keys():
         del os.environ[name]
-    for name, value in environment.items():
-        if os.environ.get(name) != value:
+    for name, value in wanted.items():
+        if present.get(name) != value:
             os.environ[name] = value
 
 

@@ -106,4 +106,4 @@ def test_the_script_for_other_interpreters_says_what_it_does_and_starts_nothing(
 
 def test_a_server_runs_all_tests_but_the_thorough_ones_with_coverage_and_on_other_interpreters() -> None:
     lines = (CHECKOUT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert lines[-2:] == ["sh scripts/test --all --coverage", "sh scripts/test-interpreters"]
+    assert lines[-2:] == ["sh scripts/test --all --coverage --durations-by-folder", "sh scripts/test-interpreters"]
