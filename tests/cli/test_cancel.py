@@ -189,6 +189,19 @@ def test_e7_it_is_not_resumable_for_a_reason_of_its_own(gaia: Gaia, put: Gaia) -
     assert gaia("show", "resting", "--json").json["cancellation"]["reason"] == "enough"
 
 
+def test_one_of_a_conversation_that_cannot_be_cancelled_stops_no_other_and_is_an_error(
+    gaia: Gaia, put: Gaia, root: str
+) -> None:
+    for agent_id in ("first", "second"):
+        put(agent_id, runs=[LIVE])
+    Path(root, "first", "cancelled.json").mkdir()
+
+    refused = gaia("cancel", "--conversation", "h1", "--json")
+
+    assert (refused.error["code"], "first" in refused.error["message"]) == ("io_error", True)
+    assert Path(root, "second", "cancelled.json").is_file()
+
+
 def test_a_conversation_is_cancelled_with_all_its_sessions(gaia: Gaia, put: Gaia) -> None:
     put("live", runs=[LIVE])
     put("ended", phase="completed", resume_ready=False, runs=[ENDED])

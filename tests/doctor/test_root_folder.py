@@ -123,13 +123,12 @@ def test_a_clock_behind_the_newest_record_is_wrong(made: str) -> None:
     assert (finding["state"], finding["fix"]) == ("problem", "sudo timedatectl set-ntp true")
 
 
-def test_packages_that_are_missing_or_too_old_are_named(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def version_of(_: str) -> str:
-        return "3.25.2"
-
+@table("version", ["3.25.2", "4.2.0", "5.0.0"])
+def test_packages_that_are_missing_or_do_not_fit_are_named(made: str, version: str) -> None:
     assert machine.packages(case_of(made))["state"] == "ok"
-    monkeypatch.setattr(machine, "version_of", version_of)
-    monkeypatch.setattr(machine, "find_spec", lambda name: None if name == "rich" else object())
-    finding: Any = machine.packages(case_of(made))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(machine, "version_of", lambda _: version)
+        patched.setattr(machine, "find_spec", lambda name: None if name == "rich" else object())
+        finding: Any = machine.packages(case_of(made))
     assert finding["found"] == "packages are missing or too old: rich, filelock>=4.2.1,<5"
     assert finding["fix"] == f"{sys.executable} -m pip install rich 'filelock>=4.2.1,<5'"

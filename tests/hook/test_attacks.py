@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import gaia_sessions
-from tests.hook.conftest import ASKS, paused
+from gaia_sessions.ingest import dispatch
+from tests.hook.conftest import ASKS, SILENT, paused
 
 if TYPE_CHECKING:
     from tests.hook.conftest import Host
@@ -172,3 +176,28 @@ def test_a_stop_told_before_its_delegation_is_noted_waits_for_that(host: Host) -
 
     assert ends(host.record()) == ("completed", ["stopped"])
     assert (host.record()["runs"][0]["last_message"], host.deferred()) == ("All done.", [])
+
+
+def test_a_hook_that_is_interrupted_is_silent_and_its_log_says_so(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dispatch, "handle_event", interrupted)
+    try:
+        ran = host.run("pre_delegate", host.delegation())
+    except KeyboardInterrupt:  # which would end the run of the tests
+        pytest.fail("it went through to the host")
+
+    assert ran == SILENT
+    assert [line["error"] for line in host.log("pre_delegate")] == ["KeyboardInterrupt: "]
+
+
+def test_an_agent_of_a_workflow_is_told_nothing_of_pausing_since_a_script_reads_what_it_says(host: Host) -> None:
+    folder = host.agents / "workflows" / "wf_0a1b2c3d-4e5"
+    folder.mkdir(parents=True)
+    entry = {"type": "started", "key": "v2:abc", "agentId": "a1", "label": "alpha"}
+    folder.joinpath("journal.jsonl").write_text(json.dumps(entry) + "\n", encoding="utf-8")
+
+    assert host.hear(host.starting("a1")) is None
+
+    assert host.record()["runs"][0]["workflow"] == {"run_id": "wf_0a1b2c3d-4e5", "key": "v2:abc"}

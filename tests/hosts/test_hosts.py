@@ -148,6 +148,7 @@ ASKED = {"description": "Count quokkas", "prompt": f"{PROMPT}\n[gaia-sessions: r
     [
         ("completed", "GOAL", ["stop", "returned"], None),
         ("failed", "MAX_TURNS", ["returned"], None),
+        ("failed", "TIMEOUT", ["returned"], None),
         ("failed", "Failed to run subagent: 400", ["fail"], None),
         ("cancelled", "CANCELLED", ["fail"], True),
         ("running", None, [], None),
