@@ -25,6 +25,7 @@ TOOLS = ("sh", "dirname", "cat", "getconf")
 STARTED = ("ruff", "mypy", "python")
 PROCESSORS = os.sysconf("SC_NPROCESSORS_ONLN")
 PYTEST = f"python -m pytest -q -rs -n {PROCESSORS + 1} --dist worksteal"
+WITH_CLIENTS = f"python -m pytest -q -rs -n {PROCESSORS + 2} --dist worksteal"
 REST = "(slow or realclient) and not thorough"
 THOROUGH = "--hypothesis-profile=thorough"
 
@@ -61,13 +62,13 @@ def check(tmp_path: Path) -> Check:
         ([], [PYTEST]),
         (["tests/hook", "-k", "a b"], [f"{PYTEST} tests/hook -k a b"]),
         (["--coverage"], [f"{PYTEST} --cov --cov-report=term"]),
-        (["--all"], [f"{PYTEST} -m not thorough"]),
-        (["-x", "--all", "-m", "slow"], [f"{PYTEST} -m not thorough -x -m slow"]),
-        (["--all", "--coverage"], [f"{PYTEST} --cov --cov-report=term", f"{PYTEST} -m {REST}"]),
-        (["--thorough"], [f"{PYTEST} -m (empty) {THOROUGH}"]),
+        (["--all"], [f"{WITH_CLIENTS} -m not thorough"]),
+        (["-x", "--all", "-m", "slow"], [f"{WITH_CLIENTS} -m not thorough -x -m slow"]),
+        (["--all", "--coverage"], [f"{PYTEST} --cov --cov-report=term", f"{WITH_CLIENTS} -m {REST}"]),
+        (["--thorough"], [f"{WITH_CLIENTS} -m (empty) {THOROUGH}"]),
         (
             ["--thorough", "--coverage"],
-            [f"{PYTEST} --cov --cov-report=term", f"{PYTEST} -m slow or thorough or realclient {THOROUGH}"],
+            [f"{PYTEST} --cov --cov-report=term", f"{WITH_CLIENTS} -m slow or thorough or realclient {THOROUGH}"],
         ),
     ],
 )
