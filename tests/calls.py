@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+    from typing import TextIO
 
 
 class Ran(NamedTuple):
@@ -36,13 +39,13 @@ def call(
     folder: str | Path,
     **elsewhere: int | None,
 ) -> Ran:
-    """Runs ``main`` with ``data`` on descriptor 0, and collects what it writes to 1 and 2.
+    """Runs ``main`` with ``data`` on descriptor 0, and collects what it writes to 1 and 2 or to Python's own streams.
 
-    The fiftieth part of what a process costs. For what only a process has (what it imports, how it is killed, that it
-    ends in time) start one. Python's own ``sys.stdin`` and its siblings stay what they were.
+    This costs a fiftieth of a process. Start a process where its imports, its death by a signal or its time are the
+    property.
 
-    data: or the descriptor to read from. elsewhere: the descriptors of ``stdout`` and ``stderr`` if what goes there is
-    not collected. A stream whose descriptor is None is closed.
+    data: the input, or a descriptor to read it from. elsewhere: where ``stdout`` and ``stderr`` go, if not to the
+    result. A stream whose descriptor is None is closed.
     """
     with ExitStack() as stack:
         told, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
@@ -51,7 +54,7 @@ def call(
             told.seek(0)
             data = told.fileno()
         descriptors = {"stdin": data, "stdout": out.fileno(), "stderr": err.fileno(), **elsewhere}
-        with _environment(environment), _folder(folder), _streams(*descriptors.values()):
+        with _environment(environment), _folder(folder), _streams(*descriptors.values()), _streams_of_python():
             code = main()
         return Ran(code, *(_content(file.fileno()) for file in (out, err)))
 
@@ -71,6 +74,34 @@ def _streams(*descriptors: int | None) -> Iterator[None]:
         for number, own in enumerate(kept):
             os.dup2(own, number)
             os.close(own)
+
+
+@contextmanager
+def _streams_of_python() -> Iterator[None]:
+    """``sys.stdin`` and its siblings are those that the descriptors are; None for one that is closed."""
+    with ExitStack() as stack:
+        for number, stream in enumerate(("stdin", "stdout", "stderr")):
+            file = _opened(number)
+            for attribute in (stream, f"__{stream}__"):
+                stack.enter_context(patch.object(sys, attribute, file))
+            stack.callback(_close, stream)
+        yield
+
+
+def _opened(number: int) -> TextIO | None:
+    encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
+    try:
+        return open(number, "w" if number else "r", encoding=encoding, closefd=False)
+    except OSError:
+        return None
+
+
+def _close(stream: str) -> None:
+    """Closes one of Python's own streams, which the program may have replaced."""
+    file = getattr(sys, stream)
+    with suppress(OSError):
+        if file is not None:
+            file.close()
 
 
 @contextmanager

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
-from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 from gaia_sessions.cli.main import commands, main
 from gaia_sessions.hook.run import main as run_hook
@@ -17,7 +14,6 @@ from tests.calls import call
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from typing import TextIO
 
     import click
 
@@ -46,13 +42,13 @@ class Ended:
 
     @property
     def answer(self) -> list[str]:
-        """The lines that a command, which was content, answered to a person."""
+        """The lines that a command that succeeded answered to a person."""
         assert (self.code, self.err, self.out[-1:]) == (0, b"", b"\n"), self
         return self.out[:-1].decode().split("\n")
 
     @property
     def json(self) -> Any:
-        """The answer, of a command that was content."""
+        """The answer of a command that succeeded."""
         assert (self.code, self.err) == (0, b""), self
         return json.loads(self.out)
 
@@ -83,34 +79,7 @@ def gaia(
     **elsewhere: int | None,
 ) -> Ended:
     """Runs a command line of ``group``, a program called ``name``; ``elsewhere``: see ``tests.calls.call``."""
-    return Ended(*call(lambda: _with_own_streams([*words], group, name), stdin, environment, folder, **elsewhere))
-
-
-def _with_own_streams(words: list[str], group: click.Group, name: str) -> int:
-    """Python's standard streams are those that the descriptors are; None for one that is closed."""
-    with ExitStack() as stack:
-        for number, stream in enumerate(("stdin", "stdout", "stderr")):
-            file = _opened(number)
-            for attribute in (stream, f"__{stream}__"):
-                stack.enter_context(patch.object(sys, attribute, file))
-            stack.callback(_close, stream)
-        return main(words, group, name)
-
-
-def _opened(number: int) -> TextIO | None:
-    encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
-    try:
-        return open(number, "w" if number else "r", encoding=encoding, closefd=False)
-    except OSError:
-        return None
-
-
-def _close(stream: str) -> None:
-    """Closes one of Python's own streams, which the command may have replaced."""
-    file = getattr(sys, stream)
-    with suppress(OSError):
-        if file is not None:
-            file.close()
+    return Ended(*call(lambda: main([*words], group, name), stdin, environment, folder, **elsewhere))
 
 
 def hook(

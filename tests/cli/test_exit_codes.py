@@ -271,6 +271,10 @@ def test_where_there_is_no_space_or_no_reader_nothing_is_said_at_the_end_of_the_
     put("a")
     assert program("get", "a", through=("sh", "-c", '"$@" | head -n 1', "sh")).answer == ["{"]
     assert program("get", "a", through=("sh", "-c", 'exec "$@" >/dev/full', "sh")).all == (8, "", NO_SPACE)
+    gone = ("sh", "-c", 'exec 3>&1; { "$@"; echo $? >&3; } | true', "sh")
+    put("tired", error_count=3)
+    for words, code in ((["get", "a"], 0), (["should-resume", "tired"], 1)):
+        assert program(*words, through=gone).all == (0, f"{code}\n", "")
 
 
 @table(("words", "code"), [(["get", "a"], 0), (["update", "a"], 0), (["should-resume", "tired"], 1)])

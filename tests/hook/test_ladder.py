@@ -11,7 +11,9 @@ import time
 from typing import TYPE_CHECKING
 
 import gaia_sessions
-from gaia_sessions.hook import argument_words, read_arguments
+from gaia_sessions import hook
+from gaia_sessions.hook import argument_words, enforcement, read_arguments
+from gaia_sessions.store import locks
 from tests.hook.conftest import ASKS, LONGEST, SCRIPTS, SILENT, own_host, refused
 from tests.table import table
 
@@ -375,8 +377,8 @@ def test_the_scripts_differ_in_nothing_but_their_hook_and_where_an_installed_one
     every, *others = ((SCRIPTS / f"{hook}.py").read_text("utf-8") for hook in ("every_event", *HOOKS[:2]))
     begin, end = every.index("elif"), every.index("if __name__")
     shared = (every[:begin] + every[end:]).replace('main("hook"', "main(NAME").split("\n", 2)
-    for hook, text in zip(HOOKS[:2], others, strict=True):
-        found = text.replace(f'main("{hook}"', "main(NAME").split("\n", 2)
+    for name, text in zip(HOOKS[:2], others, strict=True):
+        found = text.replace(f'main("{name}"', "main(NAME").split("\n", 2)
         assert (found[0], found[2]) == (shared[0], shared[2])
 
 
@@ -417,9 +419,23 @@ def test_an_answer_that_nobody_reads_is_given_up_in_time_and_the_host_finds_the_
         found = pipe.read()
 
     assert (done.returncode, done.stderr) == (0, b"")
-    assert took < LONGEST
+    assert took < LONGEST / 2
     assert found.startswith(b'{"hookSpecificOutput": ')
     assert b"\n" not in found
     assert 0 < len(found) < len(long)
     line = host.log("hook")[-1]
     assert (line["decision"], line["session"], line["told"]) == ("claimed", paused, False)
+
+
+def test_a_lock_is_waited_for_no_longer_than_the_call_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(locks, "sleep_and_retry", lambda _folder, _name, seconds: waited.append(seconds))
+    limits = hook.TimeLimits()
+    for began in (time.monotonic(), time.monotonic() - hook.TOTAL_TIMEOUT + 0.1):
+        limits.started = began
+        limits._wait(None, "a", 0.2)  # type: ignore[arg-type]  # no folder is needed to wait
+
+    assert waited[0] == 0.2
+    assert waited[1] <= 0.1
+    assert enforcement._LOCK_TIMEOUT < hook.LOCK_TIMEOUT
+    assert hook.READ_TIMEOUT < hook.LOCK_TIMEOUT < hook.TOTAL_TIMEOUT < 3

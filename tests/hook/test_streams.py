@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -329,12 +330,12 @@ def test_impossible_ids_reach_no_file(host: Host) -> None:
     ids = [*IMPOSSIBLE_IDS, {}, {"agent_id": "agent-1"}, 1.5, "../" * 1_000]
     before = host.tree(host.root)
 
-    def unexpected(number: int) -> object:
-        hook, asked = HOOKS[number % 2], {"agent_id": ids[number], "create": True}
+    def unexpected(hook: str, agent_id: object) -> object:
+        asked = {"agent_id": agent_id, "create": True}
         answer = host.ask(hook, asked)
         expected = refused(hook, asked, "invalid_input", error=str(answer["error"]))
         return None if answer == expected else answer
 
-    assert [answer for number in range(len(ids)) if (answer := unexpected(number))] == []
+    assert [answer for hook, agent_id in product(HOOKS, ids) if (answer := unexpected(hook, agent_id))] == []
 
     assert host.tree(host.root) == before
