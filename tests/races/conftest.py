@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.forks import forks
+from tests.forks import PATIENCE, forks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,16 +26,23 @@ class Race:
     """Processes that wait for the start; ``results`` returns what each of them printed, in their order."""
 
     def __init__(self, roles: Sequence[Sequence[object]]) -> None:
-        gate, self._opener = os.pipe()
+        gate, self._opener = socket.socketpair()
+        self._opener.settimeout(PATIENCE)
         self._running: dict[int, tuple[int, int]] = {}
         self._told: list[Any] = []
         for role in roles:
             streams = os.memfd_create("out"), os.memfd_create("err")
-            self._running[forks().start([sys.executable, WORKER, *map(str, role)], [gate, *streams])] = streams
-        os.close(gate)
+            self._running[forks().start([sys.executable, WORKER, *map(str, role)], [gate.fileno(), *streams])] = streams
+        gate.close()
 
     def start(self) -> None:
-        os.close(self._opener)
+        """Opens the gate once each of them stands before it."""
+        ready = 0
+        while ready < len(self._running):
+            arrived = len(self._opener.recv(len(self._running) - ready))
+            assert arrived, "one of them failed before the start"
+            ready += arrived
+        self._opener.close()
 
     def results(self, count: int | None = None) -> list[Any]:
         """What the first ``count`` of them printed; none of them failed."""
@@ -45,13 +53,14 @@ class Race:
         return self._told[:count]
 
     def end(self) -> None:
+        self._opener.close()
         for pid in self._running:
             os.kill(pid, signal.SIGKILL)
         while self._running:
             self._ended()
 
     def _ended(self) -> tuple[int, bytes, bytes]:
-        """How the first of those that have not been asked yet ends, and what it wrote."""
+        """Waits for the first process not yet asked; its return code and what it wrote."""
         pid, streams = next(iter(self._running.items()))
         code = forks().wait(pid)
         del self._running[pid]
