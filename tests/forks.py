@@ -64,12 +64,20 @@ class Forks:
         """
         asked = {"environment": dict(os.environ), "folder": os.getcwd(), "waits": False, **options, "words": words}
         socket.send_fds(self._channel, [json.dumps(asked).encode()], streams)
-        return int(self._channel.recv(100))
+        return self._answer()
 
     def wait(self, pid: int) -> int:
         """The return code of a child, once it has ended."""
         self._channel.send(json.dumps({"pid": pid}).encode())
-        return int(self._channel.recv(100))
+        return self._answer()
+
+    def _answer(self) -> int:
+        try:
+            return int(self._channel.recv(100))
+        except TimeoutError:  # a late answer would be taken for that to the next request
+            self.close()
+            forks.cache_clear()
+            raise
 
     def run(self, words: Sequence[str], stdin: str = "", trace: Sequence[str] = (), **options: Any) -> Ended:
         """What a child came to; traced by the command line ``trace`` from its first call on, if there is one."""
@@ -134,7 +142,7 @@ def _tracing(words: Sequence[str], pid: int) -> Iterator[None]:
 
 
 def serve(channel: socket.socket) -> Asked:
-    """Answers until nobody asks any more; in a child, what it was asked for."""
+    """Serves requests until the channel closes. Returns only in a child, with its request."""
     compiled = cache(_compiled)
     while True:
         data, streams, _, _ = socket.recv_fds(channel, 1 << 20, 3)
@@ -170,7 +178,7 @@ def _compiled(option: str, name: str) -> CodeType | str:
 
 
 def play(asked: Asked) -> None:
-    """Is the program that was asked for; what that raises is raised here."""
+    """Runs the requested program in this process, and lets its exceptions through."""
     for number, stream in enumerate(asked["streams"]):
         os.dup2(stream, number)
         os.close(stream)

@@ -54,8 +54,8 @@ def _fault(test: Test, fixtures: dict[str, Any], row: dict[str, Any]) -> Excepti
         test(**fixtures, **row)
     except Exception as error:  # noqa: BLE001  # it is reported with all others
         fault = error
-    except pytest.fail.Exception as error:  # of pytest.raises, for one; no Exception
-        fault = AssertionError(str(error)).with_traceback(error.__traceback__)
+    except (pytest.fail.Exception, pytest.skip.Exception) as error:  # of pytest.raises, for one; no Exception
+        fault = AssertionError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
     else:
         return None
     text = ", ".join(f"{name}={value!r}" for name, value in row.items())

@@ -34,6 +34,16 @@ def test_a_row_that_does_not_raise_what_it_should_does_not_end_the_walk() -> Non
     assert [error.__notes__ for error in raised.value.exceptions] == [["row: value='1'"], ["row: value='2'"]]
 
 
+def test_a_row_cannot_be_skipped() -> None:
+    @table("value", [1, 2])
+    def skips(value: int) -> None:
+        if value == 1:
+            pytest.skip("not here")
+
+    with pytest.raises(AssertionError, match="Skipped: not here"):
+        skips()
+
+
 def test_one_row_that_fails_raises_its_own_error() -> None:
     @table("value", ["1", "x"])
     def is_number(value: str) -> None:
