@@ -1,5 +1,6 @@
 """Command lines in forks of this process: they have signals, children and an end of their own, and start in no time.
 
+A fork has what the test has patched, and all its modules are loaded: what a start imports is asked of ``program``.
 What an interpreter does first (which modules it loads, how it decodes its arguments) only a new one can show.
 """
 

@@ -253,9 +253,7 @@ def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None
         (["should-resume", "tired"], 1),
     ],
 )
-def test_a_reader_that_is_gone_is_no_error_and_a_no_stays_a_no(
-    gaia: Gaia, put: Gaia, words: list[str], code: int
-) -> None:
+def test_a_reader_that_is_gone_changes_no_exit_code(gaia: Gaia, put: Gaia, words: list[str], code: int) -> None:
     for number in range(40):
         put(f"a{number}", purpose="x" * 1000)
     put("tired", error_count=3)

@@ -266,7 +266,9 @@ def test_the_latest_is_the_first_that_a_list_shows_and_can_be_read(gaia: Gaia, p
 
 @table("typed", ["latest", "nobody"])
 @each_command
-def test_where_there_is_no_session_there_is_no_latest(gaia: Gaia, root: str, command: str, typed: str) -> None:
+def test_where_there_is_no_session_neither_latest_nor_an_id_is_found(
+    gaia: Gaia, root: str, command: str, typed: str
+) -> None:
     ended = run(gaia, command, typed)
 
     hint = "there are no sessions in that folder; use --root DIR for another folder"

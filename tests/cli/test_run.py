@@ -21,8 +21,10 @@ from gaia_sessions.runner import supervise
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import QUIET
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system.processes import describe
 from tests.cli.conftest import PATIENCE, only_record, records
 from tests.cli.forks import Fork, forked, until
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -285,6 +287,19 @@ def test_a_command_that_a_command_runs_has_its_session_below(root: str) -> None:
         "outer": None,
         "inner": "outer",
     }
+
+
+def test_a_sixth_child_at_work_is_refused_and_nothing_is_made(put: Gaia, root: str) -> None:
+    put("top", phase="executing")
+    for number in range(5):
+        at_work = {"run": 1, "wrapper": describe(os.getpid()), "started_at": ago()}
+        put(f"child-{number}", parent_id="top", phase="executing", runs=[at_work])
+    before = records(root)
+
+    ended = forked("run", "--parent", "top", "--id", "sixth", "--", *SHELL, "touch started")
+
+    assert (ended.code, ended.out, Path("started").exists()) == (4, b"", False)
+    assert records(root) == before
 
 
 def test_a_session_of_the_environment_that_this_root_does_not_know_is_no_parent(root: str) -> None:

@@ -62,7 +62,7 @@ _PATH = re.compile(r"<([^>]+)>")
 
 
 @sweep(lambda name: EACH_CALL if name in WHOLE else A_SAMPLE)
-def test_whichever_call_is_refused_the_exit_code_is_true_the_file_is_named_nothing_is_left_and_the_same_works_again(
+def test_a_refused_call_is_told_truly_leaves_nothing_behind_and_can_be_made_again(
     case_of: CaseOf, operation: Operation, reach: str
 ) -> None:
     case = case_of(operation)

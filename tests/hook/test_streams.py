@@ -202,11 +202,17 @@ def test_a_pipe_or_a_terminal_through_which_nothing_comes_is_not_waited_for(host
         assert on_streams(host, hook, stdin=far) == SILENT
 
 
-def test_a_script_does_not_wait_for_a_pipe_through_which_nothing_comes(host: Host) -> None:
-    command, environment = [sys.executable, str(SCRIPTS / "pre_delegate.py")], host.environment()
+def test_no_script_waits_for_a_pipe_through_which_nothing_comes(host: Host) -> None:
+    started = []
     with pipe() as (reader, _):
-        done = subprocess.run(command, stdin=reader, capture_output=True, env=environment, timeout=LONGEST, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == SILENT
+        for hook in (*HOOKS, "every_event"):
+            command = [sys.executable, str(SCRIPTS / f"{hook}.py")]
+            script = subprocess.Popen(
+                command, stdin=reader, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=host.environment()
+            )
+            started.append(script)
+        told = [process.communicate(timeout=LONGEST) for process in started]
+    assert [(process.returncode, *said) for process, said in zip(started, told, strict=True)] == [SILENT] * 3
 
 
 def test_what_is_typed_at_a_terminal_is_answered(host: Host) -> None:

@@ -105,7 +105,7 @@ class Wrapper:
 
 
 def seeds(quick: int, slow: int, thorough: int) -> list[ParameterSet]:
-    """The first ones quickly, more slowly, all of them thoroughly: those by tens, as they are many."""
+    """The first seeds are quick, the next ones slow, the rest thorough and in groups of ten."""
     return [
         *(pytest.param(range(seed, seed + 1), id=str(seed)) for seed in range(quick)),
         *(pytest.param(range(seed, seed + 1), id=str(seed), marks=pytest.mark.slow) for seed in range(quick, slow)),
