@@ -119,7 +119,8 @@ class Supervised:
         assert self.goes_on()
 
     def passes(self, seconds: float) -> None:
-        """The clock of the wrapper is set forward."""
+        """The clock of the wrapper is set forward, once its limits count: it takes the time after the start."""
+        assert becomes(self.path.with_suffix(".looks").exists, PATIENCE)
         self._passed += seconds
         pass_time(self.path, self._passed)
 
