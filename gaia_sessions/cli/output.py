@@ -203,12 +203,13 @@ def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
         print_to_stderr(f"Note: {safe(message, _LONGEST)}\nHint: {safe(hint, _LONGEST)}")
 
 
-def print_aside(code: str, message: str, *, as_json: bool) -> None:
-    """Prints on stderr what the caller may want to know, and no more than that: a dim line on a terminal."""
+def print_aside(code: str, message: str, hint: str = "", *, as_json: bool) -> None:
+    """Prints on stderr what the caller may want to know, and no more than that: dim lines on a terminal."""
     if as_json:
-        print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": ""}})
+        print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
         return
-    text = _fit_to_width(safe(message, _LONGEST), _width(sys.stderr))
+    lines = [safe(message, _LONGEST), *([hint] if hint else [])]
+    text = "\n".join(_fit_to_width(line, _width(sys.stderr)) for line in lines)
     is_plain = not is_stderr_terminal() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
     _write_to_stderr(text if is_plain else f"{_DIM}{text}{_NOT_DIM}")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from uuid import UUID
 
 from gaia_sessions.errors import BadArgument, UsageError
 
@@ -121,6 +122,17 @@ def client_class(preset: str) -> type[Client]:
 
     client: type[Client] = import_module(f"{__package__}.{_FOLDERS[preset]}.client").CLIENT
     return client
+
+
+def is_conversation_id(text: str) -> bool:
+    """Whether ``text`` may be a client's ID of a conversation: all of them give UUIDs, and no other text is passed on.
+
+    It becomes a word of a command line and a part of a path.
+    """
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
 
 
 class Options:

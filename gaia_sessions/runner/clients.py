@@ -1,23 +1,29 @@
 """A client as the command of a run: which conversation it goes on with, what it used, and how it ended.
 
-Owns that a client which does not know its conversation any more begins another one, and that what its main agent used
-is in the record while it works: a wrapper that is killed loses half a second of it.
+Owns which conversation is gone on with, that a client begins another one where that is not possible, and that what its
+main agent used is in the record while it works: a wrapper that is killed loses half a second of it.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from contextlib import suppress
 
 from gaia_sessions.errors import SessionsError, well_formed
-from gaia_sessions.hosts.clients import client_class
+from gaia_sessions.hosts.clients import client_class, is_conversation_id
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clients import Told, conversation_to_go_on, standing_of
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
 from gaia_sessions.session.runs import is_send
 
-from .supervise import ANOTHER_CONVERSATION
+from .supervise import (
+    ANOTHER_CONVERSATION,
+    CONVERSATION_ELSEWHERE,
+    CONVERSATION_LEFT,
+    CONVERSATION_UNKNOWN,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.hosts.clients import Client
     from gaia_sessions.session.requests import Start
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import Conversation, Record, Run
 
     from .supervise import Supervisor
 
@@ -57,7 +63,6 @@ class ClientOfRun:
         self._sessions = sessions
         self._agent_id = record["agent_id"]
         *earlier, self._run = record["runs"]
-        self._command = command
         self._words = words
         self._preset = preset
         self._began = standing_of(record)
@@ -74,33 +79,37 @@ class ClientOfRun:
 
         ``going_on`` is what it is told where it remembers what was said, ``anew`` where it begins another conversation.
         """
-        if self._found and self._can_work_in(self._found["cwd"]):
-            program, *arguments = self._words  # a path stands for what it does where the command was typed
-            words = [os.path.join(self._cwd, program) if os.sep in program else program, *arguments]
-            client = client_class(self._preset)(going_on(), env, self._found["id"])
-            ended = self._ended(supervisor, env, client, words, self._found["cwd"])
-            if ended.cause != EXITED or not client.is_refused:
-                return ended
-            supervisor.tell(ANOTHER_CONVERSATION)
-        client = client_class(self._preset)(anew(), env, None)
-        return self._ended(supervisor, env, client, self._words, self._cwd)
+        if self._found:
+            why_not = self._why_anew(self._found)
+            if why_not is None:
+                client = client_class(self._preset)(going_on(), env, self._found["id"])
+                ended = self._ended(supervisor, env, client)
+                if ended.cause != EXITED or not client.is_refused:
+                    return ended
+            supervisor.tell(why_not or ANOTHER_CONVERSATION, self._found["cwd"])
+        return self._ended(supervisor, env, client_class(self._preset)(anew(), env, None))
 
-    def _can_work_in(self, cwd: str) -> bool:
-        """Whether it may run where its conversation is: elsewhere it does not find that."""
-        return os.path.isdir(cwd) and (self._command.cwd is None or self._cwd == cwd)
+    def _why_anew(self, found: Conversation) -> str | None:
+        """Why the conversation that the record names is not gone on with; None if it is.
 
-    def _ended(
-        self, supervisor: Supervisor, env: Mapping[str, str], client: Client, words: Sequence[str], cwd: str
-    ) -> CommandEnd:
+        Whoever wrote the record may have written anything: it chooses no option of the client, and not where that runs.
+        """
+        if not is_conversation_id(found["id"]):
+            return CONVERSATION_UNKNOWN
+        if found["cwd"] == self._cwd:
+            return None
+        return CONVERSATION_ELSEWHERE if _is_own_folder(found["cwd"]) else CONVERSATION_LEFT
+
+    def _ended(self, supervisor: Supervisor, env: Mapping[str, str], client: Client) -> CommandEnd:
         self._client = client
         client.may_report = client.may_report and not is_send(self._run)  # of a turn that fails nothing is kept
-        ended = supervisor.run(client.words(words), env, "", client, cwd)
+        ended = supervisor.run(client.words(self._words), env, "", client)
         detail = ended.detail or (client.problem if ended.cause == EXITED else None)
         if detail and not client.is_at_rest and supervisor.complaint:
             detail = f"{detail}: {supervisor.complaint}"
         told = Told(client.figures(), began=self._began)
-        if client.is_at_rest and client.conversation_id and well_formed(cwd) == cwd:
-            told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": cwd}
+        if client.is_at_rest and client.conversation_id and well_formed(self._cwd) == self._cwd:
+            told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": self._cwd}
         return CommandEnd(ended.cause, ended.exit_code, client.message, detail, told)
 
     def note(self) -> None:
@@ -116,6 +125,15 @@ class ClientOfRun:
         if self._client is None:
             return 0
         return _tokens(self._client.figures()) - _tokens(self._noted) + self._client.tokens_of_agents()
+
+
+def _is_own_folder(path: str) -> bool:
+    """Whether a person may be told to start the client at ``path``: a folder of his, with nothing odd in its name."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return os.path.isabs(path) and path.isprintable() and stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _tokens(figures: Run) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from functools import partial
 
 from gaia_sessions.api.cancellation import CancellationToken
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
@@ -66,7 +67,7 @@ def run(
     *,
     stdin: int,
     live: dict[int, int],
-    tell: Callable[[str, str], None] = lambda *_: None,
+    tell: Callable[[str, str, str], None] = lambda *_: None,
 ) -> Outcome:
     """Runs ``command`` and returns when it has ended, and all that it has started.
 
@@ -91,7 +92,7 @@ def run(
             client = client_of_run(sessions, begun.record, command, words)
             look = look_of(sessions, agent_id, client)
             log = sessions.open_output(agent_id, begun.run["run"])
-            supervisor = Supervisor(command, look, lambda event: tell(agent_id, event), log, live, signals)
+            supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
             return _ended(
                 sessions, begun, CommandEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals

@@ -67,7 +67,7 @@ def send(  # noqa: PLR0913  # what can be said of it
     is_pruned: bool,
     until: float,
     live: dict[int, int],
-    tell: Callable[[str], None],
+    tell: Callable[[str, str], None],
 ) -> SendOutcome:
     """Runs ``command`` as the agent of a session, which is sent what is ``said``, and returns when it has ended.
 

@@ -52,6 +52,9 @@ BACKGROUND_ENDED = "background_ended"
 BACKGROUND_LEFT = "background_left"
 NOT_KILLED = "not_killed"
 ANOTHER_CONVERSATION = "another_conversation"
+CONVERSATION_ELSEWHERE = "conversation_elsewhere"
+CONVERSATION_LEFT = "conversation_left"
+CONVERSATION_UNKNOWN = "conversation_unknown"
 WITHOUT_TASK = "without_task"
 TOKENS_USED_UP = "tokens_used_up"
 """What ``tell`` is told of."""
@@ -87,7 +90,7 @@ class Supervisor:
         self,
         command: Command,
         look: Callable[[], str | None],
-        tell: Callable[[str], None],
+        tell: Callable[[str, str], None],
         log: Output,
         live: dict[int, int],
         signals: Signals,
@@ -95,8 +98,9 @@ class Supervisor:
     ) -> None:
         """``look`` is called twice a second: ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command.
 
-        tell: called, in a thread of its own, with what happens. live: where its streams 1 and 2 are shown; empty if
-        they are not. said: what keeps its stdout; by default the end of it is kept.
+        tell: called, in a thread of its own, with what happens, and the folder that it has to do with, or nothing.
+        live: where its streams 1 and 2 are shown; empty if they are not. said: what keeps its stdout; by default the
+        end of it is kept.
         """
         self._command = command
         self._look = look
@@ -107,7 +111,7 @@ class Supervisor:
         self._selector.register(signals.fd, selectors.EVENT_READ)
         self._to_be_told = memoryview(b"")
         self._streams: dict[int, int] = {}  # descriptors of the streams that are not at their end, and their numbers
-        self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._teller = threading.Thread(target=self._tell_all, daemon=True)
         self._teller.start()
         self._paused = 0.0
@@ -127,20 +131,19 @@ class Supervisor:
         env: Mapping[str, str],
         stdin: str | int,
         client: Client | None = None,
-        cwd: str | None = None,
     ) -> CommandEnd:
         """Starts the command as ``words``, and returns how it ended, when nothing of it is left.
 
-        ``stdin`` is what it reads; a ``client`` says more, and runs in ``cwd``. If that refuses the conversation, this
+        ``stdin`` is what it reads; a ``client`` says more. If that refuses the conversation, this
         may be called once more. A process of another user, which only he can end, is not waited for.
         """
         argv = [word.encode("utf-8", "surrogateescape") for word in words]
-        self._client, cwd = client, cwd or self._command.cwd
+        self._client = client
         try:
             try:
                 if self._command.is_contained:
-                    _check_that_it_exists(argv, cwd, env)
-                child = self._start(argv, env, stdin, cwd)
+                    _check_that_it_exists(argv, self._command.cwd, env)
+                child = self._start(argv, env, stdin)
             except OSError as error:
                 name = os.fsdecode(error.filename or argv[0])
                 return CommandEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
@@ -173,21 +176,21 @@ class Supervisor:
         self._teller.join()
         return refused
 
-    def tell(self, event: str) -> None:
+    def tell(self, event: str, folder: str = "") -> None:
         """Has ``event`` told, by and by."""
-        self._events.put(event)
+        self._events.put((event, folder))
 
     def _tell_all(self) -> None:
-        while event := self._events.get():
-            self._tell_of(event)
+        while (told := self._events.get())[0]:
+            self._tell_of(*told)
 
-    def _start(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: str | int, cwd: str | None) -> tree.Child:
+    def _start(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: str | int) -> tree.Child:
         pipes = {number: os.pipe() for number in (1, 2)}
         reads, writes = os.pipe() if isinstance(stdin, str) else (stdin, -1)
         try:
             child = tree.start(
                 argv,
-                cwd=cwd,
+                cwd=self._command.cwd,
                 env=env,
                 stdin=reads,
                 stdout=pipes[1][1],

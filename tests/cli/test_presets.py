@@ -14,6 +14,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import BadArgument, InvalidInput, UsageError
+from gaia_sessions.hosts.clients import is_conversation_id
 from tests.cli.conftest import records
 from tests.cli.forks import forked
 from tests.table import table
@@ -52,6 +53,10 @@ else:
     sys.stdin.read()
 sys.exit(plan.get("code", 0))
 """
+FLAGS = [
+    *("-p", "--verbose", "--output-format", "stream-json", "--include-partial-messages"),
+    *("--input-format", "stream-json", "--session-id"),
+]
 MARK = "[gaia-sessions: approval] may I?"
 
 
@@ -104,10 +109,7 @@ def test_the_options_of_the_preset_come_first_and_those_of_the_command_stay(clau
 
     assert ended.all[:2] == (0, "Answer.\n")
     [call] = claude.calls()
-    assert call["words"][:9] == [
-        *("-p", "--verbose", "--output-format", "stream-json", "--include-partial-messages"),
-        *("--input-format", "stream-json", "--session-id", claude.ids()[0][1]),
-    ]
+    assert call["words"][:9] == [*FLAGS, claude.ids()[0][1]]
     assert call["words"][9:] == ["--allowedTools", "Bash", "Edit"]
     assert call["told"].startswith("Do it.\n\nIf you stop before the work is done")
 
@@ -155,32 +157,108 @@ def test_whatever_its_exit_code_without_a_result_it_has_failed(
     assert ("conversation" in record["runs"][0]) == ("no_result" not in plan)
 
 
-def test_it_goes_on_in_its_conversation_where_that_is_wherever_that_is_typed(
+def test_it_goes_on_in_its_conversation_in_that_folder_alone_and_says_where_that_is(
     gaia: Gaia, root: str, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claude.says(f"A plan.\n{MARK}")
-    (tmp_path / "one").mkdir()
-    forked("run", "--id", "work", "--cwd", str(tmp_path / "one"), "--task", "Do it.", "--", claude.path)
+    one = tmp_path / "one of two"
+    one.mkdir()
+    forked("run", "--id", "work", "--cwd", str(one), "--task", "Do it.", "--", claude.path)
     gaia("deny", "work", "--reason", "too risky")
-    forked("run", "work", "--context", "Be quick.", "--", claude.path)
-
+    forked("run", "work", "--cwd", str(one), "--context", "Be quick.", "--", claude.path)
+    monkeypatch.chdir(one)
+    forked("run", "work", "--", claude.path)
     monkeypatch.chdir(claude.folder.parent)
-    forked("run", "work", "--", "bin/claude")
+    elsewhere = forked("run", "work", "--", "bin/claude")
     forked("run", "work", "--cwd", str(claude.folder), "--", claude.path)
     forked("run", "work", "--cwd", str(claude.folder), "--", "./claude")
+    sent = forked("send", "work", "Go on.", "--cwd", str(claude.folder), "--", "./claude")
 
     (_, first), *others = claude.ids()
-    assert others[3] == ("--resume", others[2][1])
-    assert others[:2] == [("--resume", first)] * 2
-    assert (others[2][0], others[2][1] == first) == ("--session-id", False), "elsewhere it would not find it"
+    assert [option for option, _ in others] == [*["--resume"] * 2, *["--session-id"] * 2, *["--resume"] * 2]
+    assert [name == first for _, name in others] == [True, True, False, False, False, False]
+    said = f"work: its conversation is in {one}; a new one begins, and is told what was said so far\n"
+    assert f"{said}to continue it: --cwd '{one}'\n" in elsewhere.all[2]
+    assert (sent.code, b"conversation" in sent.err) == (0, False)
     told = [call["told"] for call in claude.calls()]
     denied = "What you asked an approval for is denied: do not do that; find another way, or end.\ntoo risky"
     assert told[1] == f"{denied}\n\nAdditional context:\nBe quick."
     assert told[2] == "What you asked an approval for is approved: carry it out."
     assert "[gaia-sessions: briefing work]" in told[3]
     folders = [Path(call["cwd"]).name for call in claude.calls()]
-    assert folders == ["one", "one", "one", "bin", "bin"]
-    assert [one["turns"] for one in sessions(root)] == [5]
+    assert folders == [*["one of two"] * 3, tmp_path.name, *["bin"] * 3]
+    assert [one["turns"] for one in sessions(root)] == [7]
+
+
+EVIL_IDS = [
+    *("--dangerously-skip-permissions", "-cmcp_servers.x={}", "-", "", "*", "../../x", "a b", "x" * 10_000, "0" * 32),
+    *("{00000000-0000-4000-8000-000000000000}", "urn:uuid:00000000-0000-4000-8000-000000000000"),
+    "00000000-0000-4000-8000-00000000000A",
+]
+
+
+RECORDER = """#!{python} -IS
+import json, sys
+with open(sys.argv[0] + ".calls", "a") as file:
+    file.write(json.dumps(sys.argv[1:]) + "\\n")
+"""
+
+
+@pytest.mark.parametrize("preset", ["claude", "codex"])
+def test_a_record_chooses_no_word_of_the_command_line(root: str, tmp_path: Path, preset: str) -> None:
+    program = tmp_path / preset
+    program.write_text(RECORDER.format(python=sys.executable), encoding="utf-8")
+    program.chmod(0o755)
+    for name in EVIL_IDS:
+        for words in (("run", "work", "--task", "Go on."), ("send", "work", "Go on.")):
+            with_conversation(root, {"preset": preset, "id": name, "cwd": str(tmp_path)})
+            said = forked(*words, "--cwd", str(tmp_path), "--", str(program), "--model", "m").all[2]
+            assert f"work: its record names no conversation of this client; {ANEW}" in said, name
+            shutil.rmtree(root)
+    calls = [json.loads(line) for line in Path(f"{program}.calls").read_text("utf-8").splitlines()]
+    assert len(calls) == 2 * len(EVIL_IDS)
+    for words in calls:
+        fresh = [word for word in words if not is_conversation_id(word)]
+        assert fresh == (["exec", "--model", "m", "--json"] if preset == "codex" else [*FLAGS, "--model", "m"])
+
+
+@pytest.mark.parametrize("evil", ["own", "link", "gone", "file", "other's", "relative", "odd"])
+def test_a_record_chooses_no_folder_in_which_a_client_starts(
+    root: str, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evil: str
+) -> None:
+    for name in ("own", "other's", "odd\x1b[2J"):
+        (tmp_path / name / "bin").mkdir(parents=True)
+        (tmp_path / name / "bin/claude").write_text("#!/bin/sh\ntouch ran\n", "utf-8")
+        (tmp_path / name / "bin/claude").chmod(0o755)
+    (tmp_path / "link").symlink_to("own")
+    (tmp_path / "file").touch()
+    os.chown(tmp_path / "other's", 12345, 12345)
+    cwd = {"relative": "own", "odd": f"{tmp_path}/odd\x1b[2J"}.get(evil, f"{tmp_path}/{evil}")
+    with_conversation(root, {"preset": "claude", "id": "00000000-0000-4000-8000-000000000000", "cwd": cwd})
+    monkeypatch.chdir(tmp_path)
+
+    said = forked("run", "work", "--task", "Go on.", "--", "bin/claude").all[2]
+
+    [call] = claude.calls()
+    assert (call["cwd"], "--resume" in call["words"]) == (str(tmp_path), False)
+    assert not [*tmp_path.rglob("ran")]
+    hint = f"to continue it: --cwd {cwd}\n"
+    assert (hint in said) == (evil in ("own", "link")), said
+    assert (f"is not there any more, or not yours; {ANEW}" in said) == (evil not in ("own", "link")), said
+    assert "\x1b[2J" not in said
+
+
+ANEW = "a new one begins, and is told what was said so far"
+
+
+def with_conversation(root: str, place: dict[str, object]) -> None:
+    """The session ``work``, whose record says that its latest run had a client's conversation at ``place``."""
+    gaia_sessions.Sessions(root).create("reviewer", agent_id="work")
+    path = Path(root, "work/state.json")
+    record = json.loads(path.read_bytes())
+    run = {"run": 1, "wrapper": {"pid": 1}, "started_at": record["created_at"], "ended_at": record["last_updated"]}
+    run |= {"end": "stopped", "conversation": {**place, "generation": 0, "seq": 0}}
+    path.write_text(json.dumps({**record, "runs": [run]}), encoding="utf-8")
 
 
 def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_told_what_was_said(
@@ -196,7 +274,7 @@ def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_tol
     forked("send", "talk", "Four.", "--", claude.path)
 
     assert ended.all[:2] == (0, "Answer two.\n")
-    assert "that conversation is gone; another one begins, and is told what was said so far" in ended.all[2]
+    assert f"its conversation is gone; {ANEW}" in ended.all[2]
     options = [option for option, _ in claude.ids()]
     assert options == ["--session-id", "--resume", "--session-id", "--session-id", "--resume"]
     told = [call["told"] for call in claude.calls()]

@@ -7,12 +7,14 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.hosts.clients import is_conversation_id
 from tests.hook.preset_client import LONGEST, CodexPreset, at_end_gone, last_run, preset_of, ran, until, used, waiting
 from tests.hook.test_realclient import CHECKOUT, delegation
 from tests.hook.test_realclient import client as client  # noqa: PLC0414  # a fixture
@@ -257,8 +259,7 @@ def test_what_it_asked_is_answered_elsewhere_and_it_goes_on(client: Client, *, i
         if is_forgotten:
             preset.forget_conversations()
             preset.begin({"main": [{"text": "Carried out."}]})
-        words = ["run", "work", "--task", TASK, "--", *preset.words]
-        code, _, err = preset.type(*words, cwd=client.host.folder)
+        code, _, err = preset.type("run", "work", "--task", TASK, "--", *preset.words)
 
         record: Any = preset.sessions.get("work")
         first, second = (run["conversation"] for run in record["runs"])
@@ -266,10 +267,10 @@ def test_what_it_asked_is_answered_elsewhere_and_it_goes_on(client: Client, *, i
         assert (code, record["phase"]) == (0, "completed"), err
         if is_forgotten:
             assert first["id"] != second["id"]
-            assert "that conversation is gone; another one begins" in err
+            assert "its conversation is gone; a new one begins" in err
             assert "| approved: only the copy" in heard[0]
             assert heard[0].count("The plan is ready.") == 1
-            assert second["cwd"] == os.path.realpath(client.host.folder)
+            assert second["cwd"] == first["cwd"]
         else:
             assert second == {**first, "seq": 2}
             assert heard[1:] == [
@@ -300,7 +301,7 @@ def test_of_five_turns_the_model_sees_each_once_also_when_one_is_killed_and_the_
 
         preset.forget_conversations()
         code, out, err = preset.send("talk", "Say five.")
-        assert (code, out, "another one begins" in err) == (0, "Answer 3.\n", True)
+        assert (code, out, "a new one begins" in err) == (0, "Answer 3.\n", True)
         assert seen(preset) == dict.fromkeys(names, 1)
         assert preset.sessions.read("talk")["turns"] == 5
 
@@ -409,6 +410,85 @@ def test_codex_is_told_every_turn_once_also_when_its_conversation_is_deleted(cod
     codex.forget_conversations()
     code, out, err = codex.send("talk", "Say three.")
 
-    assert (code, out, "another one begins" in err) == (0, "Answer 0.\n", True), err
+    assert (code, out, "a new one begins" in err) == (0, "Answer 0.\n", True), err
     body = (codex.api / f"request-{codex.requests()[-1]['n']:03}.json").read_text("utf-8")
     assert {name: body.count(f"Say {name}.") for name in ("one", "two", "three")} == {"one": 1, "two": 1, "three": 1}
+
+
+def test_it_goes_on_in_a_linked_worktree_and_begins_anew_where_that_was_moved(client: Client) -> None:
+    with preset_of(client, {"main": []}) as preset:
+        goes_on_in_its_folder_alone(preset)
+
+
+def test_codex_goes_on_in_a_linked_worktree_and_begins_anew_where_that_was_moved(codex: CodexPreset) -> None:
+    goes_on_in_its_folder_alone(codex)
+
+
+def goes_on_in_its_folder_alone(preset: Preset) -> None:
+    asks = {"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}
+    preset.begin({"main": [asks, asks, asks]})
+    project = preset.host.project
+    tree, moved = project.parent / "a tree", project.parent / "moved"
+    named = ["-c", "user.name=me", "-c", "user.email=me@here"]
+    for words in (
+        ["init", "-q"],
+        [*named, "commit", "-qm", "x", "--allow-empty"],
+        ["worktree", "add", "-q", "--detach", tree],
+    ):
+        subprocess.run(["git", "-C", project, *words], check=True)
+
+    preset.run("--id", "work", "--cwd", str(tree), "--task", TASK)
+    on = preset.type("run", "work", "--cwd", str(tree), "--task", TASK, "--", *preset.words)
+    elsewhere = preset.type("run", "work", "--task", TASK, "--", *preset.words)
+    subprocess.run(["git", "-C", project, "worktree", "move", tree, moved], check=True)
+    preset.type("run", "work", "--cwd", str(moved), "--task", TASK, "--", *preset.words)
+    tree.mkdir()
+    back = preset.type("run", "work", "--cwd", str(tree), "--task", TASK, "--", *preset.words)
+    tree.rmdir()
+    gone = preset.type("run", "work", "--cwd", str(moved), "--task", TASK, "--", *preset.words)
+
+    record: Any = preset.sessions.read("work")
+    places = [run["conversation"] for run in record["runs"]]
+    folders = [tree, tree, project, moved, tree, moved]
+    assert [place["cwd"] for place in places] == [os.path.realpath(folder) for folder in folders]
+    assert places[1] == {**places[0], "seq": 2}
+    assert len({place["id"] for place in places}) == 5
+    assert (on[0], "conversation" in on[2]) == (0, False), on
+    anew = "; a new one begins, and is told what was said so far\n"
+    assert f"its conversation is in {tree}{anew}to continue it: --cwd '{tree}'\n" in elsewhere[2]
+    assert f"its conversation is in {moved}{anew}to continue it: --cwd {moved}\n" in back[2]
+    assert f"its conversation was held in {tree}, which is not there any more, or not yours{anew}" in gone[2]
+
+
+PROBE = "touch $PROBE"
+HOOKS = json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": PROBE}]}]}})
+
+
+@pytest.mark.parametrize("name", [f"--settings={HOOKS}", "--dangerously-skip-permissions", "../../x"])
+def test_the_text_of_a_record_chooses_no_option_and_no_folder_of_it(client: Client, name: str) -> None:
+    with preset_of(client, {"main": []}) as preset:
+        obeys_no_record(preset, name)
+
+
+@pytest.mark.parametrize("name", ['-cmcp_servers.x={command="sh",args=["-c","touch $PROBE"]}', "--last", "../../x"])
+def test_the_text_of_a_record_chooses_no_option_and_no_folder_of_codex(codex: CodexPreset, name: str) -> None:
+    obeys_no_record(codex, name)
+
+
+def obeys_no_record(preset: Preset, name: str) -> None:
+    preset.begin({"main": [{"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}]})
+    evil, probe = preset.host.folder / "evil", preset.host.folder / "probe"
+    preset.settings |= {"PROBE": str(probe)}
+    (evil / ".claude").mkdir(parents=True)
+    (evil / ".claude" / "settings.json").write_text(HOOKS, encoding="utf-8")
+    preset.run("--id", "work", "--task", TASK)
+    path = preset.root / "work" / "state.json"
+    for change in ({"id": name}, {"cwd": str(evil)}, {"id": name, "cwd": str(evil)}):
+        record = json.loads(path.read_bytes())
+        record["runs"][-1]["conversation"] |= change
+        path.write_text(json.dumps(record), encoding="utf-8")
+        code, _, err = preset.type("run", "work", "--task", TASK, "--", *preset.words)
+        assert (code, "a new one begins" in err) == (0, True), err
+    places = [run["conversation"] for run in json.loads(path.read_bytes())["runs"]]
+    assert (places[-1]["cwd"], probe.exists()) == (os.path.realpath(preset.host.project), False)
+    assert all(is_conversation_id(place["id"]) for place in places[-1:])

@@ -29,6 +29,7 @@ from gaia_sessions.errors import InvalidInput, UsageError
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.hosts.clients import preset_for
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
+from gaia_sessions.runner.supervise import STARTED
 from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.report import SUCCESS
@@ -142,9 +143,9 @@ def command(
     start = _start(call, agent_id, what.name, new)
     is_live = not (quiet or call.as_json)
 
-    def tell(session: str, event: str) -> None:
-        for line in command_runs.event_lines(session, event, what, verbose=verbose):
-            output.print_aside(event, line, as_json=call.as_json)
+    def tell(session: str, event: str, folder: str) -> None:
+        if verbose or event != STARTED:
+            output.print_aside(event, *command_runs.told_of(session, event, folder, what), as_json=call.as_json)
 
     with open(os.devnull, "rb") as nothing:
         stdin = nothing.fileno() if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()

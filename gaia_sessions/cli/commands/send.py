@@ -20,6 +20,7 @@ from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
+from gaia_sessions.runner.supervise import STARTED
 from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.transcript import COMMIT_LIMIT
 from gaia_sessions.system import utc_now
@@ -50,6 +51,7 @@ _FOR_EVER = f"{LONGEST:.0f}"
     "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
 )
 @with_presets
+@click.option("--cwd", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where it runs.")
 @click.option("--pruned", is_flag=True, help="Give it what `context` prints in place of the whole transcript.")
 @click.option(
     "--wait",
@@ -67,6 +69,7 @@ def command(
     command: tuple[str, ...],
     timeout: float,
     grace: float,
+    cwd: str | None,
     preset: str | None,
     no_preset: bool,
     pruned: bool,
@@ -86,11 +89,11 @@ def command(
     if not said.strip():
         raise InvalidInput("what is sent is blank", hint="type what the agent is to be told")
     session_id, sessions = call.session_id(agent_id, writes=True), call.sessions()
-    what = Command(command, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
+    what = Command(command, cwd=cwd, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
 
-    def tell(event: str) -> None:
-        for line in command_runs.event_lines(session_id, event, what, verbose=False):
-            output.print_aside(event, line, as_json=call.as_json)
+    def tell(event: str, folder: str) -> None:
+        if event != STARTED:
+            output.print_aside(event, *command_runs.told_of(session_id, event, folder, what), as_json=call.as_json)
 
     with call.noticing_kept_messages():
         outcome = send(

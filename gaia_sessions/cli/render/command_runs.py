@@ -5,38 +5,47 @@ Owns that wording.
 
 from __future__ import annotations
 
+from shlex import quote
+
 from gaia_sessions.runner import supervise
 
-from .words import exactly, safe
+from .words import Copyable, exactly, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from gaia_sessions.api.command import Command
 
 
-def event_lines(agent_id: str, event: str, command: Command, *, verbose: bool) -> Iterator[str]:
-    """What happened to the ``command`` of a session; what is as expected only if ``verbose``."""
-    if event != supervise.STARTED or verbose:
-        yield f"{agent_id}: {_EVENTS[event](command)}"
+def told_of(agent_id: str, event: str, folder: str, command: Command) -> tuple[str, str]:
+    """What happened to the ``command`` of a session, and what to type about it, empty for nothing.
+
+    ``folder`` is the one that it has to do with: text of a record, which is quoted.
+    """
+    hint = Copyable(f"--cwd {quote(folder)}", "to continue it: ") if event == supervise.CONVERSATION_ELSEWHERE else ""
+    return f"{agent_id}: {_EVENTS[event](command, folder)}", hint
 
 
-_EVENTS: dict[str, Callable[[Command], str]] = {
-    supervise.STARTED: lambda one: f"{safe(one.words[0], 80)} runs, and is told to end after {exactly(one.timeout)}",
-    supervise.SOFT_LIMIT: lambda one: f"told to end after {exactly(one.timeout)}; it has {exactly(one.grace)} left",
-    supervise.HARD_LIMIT: lambda one: f"hard timed out after {one.hard_timeout:.10g} seconds, and was killed",
-    supervise.TOKENS_USED_UP: lambda one: f"told to end: its tokens are used up; it has {exactly(one.grace)} left",
-    supervise.SIGNAL_PASSED: lambda _: "told to end; once more kills it",
-    supervise.BACKGROUND_ENDED: lambda _: "what it left in the background was ended (--keep-background leaves it)",
-    supervise.BACKGROUND_LEFT: lambda _: "what it left in the background goes on without limits",
-    supervise.ANOTHER_CONVERSATION: lambda _: (
-        "that conversation is gone; another one begins, and is told what was said so far"
+_ANEW = "a new one begins, and is told what was said so far"
+_EVENTS: dict[str, Callable[[Command, str], str]] = {
+    supervise.STARTED: lambda one, _: f"{safe(one.words[0], 80)} runs, and is told to end after {exactly(one.timeout)}",
+    supervise.SOFT_LIMIT: lambda one, _: f"told to end after {exactly(one.timeout)}; it has {exactly(one.grace)} left",
+    supervise.HARD_LIMIT: lambda one, _: f"hard timed out after {one.hard_timeout:.10g} seconds, and was killed",
+    supervise.TOKENS_USED_UP: lambda one, _: f"told to end: its tokens are used up; it has {exactly(one.grace)} left",
+    supervise.SIGNAL_PASSED: lambda *_: "told to end; once more kills it",
+    supervise.BACKGROUND_ENDED: lambda *_: "what it left in the background was ended (--keep-background leaves it)",
+    supervise.BACKGROUND_LEFT: lambda *_: "what it left in the background goes on without limits",
+    supervise.ANOTHER_CONVERSATION: lambda *_: f"its conversation is gone; {_ANEW}",
+    supervise.CONVERSATION_ELSEWHERE: lambda _, folder: f"its conversation is in {safe(folder)}; {_ANEW}",
+    supervise.CONVERSATION_LEFT: lambda _, folder: (
+        f"its conversation was held in {safe(folder)}, which is not there any more, or not yours; {_ANEW}"
     ),
-    supervise.WITHOUT_TASK: lambda _: (
+    supervise.CONVERSATION_UNKNOWN: lambda *_: f"its record names no conversation of this client; {_ANEW}",
+    supervise.WITHOUT_TASK: lambda *_: (
         "a conversation begins that is not told the task, which is not kept: say it by --task"
     ),
-    supervise.NOT_KILLED: lambda _: (
+    supervise.NOT_KILLED: lambda *_: (
         "not all that it has started could be killed, such as what has become another user's"
     ),
 }

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import glob
 import os
-import uuid
 
 from gaia_sessions.errors import UsageError
-from gaia_sessions.hosts.clients import JsonLines, Options, check_words, shown_text
+from gaia_sessions.hosts.clients import JsonLines, Options, check_words, is_conversation_id, shown_text
 from gaia_sessions.hosts.payload import figures_in, object_in, object_in_bytes, text_in
 from gaia_sessions.session.usage import add_usage, with_total_tokens
 from gaia_sessions.session.visible import visible_line
@@ -133,7 +132,8 @@ class Codex:
     def _heard(self, told: Payload) -> Iterator[tuple[int, bytes]]:
         kind, item = told.get("type"), object_in(told, "item")
         if kind == "thread.started":
-            self.conversation_id = _uuid_in(told, "thread_id")
+            thread = text_in(told, "thread_id")
+            self.conversation_id = thread if is_conversation_id(thread) else None
         elif kind == "turn.started":
             self._is_complete = False
         elif kind == "turn.completed":
@@ -192,14 +192,6 @@ class _Rollout:
             return []
         self._read += len(whole)
         return whole.splitlines()
-
-
-def _uuid_in(told: Payload, name: str) -> str | None:
-    """The ID that ``told`` has: it becomes a word of a command."""
-    try:
-        return str(uuid.UUID(text_in(told, name)))
-    except ValueError:
-        return None
 
 
 def _arguments(words: Sequence[str]) -> Sequence[str]:
