@@ -5,9 +5,7 @@ Has how each kind of value is read, what an unknown key might have meant, and wh
 
 from __future__ import annotations
 
-import os
-
-from gaia_sessions.errors import BadSetting
+from gaia_sessions import errors
 from gaia_sessions.session.checks import TYPES
 from gaia_sessions.session.clock import LENGTHS, length_of_time
 from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX
@@ -19,13 +17,49 @@ if TYPE_CHECKING:
     Tables = Mapping[str, Mapping[str, str]]
     """By the table of a file: each setting there, and of what kind it is."""
 
+    FoundFile = tuple[str, bytes | OSError]
+    """A settings file: its path, and what it holds or why that was not read."""
+
     RawSetting = tuple[str, str, object]
     """The file, variable or flag of a setting, its key there, its value."""
 
+_MOST_DOTS = 50
+"""In a line of it: what a dotted key costs ``tomllib`` grows with the square of its length."""
+
+_MOST_WORDS = 500
+"""In a list. A session has at most as many tools."""
+
+_LONGEST_SHOWN = 80
+_LONGEST_REASON = 200
 _TOO_LARGE = 1e9
 _TOOLS_BY_TYPE, _TYPES_BY_KEY = _TABLES = "ToolsByType", "TypesByKey"
 """The kinds of what only a file can say."""
 _NOT_OPTIONS = frozenset([ROOT_VARIABLE])
+
+
+class Fault:
+    """What is wrong in the settings at ``origin``, a file, a variable or a flag.
+
+    A file may have thousands of faults, so each is put into words when somebody asks, and so is its hint.
+    """
+
+    __slots__ = ("_hint", "_problem", "origin")
+
+    def __init__(self, origin: str, problem: Callable[[], str], hint: Callable[[], str]) -> None:
+        self.origin = origin
+        self._problem = problem
+        self._hint = hint
+
+    def __str__(self) -> str:
+        return str(errors.BadSetting(self.origin, self._problem(), ""))
+
+    @property
+    def hint(self) -> str:
+        return self._hint()
+
+    def error(self) -> errors.BadSetting:
+        """What a command raises."""
+        return errors.BadSetting(self.origin, self._problem(), self._hint())
 
 
 class Known:
@@ -52,23 +86,23 @@ def _key(table: str, name: str) -> str:
 
 
 def read_settings(
-    tables: Tables, files: Iterable[str], environ: Mapping[str, str], flags: Mapping[str, object]
-) -> tuple[dict[str, object], list[BadSetting]]:
+    tables: Tables, files: Iterable[FoundFile], environ: Mapping[str, str], flags: Mapping[str, object]
+) -> tuple[dict[str, object], list[Fault]]:
     """The value of each option that is set without a fault, and the faults; a later source replaces an earlier one."""
     known = Known(tables)
-    faults: list[BadSetting] = []
+    faults: list[Fault] = []
     values: dict[str, object] = {}
-    for path in files:
-        values.update(_parse_settings(known, known.by_key, _from_file(path, known, faults), faults))
+    for file in files:
+        values.update(_parse_settings(known, known.by_key, _from_file(file, known, faults), faults))
     values.update(_parse_settings(known, known.by_variable, _from_environment(environ), faults))
     values.update(_parse_settings(known, known.by_flag, _from_flags(flags), faults))
     return values, faults
 
 
-def origin_of(tables: Tables, name: str, files: Iterable[str], environ: Mapping[str, str]) -> str | None:
+def origin_of(tables: Tables, name: str, files: Iterable[FoundFile], environ: Mapping[str, str]) -> str | None:
     """The file or variable that sets the option ``name``; None if it has its default. Faulty settings are ignored."""
     known = Known(tables)
-    settings = [setting for path in files for setting in _from_file(path, known, [])]
+    settings = [setting for file in files for setting in _from_file(file, known, [])]
     origins = [(origin, known.by_key.get(key), value) for origin, key, value in settings]
     origins += [(origin, known.by_variable.get(key), value) for origin, key, value in _from_environment(environ)]
     return next(
@@ -81,21 +115,27 @@ def origin_of(tables: Tables, name: str, files: Iterable[str], environ: Mapping[
     )
 
 
-def _from_file(path: str, known: Known, faults: list[BadSetting]) -> list[RawSetting]:
-    """The settings in the file at ``path``, if it exists; adds to ``faults`` if it cannot be read."""
-    if not os.path.isabs(path) or not os.path.exists(path):
-        return []
-    if not os.path.isfile(path):  # opening a pipe would wait for its writer
-        faults.append(BadSetting(path, "not a file", "remove it"))
-        return []
+def _from_file(file: FoundFile, known: Known, faults: list[Fault]) -> list[RawSetting]:
+    """The settings in ``file``; adds to ``faults`` if it cannot be read."""
+    path, content = file
     import tomllib  # costs more than a whole hook call may, so only where a file exists
 
     try:
-        with open(path, "rb") as file:
-            return [(path, key, value) for key, value in _flatten(tomllib.load(file), known.tables)]
+        if isinstance(content, OSError):
+            raise content
+        text = content.decode()
+        _check_dots(text)
+        return [(path, key, value) for key, value in _flatten(tomllib.loads(text), known.tables)]
     except (OSError, ValueError, RecursionError) as error:
-        faults.append(BadSetting(path, str(error), "correct the file or remove it"))
-        return []
+        why = getattr(error, "strerror", None) or str(error)
+    faults.append(Fault(path, lambda: _shown(why, _LONGEST_REASON), lambda: "correct the file or remove it"))
+    return []
+
+
+def _check_dots(text: str) -> None:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > _MOST_DOTS and not line.lstrip().startswith("#"):
+            raise ValueError(f"more than {_MOST_DOTS} dots in line {number}")
 
 
 def _flatten(document: dict[str, object], tables: Tables) -> list[tuple[str, object]]:
@@ -119,16 +159,22 @@ def _from_flags(flags: Mapping[str, object]) -> list[RawSetting]:
 
 
 def _parse_settings(
-    known: Known, names: Mapping[str, str], settings: list[RawSetting], faults: list[BadSetting]
+    known: Known, names: Mapping[str, str], settings: list[RawSetting], faults: list[Fault]
 ) -> dict[str, object]:
     """The values of ``settings`` by the names of their options; adds to ``faults`` those without a meaning."""
-    parsed = {}
+    parsed: dict[str, object] = {}
     for origin, key, value in settings:
+        name = names.get(key)
+        if name is None:
+            faults.append(_unknown(origin, key, names))
+            continue
+        kind = known.kinds[name]
         try:
-            name = _option_name(names, key, origin)
-            parsed[name] = _parse_value(known.kinds[name], value, origin, key)
-        except BadSetting as fault:
-            faults.append(fault)
+            parsed[name] = parse(kind, value)
+        except (ValueError, OverflowError):
+            faults.append(_invalid(origin, key, value, kind))
+            if kind == _TOOLS_BY_TYPE:
+                parsed[name] = _tools_that_are_sure(value)
     return parsed
 
 
@@ -136,9 +182,12 @@ _SIMILARITY_CUTOFF = 0.7
 """How similar an unknown key must be to a known one to be suggested; ``hooks`` does not suggest ``hooks.note``."""
 
 
-def _option_name(option_names: Mapping[str, str], key: str, origin: str) -> str:
-    if key in option_names:
-        return option_names[key]
+def _unknown(origin: str, key: str, option_names: Mapping[str, str]) -> Fault:
+    return Fault(origin, lambda: f"unknown setting {_shown(key)}", lambda: _meant(key, option_names))
+
+
+def _meant(key: str, option_names: Mapping[str, str]) -> str:
+    """What to do about an unknown ``key``: the nearest that there is, else all."""
     from difflib import get_close_matches
 
     is_variable = key.startswith(VARIABLE_PREFIX)
@@ -146,15 +195,13 @@ def _option_name(option_names: Mapping[str, str], key: str, origin: str) -> str:
     # The prefix would make any two variables similar.
     by_short_name = {name.removeprefix(VARIABLE_PREFIX): name for name in names}
     typed = key.removeprefix(VARIABLE_PREFIX).upper() if is_variable else key
-    matches = get_close_matches(typed, by_short_name, n=1, cutoff=_SIMILARITY_CUTOFF)
+    matches = get_close_matches(typed[:_LONGEST_SHOWN], by_short_name, n=1, cutoff=_SIMILARITY_CUTOFF)
     if matches:
-        hint = f"did you mean {by_short_name[matches[0]]}?"
-    elif is_variable:
+        return f"did you mean {by_short_name[matches[0]]}?"
+    if is_variable:
         others = ", ".join(sorted(by_short_name))
-        hint = f"type unset {key}; what may follow {VARIABLE_PREFIX} is {others}"
-    else:
-        hint = "the settings are " + ", ".join(sorted(option_names))
-    raise BadSetting(origin, f"unknown setting {key}", hint)
+        return f"type unset {_shown(key)}; what may follow {VARIABLE_PREFIX} is {others}"
+    return "the settings are " + ", ".join(sorted(option_names))
 
 
 def _is_valid(kind: str, value: object) -> bool:
@@ -165,13 +212,10 @@ def _is_valid(kind: str, value: object) -> bool:
     return True
 
 
-def _parse_value(kind: str, value: object, origin: str, key: str) -> object:
-    try:
-        return parse(kind, value)
-    except (ValueError, OverflowError):
-        words = [f'"{word}"' for word in _words(kind)]
-        expected = f"{', '.join(words[:-1])} or {words[-1]}" if words else _KINDS[kind][1]
-        raise BadSetting(origin, f"{key} = {_display_value(value)}", f"must be {expected}") from None
+def _invalid(origin: str, key: str, value: object, kind: str) -> Fault:
+    words = [f'"{word}"' for word in _words(kind)]
+    expected = f"{', '.join(words[:-1])} or {words[-1]}" if words else _KINDS[kind][1]
+    return Fault(origin, lambda: f"{key} = {_shown_value(value)}", lambda: f"must be {expected}")
 
 
 def parse(kind: str, value: object) -> object:
@@ -243,7 +287,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 def _words_in_list(value: object) -> tuple[str, ...]:
     words = value.split(",") if isinstance(value, str) else value
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or len(words) > _MOST_WORDS:
         raise ValueError
     return tuple(word.strip() for word in words if word.strip())
 
@@ -254,6 +298,18 @@ def _tools_by_type(value: object) -> dict[str, tuple[str, ...]]:
     found = {name.strip().casefold(): _words_in_list(tools) for name, tools in value.items()}
     if len(found) < len(value):  # two names of one type: nobody could say which list is meant
         raise ValueError
+    return found
+
+
+def _tools_that_are_sure(value: object) -> dict[str, tuple[str, ...]]:
+    """Of a faulty table the lists that are not; of a type whose list means nothing, or that has two, no tool is sure.
+
+    Whoever limits a type limits it whatever else is wrong.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for name, tools in value.items() if isinstance(value, dict) else ():
+        is_sure = name.strip().casefold() not in found and _is_valid("Words", tools)
+        found[name.strip().casefold()] = _words_in_list(tools) if is_sure else ()
     return found
 
 
@@ -271,14 +327,26 @@ _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
     "TimeLimit": (lambda value: _positive(value, "s"), f"a length of time above 0: {LENGTHS}, or a number of seconds"),
     "Count": (_count, "a whole number above 0"),
     "Switch": (_boolean, "true or false"),
-    "Names": (_names, "a list of agent types"),
-    "Words": (_words_in_list, "a list of texts"),
-    _TOOLS_BY_TYPE: (_tools_by_type, 'a table with a list for each type, as Explore = ["Read", "Grep"]'),
+    "Names": (_names, f"a list of at most {_MOST_WORDS} agent types"),
+    "Words": (_words_in_list, f"a list of at most {_MOST_WORDS} texts"),
+    _TOOLS_BY_TYPE: (
+        _tools_by_type,
+        f'a table with a list for each type, of at most {_MOST_WORDS}, as Explore = ["Read", "Grep"]',
+    ),
     _TYPES_BY_KEY: (_types_by_key, f'a table of types, as intent = "str"; they are {", ".join(TYPES)}'),
 }
 """How the value of each kind is read, and what a message says that it must be."""
 
 
-def _display_value(value: object) -> str:
-    is_huge = isinstance(value, int) and abs(value) > _TOO_LARGE  # Python refuses to convert the largest to text
-    return "a number too large" if is_huge else repr(value)
+def _shown(text: str, longest: int = _LONGEST_SHOWN) -> str:
+    """What anybody may see of ``text``: whoever wrote a file may have written anything."""
+    from gaia_sessions.session.visible import visible_line  # most settings have no fault
+
+    return errors.shorten(visible_line(text, longest + 1), longest)
+
+
+def _shown_value(value: object) -> str:
+    try:
+        return _shown(repr(value))
+    except (ValueError, RecursionError):  # more digits than Python converts, or tables in tables without end
+        return "something too large to show"

@@ -9,6 +9,7 @@ import shlex
 import sys
 from typing import TypedDict
 
+from gaia_sessions.config import MOST_FAULTS
 from gaia_sessions.errors import well_formed
 from gaia_sessions.system.project_root import VARIABLE_PREFIX
 
@@ -16,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gaia_sessions.errors import BadSetting
+    from gaia_sessions.config.sources import Fault
 
 _SHOWN = 3
 
@@ -93,9 +94,11 @@ def edit_command(path: str) -> str:
     return f'"${{EDITOR:-vi}}" {shell_command(path)}'
 
 
-def setting_faults(faults: list[BadSetting]) -> Finding:
-    """The finding about the ``faults`` in the settings of gaia-sessions."""
+def setting_faults(faults: list[Fault]) -> Finding:
+    """The finding about the ``faults`` in the settings of gaia-sessions: how many there are, and the first of them."""
     if not faults:
         return ok("settings", "all valid")
-    message = "; ".join(f"{fault} ({fault.hint})" for fault in faults)
-    return problem("settings", message, " && ".join(dict.fromkeys(undo_command(fault.origin) for fault in faults)))
+    told = faults[:MOST_FAULTS]
+    number = f"{len(faults):,} faults, of which the first {len(told)} are: " if len(faults) > len(told) else ""
+    message = number + "; ".join(f"{fault} ({fault.hint})" for fault in told)
+    return problem("settings", message, " && ".join(dict.fromkeys(undo_command(fault.origin) for fault in told)))

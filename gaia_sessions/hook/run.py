@@ -156,7 +156,7 @@ class HookCall:
         self.root = root
         config, faults = configs.load_with_faults(self.root, os.environ)
         if faults:
-            self.line["setting"] = f"{faults[-1]}; {faults[-1].hint}"
+            self.line["setting"] = str(faults[-1])
         self.is_disabled = not config.hooks
         if self.arguments["ignored"]:
             self.line["ignored"] = self.arguments["ignored"]

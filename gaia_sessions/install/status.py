@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.config import Config
-    from gaia_sessions.errors import BadSetting
+    from gaia_sessions.config.sources import Fault
     from gaia_sessions.jsonio.strict import Json
 
     from .installed_file import InstalledFile, InstallState
@@ -56,12 +56,12 @@ _DIRECT = "direct"
 
 
 def hook_status(
-    root: str, variables: Mapping[str, str], now: datetime, settings: tuple[Config, list[BadSetting]]
+    root: str, variables: Mapping[str, str], now: datetime, settings: tuple[Config, list[Fault]]
 ) -> HookStatus:
     """The status at ``now`` for the project whose sessions are at ``root``.
 
-    settings: those of gaia-sessions and the faults in them, each of which is a warning. Raises ``BadSetting`` only for
-    a user without a home.
+    settings: those of gaia-sessions and the faults in them, the first of which are warnings. Raises ``BadSetting`` only
+    for a user without a home.
     """
     places = Places(root, variables)
     files = [file for host in HOSTS.values() for file in read_files(places, host)]

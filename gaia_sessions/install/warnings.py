@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
+from gaia_sessions.config import MOST_FAULTS
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.config import Config
-    from gaia_sessions.errors import BadSetting
+    from gaia_sessions.config.sources import Fault
     from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.jsonio.strict import Json
 
@@ -133,9 +134,9 @@ def visibility_warnings(files: list[InstalledFile], places: Places, *, plugin: b
             yield _warning(NOT_READ_HERE, f"{message} {places.project}, or install with --here", present[0].path)
 
 
-def own_setting_warnings(faults: list[BadSetting]) -> Iterator[InstallWarning]:
-    """A warning for each fault in the settings of gaia-sessions, which hooks ignore."""
-    for fault in faults:
+def own_setting_warnings(faults: list[Fault]) -> Iterator[InstallWarning]:
+    """A warning for each of the first faults in the settings of gaia-sessions, which hooks ignore."""
+    for fault in faults[:MOST_FAULTS]:
         yield _warning(BAD_SETTING, f"{fault}; {fault.hint}", fault.origin if os.path.isabs(fault.origin) else None)
 
 

@@ -69,7 +69,7 @@ def length_of_time(text: str, unit: str) -> float:
         import re  # most calls read no length of time, or a number
 
         part, typed = rf"([0-9.]+)\s*({'|'.join(_SECONDS)})s?(?![a-z])\s*", text.strip().lower()
-        if not re.fullmatch(f"(?:{part})+", typed):
+        if not re.fullmatch(f"(?>{part})+", typed):  # atomic, since "ms" would be read in two ways, over and over
             raise
         length = sum(float(number) * _SECONDS[word] for number, word in re.findall(part, typed)) / _SECONDS[unit]
     if not 0 <= length < float("inf"):

@@ -458,6 +458,23 @@ def test_a_setting_that_means_nothing_is_found_and_stops_no_other_check(
     shell(f"{command.replace('vi', 'sed -i s/minute/minutes/').replace(chr(34), '')} && gaia-sessions doctor")
 
 
+def test_of_thousands_of_faults_in_the_settings_the_first_are_told_and_how_many_there_are(
+    gaia: Gaia, found: Gaia, root: str, healthy: str
+) -> None:
+    assert healthy
+    path = Path(root, ".config.toml")
+    names = [f"k{number}" for number in range(8_000)]
+    path.write_text("\n".join(f"{name}=1" for name in names), encoding="utf-8")
+    finding = found()["settings"]
+    told = [f"{path}: unknown setting {name} (" for name in names]
+    assert finding["found"].startswith(f"8,000 faults, of which the first 20 are: {told[0]}")
+    assert [one in finding["found"] for one in told[:21]] == [True] * 20 + [False]
+    assert (finding["fix"], len(finding["found"]) < 20_000) == (f'"${{EDITOR:-vi}}" {path}', True)
+    assert all(len(line) < 1_200 for line in gaia("doctor").lines)
+    warnings = gaia("hooks", "status", "--json").json["warnings"]
+    assert [warning["message"].split("; ")[0] for warning in warnings] == [one[:-2] for one in told[:20]]
+
+
 def test_a_root_that_cannot_even_be_found_is_a_finding(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "here")
     ended = gaia("doctor", "--json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import shlex
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
+
+import pytest
 
 import gaia_sessions
 from gaia_sessions import hook
@@ -20,8 +23,6 @@ from tests.table import table
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
-
-    import pytest
 
     from tests.calls import Ran
     from tests.hook.conftest import Host
@@ -119,14 +120,16 @@ def test_the_environment_beats_the_project_file_which_beats_the_user_file(host: 
 
 
 FAULTS = {
-    "an unknown variable": ({"GAIA_SESSIONS_HOOK": "off"}, "", "unknown setting GAIA_SESSIONS_HOOK; did you mean"),
-    "a bad value": (
-        {"GAIA_SESSIONS_MAX_ERRORS": "many"},
-        "",
-        "GAIA_SESSIONS_MAX_ERRORS = 'many'; must be a whole number above 0",
+    "an unknown variable": ({"GAIA_SESSIONS_HOOK": "off"}, "", "unknown setting GAIA_SESSIONS_HOOK"),
+    "a bad value": ({"GAIA_SESSIONS_MAX_ERRORS": "many"}, "", "GAIA_SESSIONS_MAX_ERRORS = 'many'"),
+    "an unknown key": ({}, "[hooks]\nenable = false\n", "{file}: unknown setting hooks.enable"),
+    "a torn file": (
+        {},
+        "[hooks\nenabled = false\n",
+        "{file}: Expected ']' at the end of a table declaration (at line 1, column 7)",
     ),
-    "an unknown key": ({}, "[hooks]\nenable = false\n", "unknown setting hooks.enable; did you mean hooks.enabled?"),
-    "a torn file": ({}, "[hooks\nenabled = false\n", "correct the file or remove it"),
+    "thousands of names": ({}, "\n".join(f"k{number}=1" for number in range(8_000)), "{file}: unknown setting k7999"),
+    "too many of them": ({}, "\n".join(f"k{number}=1" for number in range(200_000)), "{file}: larger than 64 KiB"),
 }
 
 
@@ -135,12 +138,15 @@ FAULTS = {
 def test_a_setting_that_means_nothing_is_passed_over_with_a_word_in_the_log(
     host: Host, settings: dict[str, str], file: str, words: str
 ) -> None:
-    (host.project / ".claude" / "gaia-sessions.toml").write_text(file, encoding="utf-8")
+    path = host.project / ".claude" / "gaia-sessions.toml"
+    path.write_text(file, encoding="utf-8")
 
-    assert host.run("pre_delegate", host.delegation(), settings) == SILENT
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(difflib, "get_close_matches", lambda *_, **__: pytest.fail("a hook looks for what was meant"))
+        assert host.run("pre_delegate", host.delegation(), settings) == SILENT
 
     [line] = host.log("pre_delegate")
-    assert words in line["setting"]
+    assert line["setting"] == words.format(file=path)
     assert (line["decision"], line["session"]) == ("created", host.record()["agent_id"])
 
 
