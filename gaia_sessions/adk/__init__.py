@@ -1,4 +1,4 @@
-"""Google ADK: a session service on our store, and the import of sessions of ADK's own.
+"""Google ADK: a session service on our store.
 
 Owns all that knows ADK. Only ``service`` loads google-adk.
 """

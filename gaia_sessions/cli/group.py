@@ -63,7 +63,6 @@ GROUPS = {
         "rm": "Remove sessions that you name.",
         "reconcile": "End runs whose agent is gone, although nobody reported an end.",
         "import": "Import whole sessions from other folders.",
-        "adk": "Import the sessions of Google ADK.",
         "schema": "Print the JSON Schema of state.json.",
     },
 }

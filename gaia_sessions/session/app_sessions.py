@@ -93,7 +93,7 @@ class AppEvent:
         return self.message["role"] == "user"
 
 
-def with_app_event(record: Record, event: AppEvent, now: datetime, active_at: datetime | None = None) -> Record:
+def with_app_event(record: Record, event: AppEvent, now: datetime) -> Record:
     """The record with ``event``, and activity; the first words of a user are what the work is for.
 
     Raises ``SessionFinal``.
@@ -105,7 +105,7 @@ def with_app_event(record: Record, event: AppEvent, now: datetime, active_at: da
         changed["turns"] = record.get("turns", 0) + 1
         if record["purpose"] == NO_PURPOSE and content.strip():
             changed["purpose"] = visible_line(content, _LONGEST_PURPOSE)
-    return with_event(with_activity(changed, now, active_at), TURN_TAKEN, active_at or now)
+    return with_event(with_activity(changed, now), TURN_TAKEN, now)
 
 
 class Seen:

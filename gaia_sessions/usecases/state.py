@@ -113,11 +113,9 @@ def commit_with_shared(
         return record, {**documents, **changed}
 
 
-def take_document(store: Store, document: Document) -> Document | None:
-    """Takes ``document`` in where there is none of its scope; else returns the one that is there, which stays."""
+def take_document(store: Store, document: Document) -> None:
+    """Takes ``document`` in where there is none of its scope."""
     scope = (*document["scope"],)
     with store.lock_key(document_lock_key(scope)):
-        found = store.document(scope)
-        if found is None:
+        if store.document(scope) is None:
             store.change_documents({scope: document}, lambda: None)
-    return found

@@ -7,10 +7,8 @@ import json
 import os
 import re
 import shlex
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from importlib import import_module
 from importlib.metadata import distribution
 from pathlib import Path
@@ -37,14 +35,6 @@ if TYPE_CHECKING:
 
 NASTY = "\x1b[2J\x1b]0;mine\x07\x08\x7f\x9b31m\u202eevil\U000e0041\u200b\r\ttext\n"
 UNSEEN = frozenset("\u202e\U000e0041\u200b")
-ADK_TABLES = """
-CREATE TABLE app_states (app_name, state);
-CREATE TABLE user_states (app_name, user_id, state);
-CREATE TABLE sessions (app_name, user_id, id, state, create_time, update_time);
-CREATE TABLE events (app_name, user_id, session_id, event_data);
-INSERT INTO sessions VALUES ('app', 'u1', 's1', '{"intent": "create"}', 1700000000.5, 1700000000.5);
-"""
-
 ID = "agent-20260108-180530-abc12345"
 
 INNER = [
@@ -216,10 +206,8 @@ def test_every_example_in_the_help_works_as_it_stands(
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}/usr/bin{os.pathsep}/bin")
     project = tmp_path / "projects" / "project"
     (project.parent / "old-project" / ".claude" / "session").mkdir(parents=True)
-    (project / ".adk").mkdir(parents=True)
+    project.mkdir()
     monkeypatch.chdir(project)
-    with closing(sqlite3.connect(".adk/session.db")) as database:
-        database.executescript(ADK_TABLES)
     Path("output.txt").write_text("done\n", encoding="utf-8")
     said = [{"role": "user", "content": "Go on"}, {"role": "assistant", "content": "Done"}]
     Path("messages.json").write_text(json.dumps(said), encoding="utf-8")
