@@ -18,17 +18,20 @@ _USER, _AGENT, _TOOL = "user", "assistant", "tool"
 
 
 def app_event(text: str) -> AppEvent:
-    """The event that ADK wrote as ``text``. Raises ``InvalidInput``. Of several calls or results the first is named."""
-    try:
-        event = json.loads(text)
-        at = float(event["timestamp"])
-        moment = datetime.fromtimestamp(at, UTC)
-        parts = [{**part} for part in (event.get("content") or {}).get("parts") or []]
-        tool = next(({**found} for part in parts for name in _TOOL_PARTS if (found := part.get(name))), {})
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, OSError, RecursionError) as error:
-        raise InvalidInput(f"no event of ADK: {type(error).__name__}: {error}", "the event") from None
+    """The event that ADK wrote as ``text``. Of several calls or results the first is named.
+
+    Raises ``InvalidInput`` for a time that cannot be written.
+    """
+    event = json.loads(text)
+    at = float(event["timestamp"])
     if at < 0:
         raise InvalidInput("its time is before 1970", "the event")
+    try:
+        moment = datetime.fromtimestamp(at, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput(f"its time cannot be written: {error}", "the event") from None
+    parts: list[dict[str, Any]] = (event.get("content") or {}).get("parts") or []
+    tool: dict[str, Any] = next((found for part in parts for name in _TOOL_PARTS if (found := part.get(name))), {})
     is_result = any(part.get("function_response") for part in parts)
     role = _TOOL if is_result else _USER if event.get("author") == _USER else _AGENT
     content = "".join(part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought"))
@@ -41,15 +44,6 @@ def app_event(text: str) -> AppEvent:
     )
     message["event"] = text
     return AppEvent(message, at)
-
-
-def state_delta(event: AppEvent) -> dict[str, Any]:
-    """The state that ADK changed with ``event``. Raises ``InvalidInput``."""
-    actions = json.loads(event.message["event"]).get("actions") or {}
-    delta = (actions.get("state_delta") or {}) if isinstance(actions, dict) else actions
-    if not isinstance(delta, dict):
-        raise InvalidInput("must be an object", "the state delta of an event")
-    return delta
 
 
 _TOOL_PARTS = ("function_call", "function_response")

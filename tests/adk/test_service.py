@@ -160,6 +160,14 @@ def test_an_event_that_could_not_be_read_again_is_refused(adk: Adk) -> None:
     assert texts(adk.loaded()) == ["fine"]
 
 
+@table("at", [-1.0, 253402300800.0, 1e99, float("inf"), float("nan")])
+def test_an_event_whose_time_cannot_be_written_is_refused(adk: Adk, at: float) -> None:
+    session = adk.create(None)
+    with pytest.raises(ValueError, match="time"):
+        adk.append(session, said("when", at=at, n=1))
+    assert (adk.loaded(session.id).events, adk.loaded(session.id).state) == ([], {})
+
+
 @table("value", [b"x", types.Part(text="x"), {None: 1}, datetime(2026, 1, 2, tzinfo=UTC)])
 def test_the_state_and_the_event_say_the_same(adk: Adk, value: object) -> None:
     session = adk.create(None)
