@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import pytest
 
-from gaia_sessions.cli.group import COMMANDS, Commands
+from gaia_sessions.cli.group import COMMANDS, HIDDEN, Commands
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time, parse_time
 from tests import commands
@@ -197,6 +197,21 @@ def test_every_page_begins_with_its_title_and_one_sentence_that_says_who_it_is_f
 @table("name", COMMANDS)
 def test_the_page_of_commands_leads_to_every_command(name: str) -> None:
     assert f"[`{name}`](#{name})" in text_of("docs/shell.md")
+
+
+def named_commands() -> list[tuple[str, str]]:
+    """Every command that a page shows in a block for the shell or between backticks, with the page."""
+    return [
+        (page.relative_to(CHECKOUT).as_posix(), name)
+        for page in (*PAGES, CHECKOUT / "CHANGELOG.md", CHECKOUT / "scripts" / "adk_example" / "README.md")
+        for shown in re.findall(r"^```sh\n.*?^```$|`[^`\n]+`", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for name in re.findall(r"\bgaia-sessions (?:--root \S+ |--\w+ )*([a-z][\w-]*)", shown)
+    ]
+
+
+@table(("page", "name"), named_commands())
+def test_every_command_that_a_page_shows_is_one(page: str, name: str) -> None:
+    assert name in {**COMMANDS, **HIDDEN}, page
 
 
 def commands_to_type() -> list[str]:
