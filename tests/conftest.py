@@ -117,6 +117,14 @@ def away_from_home(folder_of_test: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 @pytest.fixture
+def talks(away_from_home: Path) -> Path:
+    """The folder in which Claude Code keeps the conversations of a project."""
+    folder = away_from_home / ".claude" / "projects" / "-project"
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
+
+
+@pytest.fixture
 def interruptible() -> Iterator[None]:
     """Signals reach the children of a test, which otherwise inherit that whoever runs the tests ignores them."""
     old = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -364,7 +364,8 @@ class Lab:
             Path(path).write_text(text, encoding="utf-8")
 
     def _tell(self, payload: object, of: Client | None) -> None:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "CLAUDE_PID": str(of.pid if of else 0)}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder / "home")}
+        environment["CLAUDE_PID"] = str(of.pid if of else 0)
         environment["CLAUDE_PROJECT_DIR"] = str(self.project)
         if of:
             command = [sys.executable, str(CHECKOUT / "hooks" / "every_event.py")]
@@ -397,7 +398,7 @@ class Lab:
         return subprocess.Popen(
             ["sh", "-c", typed],
             cwd=self.project,
-            env={"PATH": path, "HOME": str(self.folder)},
+            env={"PATH": path, "HOME": str(self.folder / "home")},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -410,7 +411,7 @@ class Lab:
 
     def gaia(self, *words: str) -> tuple[int, str]:
         """The exit code of a command that is not in the README, and what it prints."""
-        ran = commands.gaia(*words, environment={"HOME": str(self.folder)}, folder=self.project)
+        ran = commands.gaia(*words, environment={"HOME": str(self.folder / "home")}, folder=self.project)
         return ran.code, ran.out.decode()
 
 

@@ -15,7 +15,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.schema import TODO_COMPLETED
-from gaia_sessions.store import continuing, with_ancestors
+from gaia_sessions.store import all_that_limit, continuing, send_lock_key
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
@@ -255,7 +255,7 @@ class Sessions:
         """
         from gaia_sessions.session.tools import chosen_tools
 
-        above = [] if parent_id is None else with_ancestors(self._store, self.read(parent_id))
+        above = [] if parent_id is None else all_that_limit(self._store, self.read(parent_id))
         return chosen_tools(requested, available, self.config.tool_rules, above, agent_name)
 
     def _allowed(
@@ -269,12 +269,12 @@ class Sessions:
         """Whether the agent of a session may use the tool ``name``, and if not, why.
 
         It may what is not blocked and what every list has that limits it: its own, those of the sessions above, and
-        those of the settings for its type and theirs; nothing while its work is cancelled. Raises ``InvalidInput`` for
-        a name that no tool has, ``SessionNotFound``, ``CorruptSession``.
+        those of the settings for its type and theirs; nothing while its work is cancelled, and no tool of a name that
+        cannot be on a list. Raises ``SessionNotFound``, and ``CorruptSession`` for sessions above it too.
         """
         from gaia_sessions.session.tools import may_use
 
-        answer = may_use(name, with_ancestors(self._store, self.read(agent_id)), self.config.tool_rules)
+        answer = may_use(name, all_that_limit(self._store, self.read(agent_id)), self.config.tool_rules)
         cancellation = self.cancellation(agent_id)
         if cancellation is None:
             return answer
@@ -285,10 +285,10 @@ class Sessions:
         from gaia_sessions.session.tools import usable_tools
 
         if start.agent_id is not None:
-            return usable_tools(with_ancestors(self._store, self.read(start.agent_id)), self.config.tool_rules)
+            return usable_tools(all_that_limit(self._store, self.read(start.agent_id)), self.config.tool_rules)
         earlier = None if start.continues is None else self.read(start.continues)
         new = start.new_session(earlier and {**earlier, **continuing(self._store, earlier)})
-        above = [] if new.parent_id is None else with_ancestors(self._store, self.read(new.parent_id))
+        above = [] if new.parent_id is None else all_that_limit(self._store, self.read(new.parent_id))
         return usable_tools([new.record(utc_now(), os.urandom), *above], self.config.tool_rules)
 
     def guard(self, task: str) -> GuardAnswer:
@@ -979,7 +979,7 @@ class Sessions:
 
     def lock_of_send(self, agent_id: str) -> KeyLock:
         """For commands: the lock that is held for as long as a send to the agent of the session lasts."""
-        return self._store.lock_key(("send", check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
+        return self._store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
 
     def begin_send(self, agent_id: str, fields: Run, lock: HeldLock) -> tuple[Record, Sequence[Entry]]:
         """For commands: begins a send, a run with ``fields``; returns the record, and what was noted in its journal.

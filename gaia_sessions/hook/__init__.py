@@ -1,12 +1,12 @@
 """One call of a hook: ``run`` reads, finds the host, applies, replies and logs; ``direct`` answers users' own scripts.
 
-A hook fails open and silent. Here is what the words of its command mean, and how long a call may take: a host waits
-for its hooks, so a call ends within three seconds, and a store that is opened here gives up when the time is over.
+A hook fails open and silent, except for limits that a user asked to enforce. Here is what the words of its command
+mean, and how long a call may take: a host waits for its hooks, so a call ends within three seconds, and a store that is
+opened here gives up when the time is over.
 """
 
 from __future__ import annotations
 
-import os
 import time
 
 from gaia_sessions.errors import well_formed
@@ -175,7 +175,11 @@ def is_countable(event: Event, result: EventResult) -> bool:
     if event["kind"] not in (FAIL, NOTIFICATION, RETURNED) or "has_message" in event:
         return False
     runs = result.record.get("runs", []) if result.record else []
-    return bool(runs) and os.path.isfile(runs[-1].get("transcript_path", ""))
+    if not runs or "transcript_path" not in runs[-1]:
+        return False
+    from gaia_sessions.hosts import host_files
+
+    return host_files.is_file(runs[-1].get("host"), runs[-1]["transcript_path"])
 
 
 class TimeLimits:

@@ -58,7 +58,16 @@ CODEX = "codex"
 QWEN_CODE = "qwen-code"
 GEMINI_CLI = "gemini-cli"
 
-HOSTS = (CLAUDE_CODE, CODEX, QWEN_CODE, GEMINI_CLI)
+FOLDERS: dict[str, tuple[str, str | None, str]] = {
+    CLAUDE_CODE: (".claude", "CLAUDE_CONFIG_DIR", "projects"),
+    CODEX: (".codex", "CODEX_HOME", "sessions"),
+    QWEN_CODE: (".qwen", None, "projects"),
+    GEMINI_CLI: (".gemini", None, "tmp"),
+}
+"""Of each host: its folder at home and in a project, the variable that names another one in place of that at home, and
+the folder in there for conversations."""
+
+HOSTS = (*FOLDERS,)
 """Each host by its name in records. The name of its module is the same, with underscores."""
 
 _UNSUPPORTED_KEYS = ("cursor_version", "sessionId", "hookEventName")

@@ -33,17 +33,15 @@ class WantedEntry(NamedTuple):
 class HostSettings(NamedTuple):
     """The settings of one host.
 
-    folder: the folder of its settings, in a project and at home. files: the settings file of each scope. events: what
-    our hook reads while the host waits; tools: the same when tools are tracked, where it replaces the matcher of an
-    event. unawaited, unawaited_tools: what it reads while the host goes on, which may be heard in any order.
-    enforced: what it reads besides where limits are held, of sub-agents alone; empty where the host does not name them.
-    delegates: the event that announces a delegation; delegation: the tool that starts one, under every
-    name it has had. per_second: the unit of its timeouts. exec_form: whether it starts a program without a shell.
-    comments: whether its settings may have comments. home: the variable that names the user's folder, if any.
+    files: the settings file of each scope. events: what our hook reads while the host waits; tools: the same when tools
+    are tracked, where it replaces the matcher of an event. unawaited, unawaited_tools: what it reads while the host
+    goes on, which may be heard in any order. enforced: what it reads besides where limits are held, of sub-agents
+    alone; empty where the host does not name them. delegates: the event that announces a delegation; delegation: the
+    tool that starts one, under every name it has had. per_second: the unit of its timeouts. exec_form: whether it
+    starts a program without a shell. comments: whether its settings may have comments.
     """
 
     name: str
-    folder: str
     files: dict[str, str]
     events: Matchers
     delegation: tuple[str, ...]
@@ -52,7 +50,6 @@ class HostSettings(NamedTuple):
     unawaited: Matchers = {}  # noqa: RUF012  # never changed
     unawaited_tools: Matchers = {}  # noqa: RUF012  # never changed
     enforced: Matchers = {}  # noqa: RUF012  # never changed
-    home: str | None = None
     per_second: int = 1
     exec_form: bool = False
     comments: bool = False

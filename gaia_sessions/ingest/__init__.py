@@ -42,6 +42,9 @@ KNOWN = "known"
 AT_ONCE = 8
 """What changes more runs, or has more events, may take long: it is in the inbox before the first of them."""
 
+MAX_MENTIONED = 5
+"""How many of the sessions that a delegation names are stored with its run, and told of beside its report."""
+
 EARLY = "early"
 """One of several events waits for its session, or for a key."""
 

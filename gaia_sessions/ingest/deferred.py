@@ -151,7 +151,9 @@ def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
     missing = next((key for key in REQUIRED_FIELDS[str(event["kind"])] if key not in event), None)
     if missing:
         raise InvalidInput("missing", missing)
-    return event  # type: ignore[return-value]  # just checked
+    checked: Event = event  # type: ignore[assignment]  # just checked
+    checked.get("host_process", {}).pop("lock", None)  # a host holds none of ours
+    return checked
 
 
 def _keys_in_records(store: Store, events: Sequence[Event]) -> set[str]:

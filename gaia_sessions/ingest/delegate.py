@@ -19,7 +19,7 @@ from gaia_sessions.session.schema import DENIED
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import continuing, create_under_new_id
 
-from . import KNOWN, EventResult, id_bytes
+from . import KNOWN, MAX_MENTIONED, EventResult, id_bytes
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
 
 TYPE_CHECKING = False
@@ -44,9 +44,6 @@ CLAIM_YIELD_AGE = timedelta(seconds=10)
 """A claim older than this gives way to a new request of the same main session; a younger one holds."""
 
 SEVERAL_REQUESTS = "several_requests"
-
-MAX_MENTIONED = 5
-"""How many of the sessions that a delegation names are stored with its run, for the note beside its report."""
 
 CONTINUE_REASONS = frozenset(["phase_not_resumable", "not_ready", "clock_skew", "expired", "too_many_errors"])
 """Reasons for which the work continues in a new session; with any other reason the delegation is an ordinary one."""
@@ -128,8 +125,8 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], context
 
 
 def _decide(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
+    from gaia_sessions.hosts.host_files import evidence_of
     from gaia_sessions.session import policy  # only a resume needs the policy
-    from gaia_sessions.system import evidence_of
 
     return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
 
@@ -163,12 +160,13 @@ def _with_stale_runs_ended(store: Store, before: Record, event: Event, now: date
 
     The entries say what became of those that no host ran.
     """
+    from gaia_sessions.hosts.host_files import written_at
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
-    from gaia_sessions.system import gone_runs, written_at
+    from gaia_sessions.system import gone_runs
 
     record, gone, entries = before, gone_runs(before), []
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
-        record = with_end_of_gone_host(record, run, now, written_at(runs.files_of(run)))
+        record = with_end_of_gone_host(record, run, now, written_at(run))
         if runs.is_of_command(run):
             from gaia_sessions.store import subagent_events  # most runs are those of hosts
 

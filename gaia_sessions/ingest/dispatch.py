@@ -146,9 +146,9 @@ def with_key(event: Event) -> Event:
     """``event`` with the key of its delegation, if its host has written that to a file by now."""
     if "tool_use_id" in event or "key_file" not in event:
         return event
-    from gaia_sessions.store.key_file import read_key
+    from gaia_sessions.hosts.agent_files import noted_delegation
 
-    tool_use_id = read_key(event["key_file"], event["key_name"])
+    tool_use_id = noted_delegation(event)
     return {**event, "tool_use_id": tool_use_id} if tool_use_id else event
 
 
@@ -160,7 +160,7 @@ def session_start(store: Store, event: Event, context: HandlerContext) -> EventR
 
 def finalize(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``finalized``, or ``waits_for_approval``. Texts that do not fit are shortened: a hook is not asked again."""
-    for max_length in _TEXT_LIMITS:
+    for max_length in _TEXT_LIMITS if "summary" in event or "error" in event else ():
         try:
             return _finalize_with_texts(store, event, context, max_length)
         except errors.TooLarge:

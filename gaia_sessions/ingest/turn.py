@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from itertools import chain, takewhile
 
+from gaia_sessions.hosts.host_files import written_at
 from gaia_sessions.session import runs
 from gaia_sessions.session.run_ends import with_end, with_settled_return
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, KILLED
-from gaia_sessions.system import written_at
 
 from . import BUSY, EventResult
 from .join import alive_in_conversation, may_be_of_host, newest_of_agent
@@ -83,7 +83,7 @@ class _LiveAgents:
 
 
 def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context: HandlerContext) -> RunRule:
-    named, now = event["running"], context.now
+    named, now = frozenset(event["running"]), context.now
     alive = {*named, *live.workflow_ids()}
     if named:
         alive |= _with_those_they_started(store, event, context, lambda run: run["host_agent_id"] in named)
@@ -162,8 +162,14 @@ def _with_those_they_started(
             parents[run["host_agent_id"]] = run.get("parent_host_agent_id")
             if is_chosen(run):
                 found.add(run["host_agent_id"])
-    while more := {agent for agent, parent in parents.items() if parent in found} - found:
+    started: dict[str | None, set[str]] = {}
+    for agent, parent in parents.items():
+        started.setdefault(parent, set()).add(agent)
+    waiting = [*found]
+    while waiting:
+        more = started.get(waiting.pop(), set()) - found
         found |= more
+        waiting += more
     return found
 
 
@@ -171,7 +177,7 @@ def _end_with_conversation(record: Record, run: Run, now: datetime) -> Record:
     written = None
     if not runs.has_ended(run):
         record = runs.with_presumed_start(record, run, now)
-        run, written = runs.updated_run(record, run), written_at(runs.files_of(run))
+        run, written = runs.updated_run(record, run), written_at(run)
     end = ENDED_WITH_HOST if runs.has_started(run) else DENIED
     record = with_end(record, run, end, {"detail": "the host's session ended"}, now, written)
     return with_settled_return(record, runs.updated_run(record, run), now)

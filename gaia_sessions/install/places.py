@@ -10,6 +10,7 @@ import os
 
 from gaia_sessions import hosts
 from gaia_sessions.errors import BadSetting
+from gaia_sessions.hosts.host_files import folder_of
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.system import home_folder
 from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, working_directory
@@ -50,9 +51,8 @@ class Places:
     def folder_of(self, host: HostSettings, scope: str) -> str:
         """The folder of ``host`` in ``scope``, which need not exist."""
         if scope != USER:
-            return os.path.join(self.project, host.folder)
-        configured = self.variables.get(host.home, "") if host.home else ""
-        return configured if os.path.isabs(configured) else os.path.join(self.home, host.folder)
+            return os.path.join(self.project, hosts.FOLDERS[host.name][0])
+        return folder_of(host.name, self.variables)
 
     @property
     def hooks_root(self) -> str:

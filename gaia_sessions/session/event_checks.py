@@ -46,7 +46,6 @@ check_event = object_with(
         "parent_id": check_string,
         "workflow": check_workflow,
         "key_file": check_string,
-        "key_name": check_string,
         "host_process": check_host_process,
         "agent_id": check_string,
         "agent_name": check_string,

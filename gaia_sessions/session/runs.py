@@ -118,12 +118,26 @@ def host_outlives_conversation(run: Run, is_alive: Callable[[HostProcess], bool]
 
 def run_by_number(record: Record, number: int) -> Run | None:
     """The run with this ``number``, which is not its index; None if the record does not have it, or not any more."""
-    return next((run for run in reversed(record.get("runs", [])) if run["run"] == number), None)
+    runs = record.get("runs", [])
+    place = _place_of(runs, number)
+    return runs[place] if place < len(runs) and runs[place]["run"] == number else None
+
+
+def _place_of(runs: list[Run], number: int) -> int:
+    """Where the run with this ``number`` is, if it is there: they are numbered upwards, and there may be thousands."""
+    low, high = 0, len(runs)
+    while low < high:
+        middle = (low + high) // 2
+        if runs[middle]["run"] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def updated_run(record: Record, run: Run) -> Run:
     """The state of ``run`` in ``record``, which was made from a record that has ``run``."""
-    return next(other for other in reversed(record["runs"]) if other["run"] == run["run"])
+    return record["runs"][_place_of(record["runs"], run["run"])]
 
 
 def is_latest(record: Record, run: Run) -> bool:
@@ -137,16 +151,17 @@ def started_or_claimed_at(run: Run) -> datetime | None:
     return parse_time(timestamp) if timestamp else None
 
 
-def files_of(run: Run) -> list[str]:
-    """The files to which the agent of ``run`` writes: a host's transcript, what its command put out."""
-    return [path for path in (run.get("transcript_path"), run.get("output_path")) if path is not None]
+def latest_run_with_file(record: Record) -> Run | None:
+    """The latest run whose agent writes to a file, by that its host or its command tells of it.
 
-
-def latest_files(record: Record) -> list[str]:
-    """The files of the latest run that has any; none for work that is over, which is idle for ever."""
+    None for work that is over, which is idle for ever.
+    """
     if is_final(record["phase"]):
-        return []
-    return next(filter(None, map(files_of, reversed(record.get("runs", [])))), [])
+        return None
+    return next((run for run in reversed(record.get("runs", [])) if run.keys() & _FILES), None)
+
+
+_FILES = {"transcript_path", "output_path"}
 
 
 def is_claimed(run: Run, now: datetime) -> bool:
@@ -183,13 +198,16 @@ def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Ru
 
     A conversation's id may change while an agent works on (``/clear``); the agent's own id stays, if it is unique.
     """
-    runs_of_agent = [run for run in reversed(record.get("runs", [])) if run.get("host_agent_id") == host_agent_id]
-    in_conversation = [
-        run for run in runs_of_agent if host_session_id in (run.get("host_session_id"), conversation_of(run))
-    ]
-    candidates = in_conversation + [
-        run for run in runs_of_agent if run not in in_conversation and run.get("host") in HOSTS_WITH_UNIQUE_AGENTS
-    ]
+    in_conversation: list[Run] = []
+    elsewhere: list[Run] = []
+    for run in reversed(record.get("runs", [])):
+        if run.get("host_agent_id") != host_agent_id:
+            continue
+        if host_session_id in (run.get("host_session_id"), conversation_of(run)):
+            in_conversation.append(run)
+        elif run.get("host") in HOSTS_WITH_UNIQUE_AGENTS:
+            elsewhere.append(run)
+    candidates = in_conversation + elsewhere
     return next((run for run in candidates if not has_ended(run)), candidates[0] if candidates else None)
 
 
@@ -328,7 +346,9 @@ def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:
 
 def with_run(record: Record, run: Run) -> Record:
     """With ``run`` in place of the run with its number."""
-    return {**record, "runs": [run if other["run"] == run["run"] else other for other in record["runs"]]}
+    runs = [*record["runs"]]
+    runs[_place_of(runs, run["run"])] = run
+    return {**record, "runs": runs}
 
 
 def without_keys(run: Run, *keys: str) -> Run:

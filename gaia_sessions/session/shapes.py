@@ -348,7 +348,6 @@ class Event(TypedDict, total=False):
     parent_id: Annotated[str, "The session for which the host of a delegation works, as its environment says."]
     workflow: Annotated[Workflow, "Without the key of an agent in it, the event is about the workflow itself."]
     key_file: Annotated[str, "Where the host will write the `tool_use_id`."]
-    key_name: Annotated[str, "By which name it will stand there."]
     host_process: Annotated[HostProcess, "The process that runs the agents."]
     agent_id: str
     agent_name: str

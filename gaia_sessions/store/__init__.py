@@ -49,6 +49,11 @@ def children_lock_key(parent_id: str) -> tuple[str, str]:
     return "children", parent_id
 
 
+def send_lock_key(agent_id: str) -> tuple[str, str]:
+    """The key of the lock that a send holds for as long as it lasts."""
+    return "send", agent_id
+
+
 def document_lock_key(scope: Scope) -> tuple[str, ...]:
     """The key of the lock under which the document of ``scope`` is changed."""
     return "document", *scope
@@ -74,6 +79,27 @@ def read_ancestors(sessions: Reader, record: Record) -> dict[str, Record | None]
 def with_ancestors(sessions: Reader, record: Record) -> list[Record]:
     """``record`` and those above it that can be read, the nearest first. Raises ``StoreFailure``."""
     return [record, *filter(None, read_ancestors(sessions, record).values())] if "parent_id" in record else [record]
+
+
+def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
+    """As ``with_ancestors``, for whoever holds what each of them limits: only one that is gone limits nothing.
+
+    Raises ``CorruptSession``, ``NewerSchema``, ``StoreFailure`` for one that is there and cannot be read.
+    """
+    if "parent_id" not in record:
+        return [record]
+    from gaia_sessions.session.lineage import ancestors_of
+    from gaia_sessions.session.record import check_readable
+
+    def read(agent_id: str) -> Record | None:
+        try:
+            found = sessions.read(agent_id)
+        except (errors.SessionNotFound, errors.InvalidId):
+            return None
+        check_readable(found)
+        return found
+
+    return [record, *filter(None, ancestors_of(record, read).values())]
 
 
 def continuing(sessions: Reader, earlier: Record) -> Record:

@@ -92,7 +92,7 @@ class Directory:
         try:
             if found.st_size > limit:
                 raise TooBig(f"{name} is larger than {limit} bytes")
-            return _read_all(fd, found.st_size)
+            return read_all(fd, found.st_size)
         finally:
             os.close(fd)
 
@@ -261,7 +261,7 @@ def _make_folder_private(folder: int, name: str) -> None:
         os.close(handle)
 
 
-def _read_all(fd: int, size: int) -> bytes:
+def read_all(fd: int, size: int) -> bytes:
     """The first ``size`` bytes, as many as there were when the file was looked at; less if it was cut meanwhile."""
     data = os.read(fd, size)
     while len(data) < size and (chunk := os.read(fd, size - len(data))):

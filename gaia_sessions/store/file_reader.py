@@ -192,14 +192,16 @@ class FileReader:
 
             return marks.read_each(root, marked_ids)
 
-    def find(self, alias: Alias) -> Record | None:
+    def find(self, alias: Alias, *, strict: bool = False) -> Record | None:
+        """As the port says it; ``strict`` raises if the index names a session that is there and cannot be read."""
         root = self._open_root()
         if root is None:
             return None
         with root:
             indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if self._has_index(root) else None
             ids = self._candidate_ids(root, alias) if indexed_ids is None and self.seconds_left else indexed_ids
-            found = newest_session_with(alias, list(reading.read_existing(self._read, root, ids))) if ids else None
+            existing = reading.read_existing(self._read, root, ids or (), strict=strict)
+            found = newest_session_with(alias, existing) if ids else None
         if found or ids == [] or ids is not indexed_ids:
             return found
         return newest_session_with(

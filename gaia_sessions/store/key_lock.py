@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 
+def path_of(root: str, key: tuple[str, ...]) -> str:
+    """The lock file for ``key`` in the store at ``root``."""
+    return os.path.join(os.path.abspath(root), LOCKS, f"{locks.KEY_PREFIX}{encode_key(*key)}{locks.SUFFIX}")
+
+
 class KeyLock:
     """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
 
@@ -40,8 +45,8 @@ class KeyLock:
     ) -> None:
         self._root = root
         self._open_folder = open_folder
-        self._name = f"{locks.KEY_PREFIX}{encode_key(*key)}{locks.SUFFIX}"
-        self.path = os.path.join(os.path.abspath(root), LOCKS, self._name)
+        self.path = path_of(root, key)
+        self._name = os.path.basename(self.path)
         self._lock: locks.Lock | None = None
         self._timeout = timeout
         self._wait = wait

@@ -1,7 +1,8 @@
 """One session read from its directory, and every way in which that can fail.
 
 A folder without a record is no session, whatever else it holds. Takes no lock: since records are replaced by a rename,
-a reader sees the old record or the new one and nothing between.
+a reader sees the old record or the new one and nothing between. Where a record names a file of the store, the path is
+made anew: what stands there may be a stranger's, or of before the root was moved.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import errno
 import os
 
+from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.ids import is_agent_id
-from gaia_sessions.session.record import decode
+from gaia_sessions.session.record import SCHEMA, decode, has_newer_schema
 
-from . import atomic
+from . import atomic, send_lock_key
 from .directory import NotAFile, TooBig, refusal
 
 TYPE_CHECKING = False
@@ -151,11 +153,25 @@ def has_mark(root: Directory, agent_id: str) -> bool:
 
 def load(folder: Directory, agent_id: str) -> Record:
     """The record in the session's open ``folder``. Raises like ``open_session``."""
-    data = _read_state(folder, agent_id)
+    return _decoded(folder, agent_id, _read_state(folder, agent_id))
+
+
+def _decoded(folder: Directory, agent_id: str, data: bytes) -> Record:
     try:
-        return decode(data, agent_id)
+        record = decode(data, agent_id)
     except InvalidInput as error:
-        raise _corrupt(folder, agent_id, error) from None
+        raise CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error)) from None
+    for run in record.get("runs", ()):
+        if "output_path" in run:
+            run["output_path"] = os.path.join(os.path.abspath(folder.path), output_name(run["run"]))
+        if "lock" in run.get("wrapper", ()):
+            from . import key_lock  # few records name one
+
+            root = os.path.dirname(os.path.abspath(folder.path))
+            run["wrapper"]["lock"] = key_lock.path_of(root, send_lock_key(agent_id))
+        if "lock" in run.get("host_process", ()):  # a host holds none of ours
+            del run["host_process"]["lock"]
+    return record
 
 
 def read(root: Directory, agent_id: str) -> Record:
@@ -172,14 +188,24 @@ def unless_refused(found: RecordOrError) -> RecordOrError:
 
 
 def read_existing(
-    read: Callable[[Directory, str], Record], root: Directory, agent_ids: Iterable[str]
+    read: Callable[[Directory, str], Record], root: Directory, agent_ids: Iterable[str], *, strict: bool = False
 ) -> Iterator[Record]:
-    """The records of those of ``agent_ids`` that have one, by ``read``. Raises ``StoreFailure`` if that is unknown."""
+    """The records of those of ``agent_ids`` that have one, by ``read``. Raises ``StoreFailure`` if that is unknown.
+
+    strict: also raises ``CorruptSession``, in place of leaving such a session out, and ``NewerSchema``.
+    """
     for agent_id in agent_ids:
         try:
-            yield read(root, agent_id)
-        except (SessionNotFound, CorruptSession):
+            found = read(root, agent_id)
+        except SessionNotFound:
             continue
+        except CorruptSession:
+            if strict:
+                raise
+            continue
+        if strict and has_newer_schema(found):
+            raise errors.NewerSchema(agent_id, found["schema"], SCHEMA)
+        yield found
 
 
 class RecordCache:
@@ -200,10 +226,7 @@ class RecordCache:
         for recent_data, record in self._recent:
             if recent_data == data and record["agent_id"] == agent_id:
                 return record
-        try:
-            record = decode(data, agent_id)
-        except InvalidInput as error:
-            raise _corrupt(folder, agent_id, error) from None
+        record = _decoded(folder, agent_id, data)
         self._recent = ((data, record), *_newest_of(self._recent))  # replaced whole: threads may share the cache
         return record
 
@@ -221,10 +244,6 @@ def _newest_of(recent: tuple[tuple[bytes, Record], ...]) -> Iterator[tuple[bytes
         if size > _MAX_RECENT_BYTES:
             return
         yield data, record
-
-
-def _corrupt(folder: Directory, agent_id: str, error: InvalidInput) -> CorruptSession:
-    return CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error))
 
 
 def _read_state(folder: Directory, agent_id: str) -> bytes:

@@ -2,28 +2,20 @@
 
 Owns every question to the operating system that is not about a store; here, what time it is, and where the current
 user's own folders are, which every search for sessions and settings asks. Of records it knows only how times are
-written, how the process of a host is described, and which files are those of the latest run.
+written, and how the process of a host is described.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 
 from gaia_sessions.session.clock import UTC, datetime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import TypedDict
+    from collections.abc import Mapping
 
     from gaia_sessions.session.schema import HostProcess, Record
-
-    class Evidence(TypedDict):
-        """What the policy is told of a session that its record does not say."""
-
-        dead_runs: frozenset[int]
-        written_at: datetime | None
 
 
 _PROGRAM = "gaia-sessions"
@@ -32,28 +24,6 @@ _PROGRAM = "gaia-sessions"
 def utc_now() -> datetime:
     """The wall clock, as an aware UTC time; whoever answers a call reads it here, and passes it on as ``now``."""
     return datetime.now(UTC)
-
-
-def written_at(paths: Iterable[str]) -> datetime | None:
-    """When the files at ``paths``, which may be any texts, were last written to; None if none may be examined."""
-    return max(filter(None, map(_written_at, paths)), default=None)
-
-
-def _written_at(path: str) -> datetime | None:
-    if not os.path.isabs(path):
-        return None
-    try:
-        found = os.stat(path)
-        return datetime.fromtimestamp(found.st_mtime, UTC) if stat.S_ISREG(found.st_mode) else None
-    except (OSError, ValueError, OverflowError):
-        return None
-
-
-def evidence_of(record: Record) -> Evidence:
-    """Which runs of ``record`` are those of hosts that are gone, and when its agent wrote to its files."""
-    from gaia_sessions.session.runs import latest_files  # not every call asks about a session
-
-    return {"dead_runs": gone_runs(record), "written_at": written_at(latest_files(record))}
 
 
 def gone_runs(record: Record) -> frozenset[int]:

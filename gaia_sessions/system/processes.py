@@ -108,12 +108,12 @@ def _is_held(process: HostProcess, *, is_known: bool) -> bool | None:
     """
     import fcntl  # few processes have a lock
 
-    path = process["lock"]
+    path = process["lock"]  # in a record that was read, the one that its store has for the session
     is_same_folder = _identity(os.path.dirname(path)) == process.get("lock_folder", "-")
     if not is_same_folder or not is_this_boot(process.get("boot_id", "").encode()):
         return None
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return None if is_known else False
     except (OSError, ValueError):

@@ -7,17 +7,18 @@ process ends no run but its own. ``now`` is an argument.
 from __future__ import annotations
 
 from gaia_sessions.errors import Cancelled, RunGone
+from gaia_sessions.hosts.host_files import written_at
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import at_work, check_may_be_continued
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.run_ends import with_end_of_gone_host
-from gaia_sessions.session.runs import files_of, has_ended, is_of_command, is_send, run_by_number, updated_run
+from gaia_sessions.session.runs import has_ended, is_of_command, is_send, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.journal import event_entry
-from gaia_sessions.system import gone_runs, written_at
+from gaia_sessions.system import gone_runs
 
 from .reconcile import RECONCILE
 
@@ -77,7 +78,7 @@ def with_lost_runs(store: Reader, before: Record, lost: Collection[int], now: da
     """``before`` with an end for the runs with the numbers ``lost``, and the entries of the journal."""
     record, entries = before, []
     for run in [run for run in before.get("runs", ()) if run["run"] in lost]:
-        record = with_end_of_gone_host(record, run, now, written_at(files_of(run)))
+        record = with_end_of_gone_host(record, run, now, written_at(run))
         if is_of_command(run):
             entries.append(subagent_events.lost(store, before, record, run, now))
         else:

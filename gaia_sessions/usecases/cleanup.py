@@ -11,13 +11,12 @@ from datetime import timedelta
 
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.hosts.host_files import latest_write
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable, waits_for_approval
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import is_open
-from gaia_sessions.session.runs import latest_files
 from gaia_sessions.session.transcript import generation_of
-from gaia_sessions.system import written_at
 
 from .reconcile import reconcile
 from .reconcile_rules import CLOSING_VERDICTS
@@ -109,7 +108,7 @@ class CleanupPolicy:
         """Why nobody may say that the session is old enough: somebody used it, or its time lies in the future."""
         if is_ahead(parse_time(record["last_updated"]), self.now):
             return "clock_skew"
-        rested = self.now - resting_since(record, self.now, written_at(latest_files(record)))
+        rested = self.now - resting_since(record, self.now, latest_write(record))
         return None if rested >= self.age else _YOUNG
 
     def by_work(self, record: Record, above: Above) -> str | None:

@@ -16,12 +16,13 @@ from gaia_sessions.errors import (
     StoreFailure,
     well_formed,
 )
+from gaia_sessions.hosts.host_files import written_at
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import files_of, has_ended, updated_run
+from gaia_sessions.session.runs import has_ended, updated_run, without_keys
 from gaia_sessions.session.schema import LOST
 from gaia_sessions.session.shared_state import scopes_of
 from gaia_sessions.session.updates import check_writable, with_next_revision
@@ -29,7 +30,6 @@ from gaia_sessions.store.above import Above
 from gaia_sessions.store.import_source import open_source
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.store.reading import EVENTS
-from gaia_sessions.system import written_at
 
 from .state import take_document
 
@@ -70,6 +70,9 @@ if TYPE_CHECKING:
 
 
 UNENDED_DETAIL = "it had no end when its session was imported"
+
+_POINTING_ELSEWHERE = ("conversation", "host_process", "transcript_path", "output_path", "worktree")
+"""What a run says of processes and files of the machine where it was, and of a client's conversation there."""
 
 _ATTEMPTS = 3
 """How often a session is read whose record is written while it is being copied."""
@@ -207,11 +210,17 @@ class _Pass:
 
 
 def _as_imported(record: Record, cancellation: Cancellation | None, directory: str, now: datetime) -> Record:
-    """``record`` as it is kept here: nobody is at work on it, and a cancelled session has ended."""
+    """``record`` as it is kept here: nobody is at work on it, a cancelled session has ended, nothing leads elsewhere.
+
+    That a command was run, and not the agent of a host, stays: by a process of which nothing is known.
+    """
     for run in record.get("runs", ()):
         if not has_ended(run):
-            written = written_at(files_of(run))
+            written = written_at(run)
             record = with_end(record, updated_run(record, run), LOST, {"detail": UNENDED_DETAIL}, now, written)
     if cancellation is not None and is_open(record):
         record = abandoned(record, cancellation)
+    if "runs" in record:
+        here = [without_keys(run, *_POINTING_ELSEWHERE) for run in record["runs"]]
+        record = {**record, "runs": [{**run, "wrapper": {}} if "wrapper" in run else run for run in here]}
     return with_next_revision({**record, "imported_from": well_formed(directory)})

@@ -6,19 +6,19 @@ Owns how each is examined, which lines of the log say that a main session ended,
 from __future__ import annotations
 
 from gaia_sessions.hosts import end_in_files
+from gaia_sessions.hosts.host_files import written_at
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import SESSION_END
 from gaia_sessions.session.runs import (
     CLIENT_IS_OVER,
     client_of,
     conversation_of,
-    files_of,
     is_of_command,
     process_of,
 )
 from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
 from gaia_sessions.store.hook_log_reader import LOG_NAMES, read_log
-from gaia_sessions.system import processes, written_at
+from gaia_sessions.system import processes
 
 from .reconcile_rules import Evidence
 
@@ -53,7 +53,7 @@ class EvidenceReader:
         is_of_host = not is_of_command(run)  # how a command is doing is known to its wrapper alone
         over_at = self._end_of(run.get("host"), conversation_of(run)) if is_of_host else None
         reported = end_in_files(run) if is_of_host else None
-        written, process = written_at(files_of(run)), process_of(run)
+        written, process = written_at(run), process_of(run)
         if process is None:
             return Evidence(over_at=over_at, written_at=written, reported=reported)
         host_gone, how_known = processes.gone_and_reason(process)

@@ -9,14 +9,14 @@ from gaia_sessions import errors
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, has_newer_schema
-from gaia_sessions.session.runs import files_of, run_by_number
-from gaia_sessions.system import evidence_of, written_at
+from gaia_sessions.session.runs import run_by_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import datetime
 
+    from gaia_sessions.hosts.host_files import Evidence
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision, Limits
@@ -49,7 +49,7 @@ def standing(find_cancellation: FindCancellation, record: Record, now: datetime,
         return Standing(decide(find_cancellation, record["agent_id"], record, now, limits), None, {}, ())
     from gaia_sessions.session.state import state_of  # a hook that only decides does not need it
 
-    cancellation, evidence = find_cancellation(record), evidence_of(record)
+    cancellation, evidence = find_cancellation(record), _evidence_of(record)
     decision = policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence)
     alive = _liveness_of(record, decision, now, limits)
     return Standing(decision, alive, state_of(record, decision, alive, evidence["dead_runs"]), evidence["dead_runs"])
@@ -105,7 +105,15 @@ def decide(
 
 def decide_on_known(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
     """The policy's decision on ``record``, of which it is known whether the session is cancelled."""
-    return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
+    return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **_evidence_of(record))
+
+
+def _evidence_of(record: Record) -> Evidence:
+    if not record.get("runs"):
+        return {"dead_runs": frozenset(), "written_at": None}
+    from gaia_sessions.hosts.host_files import evidence_of  # a user's own script asks of sessions without any
+
+    return evidence_of(record)
 
 
 def _liveness_of(record: Record, decision: Decision, now: datetime, limits: Limits) -> Liveness | None:
@@ -114,6 +122,7 @@ def _liveness_of(record: Record, decision: Decision, now: datetime, limits: Limi
     run = run_by_number(record, numbers[-1]) if numbers else None
     if run is None:
         return None
+    from gaia_sessions.hosts.host_files import written_at
     from gaia_sessions.session.liveness import liveness  # most sessions have no agent at work
 
-    return liveness(record, run, now, limits.quiet, written_at(files_of(run)))
+    return liveness(record, run, now, limits.quiet, written_at(run))

@@ -145,7 +145,7 @@ def test_only_what_has_ended_and_is_not_cancelled_is_gone_on_with(sessions: Sess
     assert sorted(sessions.ids()) == ["first", "open"]
 
 
-def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str, tmp_path: Path) -> None:
+def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str, talks: Path) -> None:
     sessions = Sessions(root)
     lines = [
         {
@@ -161,7 +161,7 @@ def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str,
             "message": {"role": "assistant", "content": [{"type": "text", "text": "There are 42."}]},
         },
     ]
-    transcript = tmp_path / "agent.jsonl"
+    transcript = talks / "agent.jsonl"
     transcript.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     sessions.create(agent_id="begun")
     path = Path(root, "begun", "state.json")

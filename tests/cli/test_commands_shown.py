@@ -34,7 +34,7 @@ def ran(put: Gaia) -> Gaia:
 
     def session(agent_id: str, phase: str, minutes: float = 12, record: Any = None, **run: Any) -> Any:
         then = ago(minutes=minutes)
-        limits = {"timeout_secs": 600, "hard_timeout_secs": 630, "output_path": f"/log/{agent_id}/output-1.log"}
+        limits = {"timeout_secs": 600, "hard_timeout_secs": 630, "output_path": "output-1.log"}
         end = {"ended_at": then, "end": "stopped", "exit_code": 0}
         wrapped = {"run": 1, "wrapper": {"pid": 4711}, "started_at": then, **limits, **end, **run}
         moved = {"from_phase": "executing", "to_phase": phase, "timestamp": then}
@@ -122,7 +122,9 @@ def test_should_resume_says_what_goes_on_with_it(gaia: Gaia, ran: Gaia) -> None:
     ]
 
 
-def test_show_has_the_exit_code_the_limits_the_end_of_the_output_and_last_its_log(gaia: Gaia, ran: Gaia) -> None:
+def test_show_has_the_exit_code_the_limits_the_end_of_the_output_and_last_its_log(
+    gaia: Gaia, root: str, ran: Gaia
+) -> None:
     error = {"timestamp": "2026-01-08T18:05:30Z", "message": "exit code 3"}
     failed = {"last_error": error, "error_count": 1}
     ran("job-1", "failed", record=failed, end=RUN_FAILED, exit_code=3, detail="exit code 3", last_message="Oh.\nNo.")
@@ -135,7 +137,7 @@ def test_show_has_the_exit_code_the_limits_the_end_of_the_output_and_last_its_lo
         "exit code   3",
         "time limit  10 minutes, killed after 10 minutes 30 seconds",
         "id          job-1",
-        "output      /log/job-1/output-1.log",
+        f"output      {root}/job-1/output-1.log",
     ]
     assert not [line for line in lines if line.startswith("to go on")]
 
@@ -262,7 +264,7 @@ STATES: list[tuple[str, dict[str, Any]]] = [
 
 def is_whole(line: str) -> bool:
     """Whether the line fits, or is longer only for a text that stands alone on it, to be copied."""
-    alone = line.strip().startswith(("gaia-sessions ", "`gaia-sessions ", LONG, "/log/"))
+    alone = line.strip().startswith(("gaia-sessions ", "`gaia-sessions ", LONG, "/"))
     return len(line) <= 80 or (alone and LONG in line)
 
 

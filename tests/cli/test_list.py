@@ -213,15 +213,20 @@ def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) ->
 
 
 def test_since_and_until_are_about_the_last_activity_and_created_since_is_about_the_creation(
-    gaia: Gaia, put: Gaia, tmp_path: Path
+    gaia: Gaia, put: Gaia, talks: Path
 ) -> None:
     day = timedelta(days=1)
     old = ago(days=3)
     put("touched", idle=timedelta(minutes=5), created_at=old)
-    put("at-work", idle=2 * day, created_at=old, runs=[{**RUN, "transcript_path": str(tmp_path / "t.jsonl")}])
+    put(
+        "at-work",
+        idle=2 * day,
+        created_at=old,
+        runs=[{**RUN, "host": "claude-code", "transcript_path": str(talks / "t.jsonl")}],
+    )
     put("resting", idle=2 * day, created_at=old)
     put("new", idle=timedelta(minutes=6))
-    (tmp_path / "t.jsonl").write_text("{}\n")  # written to just now
+    (talks / "t.jsonl").write_text("{}\n")  # written to just now
     for words, expected in [
         (["--since", "1h"], ["at-work", "touched", "new"]),
         (["--until", "1h"], ["resting"]),

@@ -237,10 +237,10 @@ def test_the_question_of_an_agent_of_ones_own_is_in_its_transcript(session: str,
 
 
 def test_where_the_record_keeps_no_words_the_file_of_the_host_has_the_question(
-    gaia: Gaia, ask: Gaia, tmp_path: Path
+    gaia: Gaia, ask: Gaia, talks: Path
 ) -> None:
     said = f"Two are open.\n{MARKER} may I?"
-    transcript = tmp_path / "agent-a1.jsonl"
+    transcript = talks / "agent-a1.jsonl"
     line = {"type": "assistant", "agentId": "a1", "timestamp": ago(minutes=12), "message": {"content": said}}
     transcript.write_text(json.dumps(line) + "\n")
     [run] = ask("a", None)["runs"]

@@ -32,7 +32,7 @@ NOTHING_OF_NOBODY = (
     "  those of all conversations: gaia-sessions revive\n"
 )
 NOBODY = 2**22 + 1  # no pid is as large
-CONVERSATION = "0e23a513-af54"
+CONVERSATION = "0e23a513-af54-4b3c-9d2e-6f1a2b3c4d5e"
 
 
 def process(pid: int) -> dict[str, Any]:
@@ -40,11 +40,11 @@ def process(pid: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def stopped(put: Gaia, tmp_path: Path) -> Gaia:
+def stopped(put: Gaia, talks: Path) -> Gaia:
     """Puts a session of Claude Code in place, of which a run ended, with the transcripts of its agent."""
 
     def session(agent_id: str, *, files: bool = True, record: dict[str, Any] | None = None, **run: Any) -> None:
-        folder = tmp_path / "-p" / CONVERSATION / "subagents"
+        folder = talks.parent / "-p" / CONVERSATION / "subagents"
         if files:
             folder.mkdir(parents=True, exist_ok=True)
             transcript = folder / f"agent-of-{agent_id}.jsonl"
@@ -251,14 +251,12 @@ def test_one_conversation_may_be_asked_for_also_the_one_that_an_agent_moved_to(g
     assert gaia("revive", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
 
 
-def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(
-    gaia: Gaia, stopped: Gaia, tmp_path: Path
-) -> None:
-    folder = tmp_path / "-p" / CONVERSATION
+def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(gaia: Gaia, stopped: Gaia, talks: Path) -> None:
+    folder = talks.parent / "-p" / CONVERSATION
     script = folder / "workflows" / "scripts" / "demo-wf_1.js"
     script.parent.mkdir(parents=True)
     script.write_text("")
-    (tmp_path / "-p" / f"{CONVERSATION}.jsonl").write_text(json.dumps({"cwd": "/p"}) + "\n")
+    (talks.parent / "-p" / f"{CONVERSATION}.jsonl").write_text(json.dumps({"cwd": "/p"}) + "\n")
     path = str(folder / "subagents" / "workflows" / "wf_1" / "journal.jsonl")
     own: dict[str, Any] = {"transcript_path": path, "end": "lost", "files": False, "ended_at": ago(minutes=1)}
     stopped("flow", workflow={"run_id": "wf_1"}, **own)

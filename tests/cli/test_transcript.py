@@ -110,9 +110,9 @@ MARKDOWN = "# Plan\n\n1. *one*\n\n```sh\n\techo  two\n```\n"
 
 
 def test_a_path_of_those_messages_is_quoted_if_it_has_blanks_and_never_broken(
-    terminal: Gaia, put: Gaia, tmp_path: Path
+    terminal: Gaia, put: Gaia, talks: Path
 ) -> None:
-    folder = tmp_path / "the settings of somebody" / "and a folder below them"
+    folder = talks / "the settings of somebody" / "and a folder below them"
     folder.mkdir(parents=True)
     put("a", runs=[of_host(folder / "1.jsonl", "a1", "Begun.")])
 
@@ -127,10 +127,10 @@ def test_a_path_of_those_messages_is_quoted_if_it_has_blanks_and_never_broken(
 
 
 def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_of_its_agents(
-    gaia: Gaia, put: Gaia, tmp_path: Path
+    gaia: Gaia, put: Gaia, talks: Path
 ) -> None:
-    first = of_host(tmp_path / "1.jsonl", "a1", "Begun.", MARKDOWN)
-    second = of_host(tmp_path / "2.jsonl", "a2", "\x1b[31mDone.", minute=1)
+    first = of_host(talks / "1.jsonl", "a1", "Begun.", MARKDOWN)
+    second = of_host(talks / "2.jsonl", "a2", "\x1b[31mDone.", minute=1)
     put("a", runs=[first, second, {**second, "run": 3}])
 
     code, out, err = gaia("transcript", "a").all
@@ -146,7 +146,7 @@ def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_o
         ],
     )
     assert err.startswith("Note: a has no messages of its own; these are what its client keeps in ")
-    assert f"{tmp_path}/1.jsonl, {tmp_path}/2.jsonl" in err
+    assert f"{talks}/1.jsonl, {talks}/2.jsonl" in err
     notice = json.loads(gaia("transcript", "a", "--json").err)
     assert (list(notice), notice["notice"]["code"]) == (["notice"], "of_agent")
 
@@ -169,14 +169,14 @@ def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_o
     assert [message["content"] for message in gaia("transcript", "a", "--json").json] == ["mine"]
 
 
-def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gaia, tmp_path: Path) -> None:
-    run, gone = of_host(tmp_path / "t.jsonl", "a1", "Done."), f"{tmp_path}/gone.jsonl"
+def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gaia, talks: Path) -> None:
+    run, gone = of_host(talks / "t.jsonl", "a1", "Done."), f"{talks}/gone.jsonl"
     put("some", runs=[{**run, "transcript_path": gone}, {**run, "run": 2}])
     put("none", runs=[{**run, "transcript_path": gone}])
     put("codex", runs=[{**run, "host": "codex"}])
     put("other", runs=[{**run, "host_agent_id": "a2"}])
     put("bare")
-    put("evil", runs=[{**run, "transcript_path": f"{tmp_path}/\x1b]0;mine\x07\u202e.jsonl"}, {**run, "run": 2}])
+    put("evil", runs=[{**run, "transcript_path": f"{talks}/\x1b]0;mine\x07\u202e.jsonl"}, {**run, "run": 2}])
 
     ended = gaia("transcript", "some")
     assert (ended.code, b"  Done.\n" in ended.out) == (0, True)
@@ -187,18 +187,18 @@ def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gai
     assert "Hint: `gaia-sessions report ID` says what is known" in err
     for agent_id, problem in (("codex", "transcripts of codex cannot be read"), ("other", "it is the transcript of")):
         code, out, err = gaia("transcript", agent_id).all
-        assert (code, out, f"skipped: {tmp_path}/t.jsonl: {problem}" in err) == (0, "No messages\n", True)
+        assert (code, out, f"skipped: {talks}/t.jsonl: {problem}" in err) == (0, "No messages\n", True)
     assert gaia("transcript", "bare").answer == ["No messages"]
-    assert f"skipped: {tmp_path}/ ]0;mine .jsonl: cannot read" in gaia("transcript", "evil").all[2]
+    assert f"skipped: {talks}/ ]0;mine .jsonl: cannot read" in gaia("transcript", "evil").all[2]
 
 
 def test_however_large_the_file_of_a_host_is_it_is_not_in_memory_at_once(
-    put: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    put: Gaia, talks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for agent_id, count in (("small", 1), ("large", 1000)):
-        put(agent_id, runs=[of_host(tmp_path / f"{agent_id}.jsonl", "a1", *["x" * 2000] * count)])
+        put(agent_id, runs=[of_host(talks / f"{agent_id}.jsonl", "a1", *["x" * 2000] * count)])
 
-    assert Path(tmp_path, "large.jsonl").stat().st_size > 2_000_000
+    assert Path(talks, "large.jsonl").stat().st_size > 2_000_000
     for words in ((), ("--recent", "9999999"), ("--since", "2026-01-01", "--json")):
         assert peak_of(monkeypatch, *words) < 600_000, words
 

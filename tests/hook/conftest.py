@@ -95,7 +95,7 @@ class Host:
         self.project = folder / "project"
         self.root = self.project / ".claude" / "session"
         self.logs = self.project / ".claude" / "logs"
-        self.transcript = folder / "host" / f"{self.SESSION}.jsonl"
+        self.transcript = Path.home() / ".claude" / "projects" / f"-{folder.name}" / f"{self.SESSION}.jsonl"
         self.client_pid = 0  # of no process
         self.words: list[str] = []  # what follows the hook in its command
         (self.project / ".claude").mkdir(parents=True)

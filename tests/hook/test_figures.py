@@ -202,8 +202,8 @@ def test_what_a_hook_had_no_time_for_reconcile_counts_once(host: Host, transcrip
     assert sessions.reconcile()["counted"] == []
 
 
-def test_reading_is_given_up_when_the_time_is_over(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+def test_reading_is_given_up_when_the_time_is_over(talks: Path) -> None:
+    path = talks / "a.jsonl"
     path.write_text(message(1, moment()) * 3, encoding="utf-8")
     asked = iter([False, False, True])
 
@@ -212,8 +212,8 @@ def test_reading_is_given_up_when_the_time_is_over(tmp_path: Path) -> None:
     assert consumption(run, None, None, lambda: False) == {"consumed": used(10, 1), "model": "m-1"}
 
 
-def test_a_transcript_that_grows_while_it_is_read_is_read_as_far_as_it_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+def test_a_transcript_that_grows_while_it_is_read_is_read_as_far_as_it_was_there(talks: Path) -> None:
+    path = talks / "a.jsonl"
     path.write_text(message(1, moment()), encoding="utf-8")
     reads = 0
 
@@ -228,17 +228,17 @@ def test_a_transcript_that_grows_while_it_is_read_is_read_as_far_as_it_was_there
     assert consumption(run, None, None, is_late_and_writes_on) == {"consumed": used(10, 1), "model": "m-1"}
 
 
-def test_a_request_that_is_too_long_to_be_read_leaves_the_sum_unknown(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+def test_a_request_that_is_too_long_to_be_read_leaves_the_sum_unknown(talks: Path) -> None:
+    path = talks / "a.jsonl"
     path.write_text(message(1, "") + message(2, "")[:-2] + " " * (2 << 20) + "}\n", encoding="utf-8")
 
     assert consumption({"host": "claude-code", "transcript_path": str(path)}, None, None, lambda: False) is None
 
 
-def test_no_file_stays_open_that_is_no_transcript(tmp_path: Path) -> None:
+def test_no_file_stays_open_that_is_no_transcript(talks: Path) -> None:
     before = os.listdir("/proc/self/fd")
 
-    assert consumption({"host": "claude-code", "transcript_path": str(tmp_path)}, None, None, lambda: False) is None
+    assert consumption({"host": "claude-code", "transcript_path": str(talks)}, None, None, lambda: False) is None
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
@@ -253,16 +253,16 @@ NO_FIGURES: dict[str, Any] = {
 
 
 @table("content", NO_FIGURES.values())
-def test_a_transcript_without_figures_counts_for_nothing(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+def test_a_transcript_without_figures_counts_for_nothing(content: bytes, talks: Path) -> None:
+    path = talks / "a.jsonl"
     path.write_bytes(content)
 
     assert consumption({"host": "claude-code", "transcript_path": str(path)}, None, None, lambda: False) is None
 
 
 @table("figure", [-1, True, 1.5, "7", None, 1 << 60, [1]])
-def test_what_is_no_figure_is_left_out_of_the_sum(figure: object, tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+def test_what_is_no_figure_is_left_out_of_the_sum(figure: object, talks: Path) -> None:
+    path = talks / "a.jsonl"
     path.write_text(message(1, "", output=figure), encoding="utf-8")
 
     counted: Any = consumption({"host": "claude-code", "transcript_path": str(path)}, None, None, lambda: False)
@@ -270,15 +270,15 @@ def test_what_is_no_figure_is_left_out_of_the_sum(figure: object, tmp_path: Path
 
 
 @table("kind", ["pipe", "link", "folder", "missing", "relative"])
-def test_what_is_no_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
-    tmp_path /= kind
-    tmp_path.mkdir()
-    path = tmp_path / "a.jsonl"
-    (tmp_path / "real.jsonl").write_text(message(1, moment()), encoding="utf-8")
+def test_what_is_no_file_is_not_waited_for(kind: str, talks: Path) -> None:
+    talks /= kind
+    talks.mkdir()
+    path = talks / "a.jsonl"
+    (talks / "real.jsonl").write_text(message(1, moment()), encoding="utf-8")
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "link":
-        path.symlink_to(tmp_path / "real.jsonl")
+        path.symlink_to(talks / "real.jsonl")
     elif kind == "folder":
         path.mkdir()
     name = "a.jsonl" if kind == "relative" else str(path)
@@ -287,8 +287,8 @@ def test_what_is_no_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
 
 
 @table("name", ["codex", "gemini-cli", "qwen-code", "nobody", None])
-def test_no_transcript_is_read_of_a_host_whose_files_are_not_known(name: str | None, tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+def test_no_transcript_is_read_of_a_host_whose_files_are_not_known(name: str | None, talks: Path) -> None:
+    path = talks / "a.jsonl"
     path.write_text(message(1, moment()), encoding="utf-8")
     run: Any = {"transcript_path": str(path), **({"host": name} if name else {})}
 

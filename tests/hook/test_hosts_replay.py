@@ -376,7 +376,8 @@ def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
 def test_an_agent_of_codex_that_has_a_path_is_joined_by_it(fresh: Fresh) -> None:
     life = fresh()
     lines = life.told(HOSTS / FOLDERS["codex"] / "multi-agent-v2.jsonl")
-    transcript = life.folder / "rollout.jsonl"
+    transcript = Path.home() / ".codex" / "sessions" / "2026" / "rollout.jsonl"
+    transcript.parent.mkdir(parents=True)
     first = {"type": "session_meta", "payload": {"agent_path": "/root/alpha", "base_instructions": "x" * 60_000}}
     transcript.write_text(json.dumps(first, separators=(",", ":")) + "\n", encoding="utf-8")
     for line in lines:

@@ -187,6 +187,7 @@ class Life:
         self.root = folder / "project" / ".claude" / "session"
         self.root.parent.mkdir(parents=True)
         self.monkeypatch = monkeypatch
+        monkeypatch.setenv("HOME", str(folder / "home"))  # the files of a capture are there
         self.data = b""
         self.answers: list[tuple[str, Any]] = []
         self.errors: list[object] = []

@@ -155,7 +155,7 @@ class Replay:
 
     def _run(self, hook: str, payload: object) -> Ran:
         self.calls += 1
-        return self.hear(hook, json.dumps(payload, ensure_ascii=False).encode(), {"HOME": str(self.folder)})
+        return self.hear(hook, json.dumps(payload, ensure_ascii=False).encode(), {"HOME": str(self.folder / "home")})
 
     def _records(self) -> dict[str, bytes]:
         return {file.parent.name: file.read_bytes() for file in self.root.glob("[!.]*/state.json")}

@@ -200,7 +200,8 @@ def test_half_a_character_costs_no_line() -> None:
     assert (client.message, client.problem) == ("All \ud83d done.", None)
 
 
-def test_what_its_agents_used_is_read_from_their_transcripts(tmp_path: Path) -> None:
+def test_what_its_agents_used_is_read_from_their_transcripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     client = begun(folder=tmp_path)
     folder = tmp_path / "projects" / "-project" / str(client.conversation_id) / "subagents"
     folder.mkdir(parents=True)
@@ -217,7 +218,10 @@ def test_what_its_agents_used_is_read_from_their_transcripts(tmp_path: Path) -> 
     assert begun("claude", client.conversation_id, tmp_path).tokens_of_agents() == 0, "those were of an earlier run"
 
 
-def test_codex_counts_what_was_not_read_from_a_cache_since_it_goes_on(tmp_path: Path) -> None:
+def test_codex_counts_what_was_not_read_from_a_cache_since_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     folder = tmp_path / "sessions" / "2026" / "11" / "26"
     folder.mkdir(parents=True)
     rollout = folder / f"rollout-2026-11-26T16-46-59-{ID}.jsonl"

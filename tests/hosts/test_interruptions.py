@@ -105,16 +105,16 @@ def transcript(folder: Path, *lines: dict[str, Any]) -> str:
     return str(file)
 
 
-def test_the_exact_time_in_the_transcript_comes_before_that_of_the_text(tmp_path: Path) -> None:
+def test_the_exact_time_in_the_transcript_comes_before_that_of_the_text(talks: Path) -> None:
     line = {"error": "rate_limit", "apiErrorParams": {"rate_limit_info": {"resetsAt": 1795357339}}}
-    found = reset_time("resets 2:22pm (UTC)", transcript(tmp_path, {"type": "user"}, line), NOW)
+    found = reset_time("resets 2:22pm (UTC)", transcript(talks, {"type": "user"}, line), NOW)
     assert found == "2026-11-22T14:22:19.000000Z"
 
 
 @table("seconds", [1795357339000, 253402300799, 10**400, -(10**18), 0, True, "1795357339", None, [], 1e300])
-def test_a_reset_in_the_transcript_that_cannot_be_leaves_that_of_the_text(seconds: object, tmp_path: Path) -> None:
+def test_a_reset_in_the_transcript_that_cannot_be_leaves_that_of_the_text(seconds: object, talks: Path) -> None:
     line = {"apiErrorParams": {"rate_limit_info": {"resetsAt": seconds}}}
-    found = reset_time("resets 2:22pm (UTC)", transcript(tmp_path, line), NOW)
+    found = reset_time("resets 2:22pm (UTC)", transcript(talks, line), NOW)
     assert found == "2026-11-22T14:22:00.000000Z"
 
 
@@ -140,18 +140,18 @@ ELSE = {"type": "assistant", "message": {"content": [{"type": "text", "text": "R
     ],
 )
 def test_the_last_line_of_a_transcript_shows_an_interruption(
-    tmp_path: Path, lines: list[dict[str, Any]], interruption: str | None, *, stopped: bool
+    talks: Path, lines: list[dict[str, Any]], interruption: str | None, *, stopped: bool
 ) -> None:
-    path = transcript(tmp_path, *lines)
-    (tmp_path / "agent-a1.meta.json").write_text(json.dumps({"stoppedByUser": stopped}), encoding="utf-8")
+    path = transcript(talks, *lines)
+    (talks / "agent-a1.meta.json").write_text(json.dumps({"stoppedByUser": stopped}), encoding="utf-8")
 
     keys = {"interruption": interruption} if interruption else {}
     assert in_transcript(path) == keys
-    assert list(interrupted_agents(str(tmp_path))) == ([("a1", keys)] if interruption else [])
+    assert list(interrupted_agents(str(talks))) == ([("a1", keys)] if interruption else [])
 
 
-def test_an_interruption_from_before_a_run_says_nothing_about_it(tmp_path: Path) -> None:
-    path = transcript(tmp_path, {**SAID, "timestamp": "2026-11-22T13:49:42.750Z"})
+def test_an_interruption_from_before_a_run_says_nothing_about_it(talks: Path) -> None:
+    path = transcript(talks, {**SAID, "timestamp": "2026-11-22T13:49:42.750Z"})
     run: Run = {"run": 2, "transcript_path": path}
     end = ("killed", {"detail": "interrupted", "interruption": "interrupted"})
 
@@ -162,12 +162,12 @@ def test_an_interruption_from_before_a_run_says_nothing_about_it(tmp_path: Path)
 
 
 @table("content", [b"", b"\n\n", b"\xff\xfe", b"[" * 70_000, b'{"message": 7}\n'])
-def test_no_transcript_is_too_strange_to_be_looked_at(tmp_path: Path, content: bytes) -> None:
-    tmp_path /= content[:2].hex() or "empty"
-    tmp_path.mkdir()
-    (tmp_path / "agent-a1.jsonl").write_bytes(content)
-    (tmp_path / "agent-b.jsonl").mkdir()
-    (tmp_path / "agent-c.jsonl").symlink_to("/etc/passwd")
+def test_no_transcript_is_too_strange_to_be_looked_at(talks: Path, content: bytes) -> None:
+    talks /= content[:2].hex() or "empty"
+    talks.mkdir()
+    (talks / "agent-a1.jsonl").write_bytes(content)
+    (talks / "agent-b.jsonl").mkdir()
+    (talks / "agent-c.jsonl").symlink_to("/etc/passwd")
 
-    assert list(interrupted_agents(str(tmp_path))) == []
-    assert list(interrupted_agents(str(tmp_path / "missing"))) == []
+    assert list(interrupted_agents(str(talks))) == []
+    assert list(interrupted_agents(str(talks / "missing"))) == []

@@ -44,12 +44,12 @@ def problems(run: Run) -> list[str]:
 
 
 @table("capture", CAPTURES)
-def test_text_calls_and_results_are_messages_in_their_order(capture: Path, tmp_path: Path) -> None:
+def test_text_calls_and_results_are_messages_in_their_order(capture: Path, talks: Path) -> None:
     files = json.loads(capture.read_text(encoding="utf-8").splitlines()[-1])["files"]
     [(name, transcript)] = [one for one in files.items() if "/subagents/agent-" in one[0] and one[0][-1] == "l"]
     agent = Path(name).stem.removeprefix("agent-")
 
-    found: Any = [*messages({**run_with(tmp_path / "t.jsonl", transcript + "\n"), "host_agent_id": agent})]
+    found: Any = [*messages({**run_with(talks / "t.jsonl", transcript + "\n"), "host_agent_id": agent})]
 
     call = found[2]["tool_call_id"]
     times = [message.pop("timestamp") for message in found]
@@ -77,10 +77,10 @@ def transcripts() -> Iterator[tuple[str, str, str]]:
                 yield f"{path.parent.name}/{path.stem}", agent, text
 
 
-def test_every_transcript_that_a_client_left_is_read_whole(tmp_path: Path) -> None:
+def test_every_transcript_that_a_client_left_is_read_whole(talks: Path) -> None:
     read = []
     for where, agent, text in transcripts():
-        found = [*messages({**run_with(tmp_path / "t.jsonl", f"{text}\n"), "host_agent_id": agent})]
+        found = [*messages({**run_with(talks / "t.jsonl", f"{text}\n"), "host_agent_id": agent})]
         assert [one for one in found if isinstance(one, SessionsError)] == [], where
         spoken = [json.loads(line) for line in text.splitlines() if line]
         assert {one["timestamp"] for one in found if isinstance(one, dict)} == {
@@ -90,10 +90,10 @@ def test_every_transcript_that_a_client_left_is_read_whole(tmp_path: Path) -> No
     assert len(read) > 30
 
 
-def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(tmp_path: Path) -> None:
+def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(talks: Path) -> None:
     without_beginning = []
     for where, agent, text in transcripts():
-        run: Run = {**run_with(tmp_path / "t.jsonl", f"{text}\n"), "host_agent_id": agent}
+        run: Run = {**run_with(talks / "t.jsonl", f"{text}\n"), "host_agent_id": agent}
         in_order = [*messages(run)]
         found = [*messages_newest_first(run, 1 << 20)]
         assert [message for _, message in reversed(found)] == in_order, where
@@ -106,8 +106,8 @@ def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(tm
     ]
 
 
-def test_a_file_that_is_cut_while_it_is_read_from_its_end_ends_there(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
+def test_a_file_that_is_cut_while_it_is_read_from_its_end_ends_there(talks: Path) -> None:
+    path = talks / "t.jsonl"
     run = run_with(path, "".join(line("assistant", f"Step {number}. " + "x" * 1000) for number in range(900)))
     found = messages_newest_first(run, 1 << 20)
 
@@ -125,16 +125,16 @@ def says_something(entry: Any) -> bool:
     return isinstance(content, str) or any(block["type"] != "thinking" for block in content or ())
 
 
-def test_a_text_keeps_its_lines_and_a_time_has_the_form_of_records(tmp_path: Path) -> None:
+def test_a_text_keeps_its_lines_and_a_time_has_the_form_of_records(talks: Path) -> None:
     text = "# Title\n\n\tcode\n| a | b |\n"
-    assert [*messages(run_with(tmp_path / "t.jsonl", line("assistant", text)))] == [
+    assert [*messages(run_with(talks / "t.jsonl", line("assistant", text)))] == [
         {"role": "assistant", "content": text, "timestamp": STORED}
     ]
 
 
-def test_of_the_end_only_whole_lines_are_read_and_a_line_that_is_being_written_is_none(tmp_path: Path) -> None:
+def test_of_the_end_only_whole_lines_are_read_and_a_line_that_is_being_written_is_none(talks: Path) -> None:
     lines = [line("assistant", f"Step {number}. " + "x" * 1000) for number in range(2000)]
-    run = run_with(tmp_path / "t.jsonl", "".join(lines) + '{"type": "assis')
+    run = run_with(talks / "t.jsonl", "".join(lines) + '{"type": "assis')
 
     last: Any = [*messages_newest_first(run, 5000)]
 
@@ -154,8 +154,8 @@ NO_MESSAGES = {
 
 
 @table("text", NO_MESSAGES.values())
-def test_what_is_no_message_is_passed_over(text: str, tmp_path: Path) -> None:
-    assert [*messages(run_with(tmp_path / "t.jsonl", text))] == []
+def test_what_is_no_message_is_passed_over(text: str, talks: Path) -> None:
+    assert [*messages(run_with(talks / "t.jsonl", text))] == []
 
 
 UNREADABLE = {
@@ -168,37 +168,38 @@ UNREADABLE = {
 
 
 @table(("text", "problem"), UNREADABLE.values())
-def test_what_cannot_be_read_is_said(text: str, problem: str, tmp_path: Path) -> None:
-    [said] = problems(run_with(tmp_path / "t.jsonl", text))
+def test_what_cannot_be_read_is_said(text: str, problem: str, talks: Path) -> None:
+    [said] = problems(run_with(talks / "t.jsonl", text))
     assert said.startswith(problem)
 
 
-def test_lines_of_another_agent_are_left_out(tmp_path: Path) -> None:
+def test_lines_of_another_agent_are_left_out(talks: Path) -> None:
     text = line("user", "mine") + line("user", "not mine", agentId="a2")
-    run = run_with(tmp_path / "t.jsonl", text)
+    run = run_with(talks / "t.jsonl", text)
     assert [isinstance(found, dict) and found["content"] for found in messages(run)] == ["mine"]
     del run["host_agent_id"]
     assert [type(found) for found in messages(run)] == [InvalidInput]
 
 
-def test_a_file_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
-    run = run_with(tmp_path / "t.jsonl", line("user", "Hello."))
-    (tmp_path / "link").symlink_to(tmp_path / "t.jsonl")
-    os.mkfifo(tmp_path / "fifo")
+def test_a_file_that_cannot_be_opened_is_said(talks: Path) -> None:
+    run = run_with(talks / "t.jsonl", line("user", "Hello."))
+    (talks / "link").symlink_to(talks / "t.jsonl")
+    os.mkfifo(talks / "fifo")
     for name, why in (
         ("gone", "No such file or directory"),
         ("link", "Too many levels of symbolic links"),
-        ("fifo", "not a regular file"),
-        ("", "not a regular file"),
+        ("fifo", "fifo is not a regular file"),
+        ("", "it is not in the folder of its client"),
     ):
-        [found] = messages({**run, "transcript_path": f"{tmp_path}/{name}"})
+        [found] = messages({**run, "transcript_path": f"{talks}/{name}"})
         assert isinstance(found, StoreFailure)
-        assert str(found) == f"{tmp_path}/{name}: cannot read: {why}"
-    assert problems({**run, "transcript_path": "t.jsonl"}) == ["cannot read: not an absolute path"]
+        assert str(found) == f"{talks}/{name}: cannot read: {why}"
+    for path in ("t.jsonl", "/etc/passwd", f"{talks}/../-project/t.jsonl"):
+        assert problems({**run, "transcript_path": path}) == ["cannot read: it is not in the folder of its client"]
 
 
-def test_a_file_that_is_no_transcript_of_an_agent_that_we_can_read_is_said(tmp_path: Path) -> None:
-    run = run_with(tmp_path / "t.jsonl", line("user", "Hello."))
+def test_a_file_that_is_no_transcript_of_an_agent_that_we_can_read_is_said(talks: Path) -> None:
+    run = run_with(talks / "t.jsonl", line("user", "Hello."))
 
     [journal] = problems({**run, "workflow": {"run_id": "wf_1"}})
     assert journal == "it is the journal of a workflow, whose agents have sessions of their own"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts import Work
 
 CONVERSATION = "0e23a513-af54-4d10-a2ab-0fca8ff9a9a7"
+NEXT = "00000000-0000-4000-8000-000000000001"
 AGENT = "a98430d0ecbe2a81b"
 RUN_ID = "wf_54a553df-60f"
 ID = "agent-20260108-180530-abc12345"
@@ -59,8 +60,8 @@ class Disk:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Disk:
-    return Disk(tmp_path)
+def disk(talks: Path) -> Disk:
+    return Disk(talks)
 
 
 def revival(**keys: Any) -> Any:
@@ -88,12 +89,12 @@ def test_an_agent_that_is_on_disk_is_woken_in_its_conversation_from_the_folder_w
 
 def test_an_agent_that_moved_is_woken_in_the_conversation_that_has_its_transcript(disk: Disk) -> None:
     disk.conversation()
-    disk.conversation("next")
-    moved = disk.agent("next")
-    assert revival(transcript_path=moved, current_host_session_id="next") == resumed("message", "next", WAKE)
+    disk.conversation(NEXT)
+    moved = disk.agent(NEXT)
+    assert revival(transcript_path=moved, current_host_session_id=NEXT) == resumed("message", NEXT, WAKE)
 
     early = str(disk.folder / CONVERSATION / "subagents" / f"agent-{AGENT}.jsonl")
-    assert revival(transcript_path=early, current_host_session_id="next") == resumed("message", "next", WAKE)
+    assert revival(transcript_path=early, current_host_session_id=NEXT) == resumed("message", NEXT, WAKE)
 
 
 def test_without_its_conversation_or_its_transcript_a_new_agent_is_delegated_to(disk: Disk) -> None:

@@ -58,72 +58,72 @@ def done(
     return found.rounds, found.tokens, list(found.failed)
 
 
-def test_a_message_counts_once_without_what_it_read_from_a_cache(tmp_path: Path) -> None:
-    assert done(tmp_path, asks("a", 1, "one", "two"), result("one", 2), result("two", 3)) == (1, 111, [])
+def test_a_message_counts_once_without_what_it_read_from_a_cache(talks: Path) -> None:
+    assert done(talks, asks("a", 1, "one", "two"), result("one", 2), result("two", 3)) == (1, 111, [])
 
 
-def test_whether_the_call_is_written_is_said(tmp_path: Path) -> None:
+def test_whether_the_call_is_written_is_said(talks: Path) -> None:
     for call, is_there in (("own", True), ("other", False)):
-        done(tmp_path, asks("a", 1, "one"), result("one", 2), asks("b", 3, "own"))
-        assert work_so_far(str(tmp_path / "agent.jsonl"), None, call).has_call is is_there
+        done(talks, asks("a", 1, "one"), result("one", 2), asks("b", 3, "own"))
+        assert work_so_far(str(talks / "agent.jsonl"), None, call).has_call is is_there
 
 
 @table("written", [0, 1, 2, 3])
-def test_the_round_of_the_call_has_not_ended_however_much_of_it_is_written(tmp_path: Path, written: int) -> None:
+def test_the_round_of_the_call_has_not_ended_however_much_of_it_is_written(talks: Path, written: int) -> None:
     own = asks("b", 3, "beside", "own")[:written]
-    assert done(tmp_path, asks("a", 1, "one"), result("one", 2), own)[0] == 1
+    assert done(talks, asks("a", 1, "one"), result("one", 2), own)[0] == 1
 
 
-def test_nor_has_it_where_a_call_beside_it_has_its_result(tmp_path: Path) -> None:
-    assert done(tmp_path, asks("b", 3, "beside", "own"), result("beside", 4))[0] == 0
+def test_nor_has_it_where_a_call_beside_it_has_its_result(talks: Path) -> None:
+    assert done(talks, asks("b", 3, "beside", "own"), result("beside", 4))[0] == 0
 
 
-def test_calls_that_failed_are_named_and_what_a_text_says_is_not_taken_for_a_key(tmp_path: Path) -> None:
+def test_calls_that_failed_are_named_and_what_a_text_says_is_not_taken_for_a_key(talks: Path) -> None:
     tricky = asks("a", 1, "one", usage={"input_tokens": 9, "output_tokens": 9})
-    assert done(tmp_path, tricky, result("one", 2, failed=True), result("two", 3)) == (1, 111, ["one"])
+    assert done(talks, tricky, result("one", 2, failed=True), result("two", 3)) == (1, 111, ["one"])
 
 
-def test_what_an_agent_gives_to_a_tool_hides_nothing_and_adds_nothing(tmp_path: Path) -> None:
+def test_what_an_agent_gives_to_a_tool_hides_nothing_and_adds_nothing(talks: Path) -> None:
     keys = {"type": "user", "timestamp": "2001-01-01T00:00:00.000Z", "id": "x", "is_error": True}
     tricky = asks("a", 1, "one", filter=keys, usage={"input_tokens": 9}, inner={"message": {"id": "y"}})
-    assert done(tmp_path, tricky, result("one", 2), since=at(1)) == (1, 111, [])
+    assert done(talks, tricky, result("one", 2), since=at(1)) == (1, 111, [])
 
 
-def test_what_a_tool_answers_beside_the_message_is_no_part_of_it(tmp_path: Path) -> None:
+def test_what_a_tool_answers_beside_the_message_is_no_part_of_it(talks: Path) -> None:
     [answer] = result("one", 2)
     answer["toolUseResult"] = {"a": "b", "timestamp": "2001-01-01T00:00:00.000Z", "is_error": True, "usage": {"x": 1}}
-    assert done(tmp_path, asks("a", 1, "one"), [answer], since=at(1)) == (1, 111, [])
+    assert done(talks, asks("a", 1, "one"), [answer], since=at(1)) == (1, 111, [])
 
 
-def test_of_several_results_in_a_line_those_that_failed_are_named(tmp_path: Path) -> None:
+def test_of_several_results_in_a_line_those_that_failed_are_named(talks: Path) -> None:
     [first], [second], [third] = (result(call, 2, failed=call != "two") for call in ("one", "two", "three"))
     first["message"]["content"] += [*second["message"]["content"], *third["message"]["content"]]
-    assert done(tmp_path, asks("a", 1, "one", "two", "three"), [first]) == (1, 111, ["one", "three"])
+    assert done(talks, asks("a", 1, "one", "two", "three"), [first]) == (1, 111, ["one", "three"])
 
 
-def test_a_message_of_another_provider_counts_and_an_error_of_the_api_does_not(tmp_path: Path) -> None:
+def test_a_message_of_another_provider_counts_and_an_error_of_the_api_does_not(talks: Path) -> None:
     other = asks("a", 1, "one")
     for line in other:
         line["message"]["id"] = "chatcmpl-1"
     [error] = asks("b", 2)
     error = {"type": "assistant", "uuid": "u", "timestamp": at(2), "message": error["message"]}
-    assert done(tmp_path, other, [error | {"isApiErrorMessage": True}], result("one", 3)) == (1, 111, [])
+    assert done(talks, other, [error | {"isApiErrorMessage": True}], result("one", 3)) == (1, 111, [])
 
 
-def test_only_the_run_counts_that_began_then(tmp_path: Path) -> None:
+def test_only_the_run_counts_that_began_then(talks: Path) -> None:
     lines = [asks("a", 1, "one"), result("one", 2), asks("b", 10, "two"), result("two", 11)]
-    assert done(tmp_path, *lines, since="2026-01-08T18:05:10.000000Z") == (1, 111, [])
-    assert done(tmp_path, *lines)[:2] == (2, 222)
+    assert done(talks, *lines, since="2026-01-08T18:05:10.000000Z") == (1, 111, [])
+    assert done(talks, *lines)[:2] == (2, 222)
 
 
 @table("line", [b"", b"{", b'"type":"assistant" "id":"msg_x"', b'"type":"assistant","id":"msg_y","usage":{'])
-def test_what_is_no_line_of_the_client_says_nothing(tmp_path: Path, line: bytes) -> None:
-    file = tmp_path / "agent.jsonl"
+def test_what_is_no_line_of_the_client_says_nothing(talks: Path, line: bytes) -> None:
+    file = talks / "agent.jsonl"
     file.write_bytes(line + b"\n")
     found = work_so_far(str(file), None, "own")
     assert (found.rounds, found.tokens) == (0, 0)
 
 
-def test_a_file_that_is_not_there_is_an_error_for_whoever_asks(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_an_error_for_whoever_asks(talks: Path) -> None:
     with pytest.raises(OSError, match="nothing"):
-        work_so_far(str(tmp_path / "nothing"), None, "own")
+        work_so_far(str(talks / "nothing"), None, "own")

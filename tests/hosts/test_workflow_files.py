@@ -42,44 +42,44 @@ def keys_of(folder: Path, agent: str) -> Any:
     return agent_keys(payload, str(folder), agent).get("workflow")
 
 
-def test_the_newest_run_that_names_the_agent_is_its_own(tmp_path: Path) -> None:
-    workflow_run(tmp_path, "wf_1", started("a1"), started("a2"), minute=1)
-    workflow_run(tmp_path, "wf_2", started("a1", "v2:2"), minute=2)
-    workflow_run(tmp_path, "wf_3", {"type": "result", "key": "v2:3", "agentId": "a1"}, started("A1"), minute=3)
+def test_the_newest_run_that_names_the_agent_is_its_own(talks: Path) -> None:
+    workflow_run(talks, "wf_1", started("a1"), started("a2"), minute=1)
+    workflow_run(talks, "wf_2", started("a1", "v2:2"), minute=2)
+    workflow_run(talks, "wf_3", {"type": "result", "key": "v2:3", "agentId": "a1"}, started("A1"), minute=3)
 
-    assert keys_of(tmp_path, "a1") == {"run_id": "wf_2", "key": "v2:2"}
-    assert keys_of(tmp_path, "a2") == {"run_id": "wf_1", "key": "v2:1"}
-    assert keys_of(tmp_path, "a3") is None
+    assert keys_of(talks, "a1") == {"run_id": "wf_2", "key": "v2:2"}
+    assert keys_of(talks, "a2") == {"run_id": "wf_1", "key": "v2:1"}
+    assert keys_of(talks, "a3") is None
 
 
 @table(("size", "workflow"), [(63 * MIB, {"run_id": "wf_1", "key": "v2:1"}), (64 * MIB, None)])
-def test_no_more_is_read_of_all_journals_than_one_may_have(size: int, workflow: object, tmp_path: Path) -> None:
-    tmp_path /= str(size)
-    tmp_path.mkdir()
-    workflow_run(tmp_path, "wf_1", started("a1"), minute=1)
-    workflow_run(tmp_path, "wf_2", minute=2, size=size)
+def test_no_more_is_read_of_all_journals_than_one_may_have(size: int, workflow: object, talks: Path) -> None:
+    talks /= str(size)
+    talks.mkdir()
+    workflow_run(talks, "wf_1", started("a1"), minute=1)
+    workflow_run(talks, "wf_2", minute=2, size=size)
 
-    assert keys_of(tmp_path, "a1") == workflow
+    assert keys_of(talks, "a1") == workflow
 
 
-def test_what_is_no_journal_is_passed_over(tmp_path: Path) -> None:
-    workflow_run(tmp_path, "wf_1", started("a1"), minute=1)
-    workflow_run(tmp_path, "wf_\x1b[31m\n", started("a1", "v2:2"), minute=2)
-    os.mkdir(os.fsencode(tmp_path) + b"/wf_\xff")
-    workflow_run(tmp_path, "wf_key", started("a1", 7), minute=3)
-    (tmp_path / "wf_none").mkdir()
-    (tmp_path / "wf_file").touch()
+def test_what_is_no_journal_is_passed_over(talks: Path) -> None:
+    workflow_run(talks, "wf_1", started("a1"), minute=1)
+    workflow_run(talks, "wf_\x1b[31m\n", started("a1", "v2:2"), minute=2)
+    os.mkdir(os.fsencode(talks) + b"/wf_\xff")
+    workflow_run(talks, "wf_key", started("a1", 7), minute=3)
+    (talks / "wf_none").mkdir()
+    (talks / "wf_file").touch()
     no_journals: dict[str, Callable[[Path], object]] = {
         "wf_pipe": os.mkfifo,
         "wf_folder": os.mkdir,
-        "wf_link": lambda path: os.symlink(tmp_path / "wf_1" / "journal.jsonl", path),
+        "wf_link": lambda path: os.symlink(talks / "wf_1" / "journal.jsonl", path),
         "wf_bytes": lambda path: path.write_bytes(b'\xff\0{"agentId": "a1"\n' + b"[" * 99_999 + b'"a1"'),
     }
     for name, make in no_journals.items():
-        (tmp_path / name).mkdir()
-        make(tmp_path / name / "journal.jsonl")
+        (talks / name).mkdir()
+        make(talks / name / "journal.jsonl")
 
-    assert keys_of(tmp_path, "a1") == {"run_id": "wf_1", "key": "v2:1"}
+    assert keys_of(talks, "a1") == {"run_id": "wf_1", "key": "v2:1"}
 
 
 # A hook has three seconds for all it does. The memory is that of the program, and of one journal read twice over.
@@ -109,38 +109,38 @@ HOSTILE: list[tuple[Callable[[], bytes], str]] = [
 
 @pytest.mark.parametrize("rows", [HOSTILE[:2], pytest.param(HOSTILE[2:], marks=pytest.mark.slow)], ids=len)
 def test_a_journal_takes_no_more_time_and_memory_than_a_start_has(
-    rows: list[tuple[Callable[[], bytes], str]], tmp_path: Path
+    rows: list[tuple[Callable[[], bytes], str]], talks: Path
 ) -> None:
-    (tmp_path / "wf_1").mkdir()
+    (talks / "wf_1").mkdir()
     for content, expected in rows:
-        (tmp_path / "wf_1" / "journal.jsonl").write_bytes(content())
+        (talks / "wf_1" / "journal.jsonl").write_bytes(content())
 
         done = subprocess.run(
-            [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", LIMITED, str(talks)], capture_output=True, text=True, timeout=60, check=False
         )
 
         assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr[-500:]
 
 
-def test_a_line_may_be_as_long_as_one_of_a_transcript(tmp_path: Path) -> None:
+def test_a_line_may_be_as_long_as_one_of_a_transcript(talks: Path) -> None:
     for name, size in (("wf_1", 2 * MIB), ("wf_2", 2 * MIB + 1)):
         entry = started("a1", note="")
         entry["note"] = "x" * (size - len(json.dumps(entry)))
-        workflow_run(tmp_path, name, entry, minute=1 if name == "wf_1" else 2)
-    workflow_run(tmp_path, "wf_3", {"type": "result", "agentId": "a2", "result": "a1"}, minute=3)
+        workflow_run(talks, name, entry, minute=1 if name == "wf_1" else 2)
+    workflow_run(talks, "wf_3", {"type": "result", "agentId": "a2", "result": "a1"}, minute=3)
 
-    assert keys_of(tmp_path, "a1") == {"run_id": "wf_1", "key": "v2:1"}
+    assert keys_of(talks, "a1") == {"run_id": "wf_1", "key": "v2:1"}
 
 
 @table(("size", "ends"), [(8 * MIB, ["a1", "w1"]), (8 * MIB + 1, ["w1"])])
-def test_the_file_of_a_workflow_may_be_as_large_as_a_payload(size: int, ends: list[str], tmp_path: Path) -> None:
+def test_the_file_of_a_workflow_may_be_as_large_as_a_payload(size: int, ends: list[str], talks: Path) -> None:
     payload = HookPayload("claude-code", {"session_id": "h"}, Config({}), utc_now(), {})
     progress = [{"type": "workflow_agent", "agentId": "a1", "state": "done"}]
     document = {"taskId": "w1", "workflowProgress": progress, "script": ""}
     document["script"] = "x" * (size - len(json.dumps(document)))
-    (tmp_path / "wf_1.json").write_text(json.dumps(document), encoding="utf-8")
+    (talks / "wf_1.json").write_text(json.dumps(document), encoding="utf-8")
     notification = payload.event("notification", host_agent_id="w1", outcome="completed")
 
-    events = notification_events(payload, notification, str(tmp_path), "")
+    events = notification_events(payload, notification, str(talks), "")
 
     assert [event["host_agent_id"] for event in events] == ends

@@ -73,8 +73,9 @@ def phases(record: Any) -> list[str]:
 
 def payloads_of(host: Host, capture: Path) -> Iterator[dict[str, Any]]:
     """Each payload of ``capture``, in a project where the captured one was, after the host's note of its agent."""
-    for line in capture.read_text(encoding="utf-8").splitlines():
-        told = json.loads(re.sub(r"/project\b|/home/user|/run-dir", str(host.project), line))
+    text = re.sub(r"/project\b|/run-dir", str(host.project), capture.read_text(encoding="utf-8"))
+    for line in text.replace("/home/user", str(Path.home())).splitlines():
+        told = json.loads(line)
         payload = told.get("stdin")
         if not isinstance(payload, dict):
             continue

@@ -245,11 +245,11 @@ def journal(*entries: dict[str, Any]) -> str:
 )
 @own_folder
 def test_reconcile_finds_the_end_of_an_agent_in_the_journal_of_its_workflow(
-    tmp_path: Path, last: dict[str, Any], end: tuple[str, str | None, int]
+    tmp_path: Path, talks: Path, last: dict[str, Any], end: tuple[str, str | None, int]
 ) -> None:
     """Its stop had no message, as that of an agent which answers by a tool, or was not reported at all."""
     project = Project(tmp_path / "sessions")
-    folder = tmp_path / "subagents" / "workflows" / "wf_1"
+    folder = talks / tmp_path.name / "subagents" / "workflows" / "wf_1"
     folder.mkdir(parents=True)
     started = {"type": "started", "key": "k-alpha", "agentId": "a1"}
     (folder / "journal.jsonl").write_text(journal({"type": "launched"}, started, last), encoding="utf-8")

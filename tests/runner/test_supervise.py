@@ -81,7 +81,7 @@ with Signals() as signals:
     command = Command(sys.argv[3:], timeout=options.get("timeout", 600), grace=options.get("grace", 30),
                       keeps_background=options.get("keeps_background", False))
     live = {1: 1, 2: 2} if options.get("live", True) else {}
-    supervisor = Supervisor(command, look, events.append, log, live, signals)
+    supervisor = Supervisor(command, look, lambda event, _: events.append(event), log, live, signals)
     stdin = options.get("stdin")
     ended = supervisor.run(argv, os.environ, 0 if stdin is None else "x" * stdin)
     supervisor.close_log()

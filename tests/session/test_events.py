@@ -20,7 +20,6 @@ STOP: dict[str, Any] = {
     "parent_id": "agent-0",
     "workflow": {"run_id": "wf_1", "key": "v2:1"},
     "key_file": "/home/u/a.meta.json",
-    "key_name": "toolUseId",
     "host_process": {"pid": 4242, "started": "1", "boot_id": "b", "pid_ns": "n", "machine": "m"},
     "agent_id": "agent-1",
     "agent_name": "Explore",

@@ -507,14 +507,25 @@ def test_the_end_of_a_session_is_known_in_the_packages_words_whatever_its_host_c
     assert verdicts(root) == {"cursor": "ended_with_host", "heard": "unsure", "told": "unsure"}
 
 
-def test_a_transcript_that_is_written_to_is_a_sign_of_life(root: str, put: Put, tmp_path: Path) -> None:
+def test_a_transcript_of_the_client_that_is_written_to_is_a_sign_of_life(root: str, put: Put, talks: Path) -> None:
     for name in ("fresh", "silent"):
-        (tmp_path / name).write_text("{}\n", encoding="utf-8")
-        put(name, {**BEGUN, "transcript_path": str(tmp_path / name)})
-    os.utime(tmp_path / "silent", (0, datetime.now(UTC).timestamp() - 600))
-    for name, path in (("missing", "/nowhere/x"), ("folder", str(tmp_path)), ("relative", "fresh")):
-        put(name, {**BEGUN, "transcript_path": path})
-    unsure = dict.fromkeys(("silent", "missing", "folder", "relative"), "unsure")
+        (talks / name).write_text("{}\n", encoding="utf-8")
+        put(name, {**BEGUN, "host": "claude-code", "transcript_path": str(talks / name)})
+    os.utime(talks / "silent", (0, datetime.now(UTC).timestamp() - 600))
+    Path("fresh").write_text("{}\n", encoding="utf-8")
+    (talks / "link").symlink_to("fresh")
+    others = (
+        "/nowhere/x",
+        str(talks),
+        "fresh",
+        os.path.abspath("fresh"),
+        f"{talks}/link",
+        f"{talks}/../-project/fresh",
+    )
+    for number, path in enumerate(others):
+        put(f"other-{number}", {**BEGUN, "host": "claude-code", "transcript_path": path})
+    put("elsewhere", {**BEGUN, "host": "codex", "transcript_path": str(talks / "fresh")})
+    unsure = dict.fromkeys(("silent", "elsewhere", *(f"other-{number}" for number in range(len(others)))), "unsure")
     assert verdicts(root) == {"fresh": "running", **unsure}
 
 

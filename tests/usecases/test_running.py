@@ -441,17 +441,18 @@ def test_what_was_killed_can_be_continued_before_anybody_settled_it(
 def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
     sessions: Sessions, wrapper: subprocess.Popen[str], tmp_path: Path
 ) -> None:
-    log = tmp_path / "output.log"
+    agent_id = sessions.begin_run(Start(), fields(wrapper.pid)).record["agent_id"]
+    log = Path(sessions.root, agent_id, "output-1.log")
     log.write_text("")
     os.utime(log, (0, 0))
-    agent_id = sessions.begin_run(Start(), fields(wrapper.pid)).record["agent_id"]
     long_ago = ago(days=40)
     record: Any = sessions.read(agent_id)
-    run = {**record["runs"][0], "started_at": long_ago, "output_path": str(log)}
+    run = {**record["runs"][0], "started_at": long_ago, "output_path": str(tmp_path / "another.log")}
     rewrite(sessions, {**record, "created_at": long_ago, "last_updated": long_ago, "runs": [run]})
 
     assert [one["verdict"] for one in sessions.reconcile()["verdicts"]] == ["running"]
     assert sessions.cleanup(hours=1)["kept"] == [{"agent_id": agent_id, "reason": "running"}]
+    (tmp_path / "another.log").write_text("at work, by the text of the record")
     assert sessions.show(agent_id).get("state") == "quiet"
     log.write_text("at work")
     assert sessions.show(agent_id).get("state") == "working"

@@ -207,7 +207,7 @@ def _user_prompt_submit(payload: HookPayload) -> list[Event]:
 
         return notifications.events_of(payload, prompt)
     folder = payload.text("transcript_path").removesuffix(".jsonl") + "/subagents"
-    if not os.path.isdir(folder):
+    if not os.path.isdir(folder):  # most conversations have none, and what opens one is not loaded for them
         return []
     from . import interruptions
 

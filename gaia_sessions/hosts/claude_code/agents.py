@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.hosts import agent_files
+from gaia_sessions.hosts import CLAUDE_CODE, agent_files
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session import events
 from gaia_sessions.session.clock import parse_time
@@ -40,7 +40,7 @@ def stop(payload: HookPayload) -> list[Event]:
     from gaia_sessions.hosts.marker import read_briefing_id
 
     transcript = payload.raw.get("agent_transcript_path")
-    first_line = "" if "tool_use_id" in keys else agent_files.first_transcript_line(transcript)
+    first_line = "" if "tool_use_id" in keys else agent_files.first_transcript_line(CLAUDE_CODE, transcript)
     end: dict[str, object] = {
         "briefed_id": read_briefing_id(first_line) if first_line else None,
         "after_block": payload.raw.get("stop_hook_active") is True,
@@ -74,7 +74,7 @@ def with_workflow(event: Event, config: Config) -> Event:
     keys = _agent_keys(HookPayload(event["host"], raw, config, at, {}), since=at)
     if "workflow" not in keys:
         return event
-    known = {name: value for name, value in event.items() if name not in ("key_file", "key_name")}
+    known = {name: value for name, value in event.items() if name != "key_file"}
     return known | keys  # type: ignore[return-value]  # these are keys of events
 
 
@@ -88,15 +88,14 @@ def _agent_keys(payload: HookPayload, since: datetime | None = None) -> dict[str
         return {}
     keys: dict[str, object] = {"host_agent_id": agent, "agent_name": name}
     transcript = payload.raw.get("transcript_path")
-    tool_use_id = agent_files.delegation_of(transcript, agent)
+    tool_use_id = agent_files.delegation_of(CLAUDE_CODE, transcript, agent)
     if tool_use_id:
         return {**keys, "tool_use_id": tool_use_id}
-    folder = agent_files.existing_folder(transcript, "subagents", "workflows")
+    folder = agent_files.existing_folder(CLAUDE_CODE, transcript, "subagents", "workflows")
     if folder:
         from . import workflows
 
         in_workflow = workflows.agent_keys(payload, folder, agent, since)
         if in_workflow:
             return keys | in_workflow
-    meta_file = agent_files.meta_file_of(transcript, agent)
-    return {**keys, "key_file": meta_file, "key_name": agent_files.TOOL_USE_ID_KEY if meta_file else None}
+    return {**keys, "key_file": agent_files.meta_file_of(transcript, agent)}

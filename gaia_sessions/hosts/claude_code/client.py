@@ -15,7 +15,9 @@ import sys
 import uuid
 
 from gaia_sessions.errors import UsageError, well_formed
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.clients import JsonLines, Options, check_words, shown_text
+from gaia_sessions.hosts.host_files import conversations_of
 from gaia_sessions.hosts.payload import figures_in, key_in, object_in, text_in
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.budget import consumed_tokens
@@ -84,7 +86,7 @@ class ClaudeCode:
         self.conversation_id = conversation_id or str(uuid.uuid4())
         self.is_told_all = False
         self.may_report = True
-        self._folder = environment.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+        self._folder = conversations_of(CLAUDE_CODE, environment)
         self._to_say = [_user_message(text)]
         self._lines = JsonLines()
         self._result: Payload | None = None
@@ -168,7 +170,7 @@ class ClaudeCode:
         return max(sum(self._tokens_in_lines.values()), self._tokens_in_transcripts() - self._agents_before)
 
     def _tokens_in_transcripts(self) -> int:
-        folder = os.path.join(glob.escape(self._folder), "projects", "*", self.conversation_id, "subagents")
+        folder = os.path.join(glob.escape(self._folder), "*", self.conversation_id, "subagents")
         for path in glob.iglob(os.path.join(folder, "**", "agent-*.jsonl"), recursive=True):
             self._count(path)
         return sum(tokens for _, tokens in self._counted.values())

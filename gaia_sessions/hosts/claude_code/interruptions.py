@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.hosts.agent_files import agent_of, last_transcript_line, newest_names, transcript_of
+from gaia_sessions.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.agent_files import agent_of, last_transcript_line, member_of, newest_names, transcript_of
 from gaia_sessions.hosts.payload import object_in, object_in_bytes
 from gaia_sessions.session.clock import format_time, parse_time, timedelta
 from gaia_sessions.session.events import NOTIFICATION
@@ -22,7 +23,6 @@ from gaia_sessions.session.schema import (
     STOPPED_BY_USER,
     USAGE_LIMIT,
 )
-from gaia_sessions.store.key_file import read_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _is_of_client(text: str) -> bool:
 
 def reset_time(text: str, transcript: Json, now: datetime) -> str | None:
     """When the limit is reset, exactly if the transcript's last line says so, else to the minute as ``text`` does."""
-    exact = _moment(_reset_in(object_in_bytes(last_transcript_line(transcript))))
+    exact = _moment(_reset_in(object_in_bytes(last_transcript_line(CLAUDE_CODE, transcript))))
     moment = exact if exact and abs(exact - now) < _LONGEST_LIMIT else _stated_time(text, now)
     return format_time(moment) if moment else None
 
@@ -104,7 +104,7 @@ def reset_time(text: str, transcript: Json, now: datetime) -> str | None:
 def failed_delegation(payload: HookPayload, tool_use_id: str, agent_name: str) -> Event:
     """The call of a delegation failed: the user interrupted it, or its agent failed or was interrupted."""
     path, text = payload.raw.get("transcript_path"), payload.text("error")
-    agent = agent_of(path, tool_use_id)
+    agent = agent_of(CLAUDE_CODE, path, tool_use_id)
     keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": agent_name}
     if payload.raw.get("is_interrupt") is True:
         return payload.failure(text, **keys, interrupted=True, interruption=INTERRUPTED)
@@ -120,7 +120,7 @@ def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
 
 def interrupted_agents(folder: str) -> Iterator[tuple[str, dict[str, str]]]:
     """The agents among the newest in ``folder`` whose transcripts end with an interruption, and what is known of it."""
-    for name in newest_names(folder, _NEWEST_TRANSCRIPTS, _PREFIX, _SUFFIX):
+    for name in newest_names(CLAUDE_CODE, folder, _NEWEST_TRANSCRIPTS, _PREFIX, _SUFFIX):
         keys = in_transcript(os.path.join(folder, name))
         if keys:
             yield name.removeprefix(_PREFIX).removesuffix(_SUFFIX), keys
@@ -136,14 +136,14 @@ def end_in_transcript(run: Run) -> ReportedEnd | None:
 
 def in_transcript(path: str) -> dict[str, str]:
     """The interruption with which the transcript at ``path`` ends, as keys of an event; empty for any other end."""
-    line = object_in_bytes(last_transcript_line(path))
+    line = object_in_bytes(last_transcript_line(CLAUDE_CODE, path))
     content = object_in(line, "message").get("content")
     texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else [content]
     is_said = any(isinstance(text, str) and text.startswith(_INTERRUPTED_LINE) for text in texts)
     if not is_said or line.get("type") != _TYPE_OF_USER:
         return {}
     meta_file = path.removesuffix(_SUFFIX) + ".meta.json"
-    why = STOPPED_BY_USER if read_member(meta_file, _STOPPED_KEY) is True else INTERRUPTED
+    why = STOPPED_BY_USER if member_of(CLAUDE_CODE, meta_file, _STOPPED_KEY) is True else INTERRUPTED
     try:
         return {"interruption": why, "interrupted_at": format_time(parse_time(line.get("timestamp")))}
     except ValueError:

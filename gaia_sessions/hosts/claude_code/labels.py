@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions.hosts import CLAUDE_CODE, host_files
 from gaia_sessions.hosts.payload import LONGEST_PURPOSE, object_in_bytes, one_line, text_in
-from gaia_sessions.store.directory import Directory
 
 from .workflows import agents_in
 
@@ -23,12 +23,12 @@ def label_of(run: Run) -> str | None:
     """The label of the agent of ``run``; None if it has none, or is of no workflow that is over."""
     conversation, _, name = run.get("transcript_path", "").partition("/subagents/workflows/")
     run_id = run.get("workflow", {}).get("run_id", "")
-    if not os.path.isabs(conversation) or "\0" in conversation or os.path.dirname(name) != run_id or "/" in run_id:
+    if os.path.dirname(name) != run_id or "/" in run_id:
         return None
+    path = os.path.join(conversation, "workflows", f"{run_id}.json")
     try:
-        with Directory.at(os.path.join(conversation, "workflows")) as folder:
-            document = object_in_bytes(folder.read(f"{run_id}.json", _LARGEST_FILE), _LARGEST_FILE)
-    except (OSError, ValueError):
+        document = object_in_bytes(host_files.content(CLAUDE_CODE, path, _LARGEST_FILE), _LARGEST_FILE)
+    except OSError:
         return None
     agents = agents_in(document)
     labels = (text_in(entry, "label") for entry in agents if entry.get("agentId") == run.get("host_agent_id"))

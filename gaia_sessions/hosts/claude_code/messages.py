@@ -8,6 +8,7 @@ untrusted. A transcript may have many MB, so it is read line by line.
 from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines, lines_backwards
 from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes
 from gaia_sessions.jsonio.strict import dump_line, load_object
@@ -44,7 +45,7 @@ def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
         return
     is_of_agent = is_of_another = False
     try:
-        for number, line in enumerate(_whole_lines(lines(path)), 1):
+        for number, line in enumerate(_whole_lines(lines(CLAUDE_CODE, path)), 1):
             try:
                 entry = load_object(line, LONGEST_LINE)
                 if agent is not None and entry.get("agentId") == agent:
@@ -70,7 +71,7 @@ def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]
     """
     if is_workflow_itself(run):
         return
-    for line in lines_backwards(run.get("transcript_path", ""), last_bytes):
+    for line in lines_backwards(CLAUDE_CODE, run.get("transcript_path", ""), last_bytes):
         if any(mark in line for mark in _MARKS_OF_ROLES):
             found = _messages_of_agent(line, run)
             begins = [place == 0 and _begins_turn(message) for place, message in enumerate(found)]
@@ -83,7 +84,7 @@ def first(run: Run) -> NewMessage | None:
     An agent that its client takes along to another conversation goes on in a file without it.
     """
     try:
-        found = _messages_of_agent(next(lines(run.get("transcript_path", "")), b""), run)
+        found = _messages_of_agent(next(lines(CLAUDE_CODE, run.get("transcript_path")), b""), run)
     except OSError:
         return None
     return found[0] if found and _begins_turn(found[0]) else None

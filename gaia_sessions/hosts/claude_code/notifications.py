@@ -6,6 +6,7 @@ so everything that identifies the task is read from the part before them. Must n
 
 from __future__ import annotations
 
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import existing_folder, transcript_of
 from gaia_sessions.hosts.payload import element_in, one_line
 from gaia_sessions.session import events
@@ -40,7 +41,7 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
 
         keys |= figures_of_notification(rest)
     event = payload.event(events.NOTIFICATION, **keys, **_interruption(payload, outcome, agent, error or ""))
-    folder = existing_folder(payload.raw.get("transcript_path"), "workflows")
+    folder = existing_folder(CLAUDE_CODE, payload.raw.get("transcript_path"), "workflows")
     if folder is None:
         return [event]
     from . import workflows

@@ -19,7 +19,8 @@ import shlex
 from contextlib import suppress
 from itertools import islice
 
-from gaia_sessions.hosts import agent_files
+from gaia_sessions.hosts import CLAUDE_CODE, agent_files, host_files
+from gaia_sessions.hosts.clients import is_conversation_id
 from gaia_sessions.hosts.payload import is_key, key_in, object_in_bytes
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.visible import visible_line
@@ -35,6 +36,7 @@ _PROGRAM = "claude"
 _TRANSCRIPT = ".jsonl"
 _WORKFLOWS = "/subagents/workflows/"
 _MOST_LINES = 200
+_MOST_SCRIPTS = 10
 _LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """What an ID may be that stands in a prompt: words would be read as part of it."""
@@ -53,7 +55,7 @@ def _message(run: Run) -> HostRevival | None:
     for conversation in _conversations(run):
         path = conversation + _TRANSCRIPT
         transcript = agent_files.transcript_of(path, agent) if agent else None
-        if transcript and os.path.isfile(path) and os.path.isfile(transcript):
+        if transcript and _is_file(path) and _is_file(transcript):
             prompt = (
                 f"Use SendMessage to tell the agent {agent} to go on where it stopped, and to look first at what it "
                 "has done already. Do not do its work yourself, and do not delegate it again."
@@ -75,26 +77,22 @@ def _workflow(run: Run) -> HostRevival | None:
     conversation, found, _ = run.get("transcript_path", "").partition(_WORKFLOWS)
     run_id = run["workflow"]["run_id"]
     script = _script(os.path.join(conversation, "workflows", "scripts"), run_id) if found else None
-    if script is None or not _NAME.fullmatch(run_id) or not os.path.isfile(conversation + _TRANSCRIPT):
+    if script is None or not _NAME.fullmatch(run_id) or not _is_file(conversation + _TRANSCRIPT):
         return None
     prompt = f"Call the Workflow tool with scriptPath {script} and resumeFromRunId {run_id}, and with nothing else."
     return _resumed("workflow", conversation, prompt)
 
 
 def _script(folder: str, run_id: str) -> str | None:
-    try:
-        names = os.listdir(folder)
-    except (OSError, ValueError):  # the path comes from a record, so it can be any text
-        return None
-    paths = [os.path.join(folder, name) for name in names if name.endswith(f"-{run_id}.js")]
-    return next(filter(str.isprintable, paths), None)
+    names = agent_files.newest_names(CLAUDE_CODE, folder, _MOST_SCRIPTS, suffix=f"-{run_id}.js")
+    paths = (os.path.join(folder, name) for name in names if _NAME.fullmatch(name))
+    return next(filter(_is_file, paths), None)
 
 
 def _conversations(run: Run) -> Iterator[str]:
     """The folders of the conversations that may know the agent: ``/clear`` and ``/resume`` move it to another."""
-    path = run.get("transcript_path", "")
-    conversation, folder = os.path.split(os.path.dirname(path))
-    if not os.path.isabs(path) or "\0" in path or folder != "subagents":
+    conversation, folder = os.path.split(os.path.dirname(run.get("transcript_path", "")))
+    if folder != "subagents":
         return
     yield conversation
     for name in (run.get("current_host_session_id"), run.get("host_session_id")):
@@ -103,9 +101,9 @@ def _conversations(run: Run) -> Iterator[str]:
 
 
 def _resumed(means: str, conversation: str, prompt: str) -> HostRevival | None:
-    """The revival by ``prompt`` in a conversation; None for an ID that could be taken for an option."""
+    """The revival by ``prompt`` in a conversation; None for an ID that no client gives one."""
     name = os.path.basename(conversation)
-    if not name.isprintable() or name.startswith("-"):
+    if not is_conversation_id(name):
         return None
     return _revival(means, [_PROGRAM, "--resume", name, prompt], _working_directory(conversation))
 
@@ -117,11 +115,15 @@ def _revival(means: str, words: list[str], directory: str | None) -> HostRevival
     return {"means": means, "command": command, "prompt": words[-1]}
 
 
+def _is_file(path: str) -> bool:
+    return host_files.is_file(CLAUDE_CODE, path)
+
+
 def _working_directory(conversation: str) -> str | None:
     """The folder in which the conversation was begun: the one that the name of its own folder was made of."""
     folder = os.path.basename(os.path.dirname(conversation))
     with suppress(OSError):
-        for line in islice(agent_files.lines(conversation + _TRANSCRIPT), _MOST_LINES):
+        for line in islice(agent_files.lines(CLAUDE_CODE, conversation + _TRANSCRIPT), _MOST_LINES):
             directory = key_in(object_in_bytes(line, agent_files.LONGEST_LINE), "cwd") if b'"cwd"' in line else None
             if directory and _may_be_shown(directory) and re.sub(r"[^A-Za-z0-9]", "-", directory) == folder:
                 return directory

@@ -19,7 +19,6 @@ _OTHER_TOOLS = f"^(?!({_AWAITED_TOOLS})$)"
 
 SETTINGS = HostSettings(
     CLAUDE_CODE,
-    ".claude",
     {**SHARED_FILES, LOCAL: "settings.local.json"},
     {
         "SessionStart": None,
@@ -38,6 +37,5 @@ SETTINGS = HostSettings(
     unawaited={"PermissionRequest": None},
     unawaited_tools=dict.fromkeys(_TOOL_EVENTS, _OTHER_TOOLS),
     enforced={"PreToolUse": "^(?!(Agent|Task|Workflow|SendMessage)$)"},
-    home="CLAUDE_CONFIG_DIR",
     exec_form=True,
 )

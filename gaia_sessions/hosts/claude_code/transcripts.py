@@ -10,6 +10,7 @@ is read line by line, and given up when the time is over. Everything in it is un
 
 from __future__ import annotations
 
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines
 from gaia_sessions.hosts.payload import figures_in, key_in, object_in, object_in_bytes
 from gaia_sessions.session.runs import is_workflow_itself
@@ -38,14 +39,14 @@ def consumption(run: Run, since: str | None, until: str | None, is_late: Callabl
     if is_workflow_itself(run):
         return None
     try:
-        return _used_in(run.get("transcript_path", ""), since, until, is_late)
+        return _used_in(run.get("transcript_path"), since, until, is_late)
     except OSError:
         return None
 
 
-def _used_in(path: str, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
+def _used_in(path: str | None, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
     used = _Used()
-    for line in lines(path):
+    for line in lines(CLAUDE_CODE, path):
         if is_late():
             return None
         if b'"usage"' not in line or b'"assistant"' not in line:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import lines
 from gaia_sessions.hosts.payload import figures_in
 from gaia_sessions.session.agent_limits import WorkSoFar
@@ -36,7 +37,7 @@ def work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
     without_result: set[bytes] = set()
     failed: list[str] = []
     own_message = None
-    for line in lines(path):
+    for line in lines(CLAUDE_CODE, path):
         start = line.find(_MESSAGE)
         head = line[: max(start, 0)]
         is_users = b'"type":"user"' in head

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions.hosts import CLAUDE_CODE, host_files
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, newest_names
 from gaia_sessions.hosts.payload import clean, is_key, key_in, object_in, object_in_bytes, one_line, text_in
 from gaia_sessions.session import events, schema
 from gaia_sessions.session.clock import timedelta
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import COMPLETED, FAILED, is_failure
-from gaia_sessions.store.directory import Directory
-from gaia_sessions.system import written_at
 
 from .figures import figures_of_progress
 
@@ -196,7 +195,7 @@ def _newest_files(folder: str, name: str = "", since: datetime | None = None) ->
     is not waited for while all others are looked through.
     """
     left = _LARGEST_FILE
-    for entry in newest_names(folder, _MOST_STRETCHES):
+    for entry in newest_names(CLAUDE_CODE, folder, _MOST_STRETCHES):
         if left > 0 and is_key(entry) and entry.isprintable() and _is_written(os.path.join(folder, entry, name), since):
             data = _read(os.path.join(folder, entry), name) if name else _read(folder, entry)
             left -= len(data)
@@ -204,7 +203,7 @@ def _newest_files(folder: str, name: str = "", since: datetime | None = None) ->
 
 
 def _is_written(path: str, since: datetime | None) -> bool:
-    written = written_at([path]) if since else None
+    written = host_files.file_written_at(CLAUDE_CODE, path) if since else None
     return not since or (written is not None and written - since >= -_COARSENESS)
 
 
@@ -248,8 +247,7 @@ def _workflow_file(folder: str, task_id: str) -> Payload:
 
 def _read(folder: str, name: str) -> bytes:
     try:
-        with Directory.at(folder) as directory:
-            return directory.read(name, _LARGEST_FILE)
+        return host_files.content(CLAUDE_CODE, os.path.join(folder, name), _LARGEST_FILE)
     except OSError:
         return b""
 

@@ -9,7 +9,7 @@ Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import Host
+from gaia_sessions.hosts import CODEX, Host
 from gaia_sessions.hosts.payload import (
     bare_event,
     host_process,
@@ -160,7 +160,7 @@ def _agent(payload: HookPayload, transcript: str) -> str | None:
         return None
     from gaia_sessions.hosts.agent_files import first_transcript_line
 
-    path = first_transcript_line(payload.raw.get(transcript)).partition('"agent_path":"')[2].partition('"')[0]
+    path = first_transcript_line(CODEX, payload.raw.get(transcript)).partition('"agent_path":"')[2].partition('"')[0]
     return path or agent
 
 

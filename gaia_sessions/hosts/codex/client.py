@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import glob
 import os
+from functools import partial
 
 from gaia_sessions.errors import UsageError
+from gaia_sessions.hosts import CODEX, host_files
 from gaia_sessions.hosts.clients import JsonLines, Options, check_words, is_conversation_id, shown_text
 from gaia_sessions.hosts.payload import figures_in, object_in, object_in_bytes, text_in
 from gaia_sessions.session.usage import add_usage, with_total_tokens
@@ -68,7 +70,7 @@ class Codex:
         self._is_complete = False
         self._error: str | None = None
         self.message = ""
-        self._rollout = _Rollout(environment.get("CODEX_HOME") or os.path.expanduser("~/.codex"))
+        self._rollout = _Rollout(host_files.conversations_of(CODEX, environment))
         self._before = self._rollout.total(conversation_id)
 
     @staticmethod
@@ -169,10 +171,8 @@ class _Rollout:
     def total(self, conversation_id: str | None) -> Usage:
         """What all requests of the conversation used so far, by our names; the input with what a cache had."""
         if conversation_id is not None and self._path is None:
-            name = f"rollout-*-{glob.escape(conversation_id)}.jsonl"
-            self._path = next(
-                glob.iglob(os.path.join(glob.escape(self._folder), "sessions", "**", name), recursive=True), None
-            )
+            pattern = os.path.join(glob.escape(self._folder), "**", f"rollout-*-{conversation_id}.jsonl")
+            self._path = next(filter(partial(host_files.is_file, CODEX), glob.iglob(pattern, recursive=True)), None)
         if self._path is not None:
             for line in self._new_lines(self._path):
                 if b'"token_count"' in line:
@@ -183,9 +183,9 @@ class _Rollout:
 
     def _new_lines(self, path: str) -> list[bytes]:
         try:
-            with open(path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                self._read = max(self._read, size - _LONGEST_PART)
+            fd, found = host_files.open_file(CODEX, path)
+            with open(fd, "rb") as file:
+                self._read = max(self._read, found.st_size - _LONGEST_PART)
                 file.seek(self._read)
                 whole = file.read().rpartition(b"\n")[0]
         except OSError:  # it was removed meanwhile

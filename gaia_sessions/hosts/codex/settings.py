@@ -11,7 +11,6 @@ from gaia_sessions.hosts.settings import PROJECT, USER, HostSettings
 
 SETTINGS = HostSettings(
     CODEX,
-    ".codex",
     {USER: "hooks.json", PROJECT: "hooks.json"},
     {
         "SessionStart": None,
@@ -25,5 +24,4 @@ SETTINGS = HostSettings(
         "Interrupt": None,
     },
     delegation=("spawn_agent", "Agent"),
-    home="CODEX_HOME",
 )

@@ -10,7 +10,6 @@ from gaia_sessions.hosts.settings import SHARED_FILES, HostSettings
 
 SETTINGS = HostSettings(
     GEMINI_CLI,
-    ".gemini",
     SHARED_FILES,
     {
         "SessionStart": None,

@@ -10,7 +10,6 @@ from gaia_sessions.hosts.settings import SHARED_FILES, HostSettings
 
 SETTINGS = HostSettings(
     QWEN_CODE,
-    ".qwen",
     SHARED_FILES,
     {
         "SessionStart": None,
