@@ -7,7 +7,11 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
+from itertools import islice
 
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.store import external_file
 from gaia_sessions.system.project_root import working_directory
 
 from .findings import edit_command, ok, problem, shell_command
@@ -24,17 +28,27 @@ _ENTRY = {"scheme": "gaia", "type": "session", "class": "gaia_sessions.adk.GaiaS
 _READ = """
 import json, sys, yaml
 from gaia_sessions.adk import GaiaSessionService
-print(json.dumps(yaml.safe_load(open(sys.argv[1], encoding="utf-8")), default=str))
+document = yaml.safe_load(sys.stdin.buffer.read())
+services = document.get("services") if isinstance(document, dict) else None
+entries = [one for one in services if isinstance(one, dict)] if isinstance(services, list) else []
+print(json.dumps([
+    {key: one[key] if isinstance(one[key], str) else None for key in sys.argv[1:] if key in one} for one in entries
+]))
 """
-"""Loads the service, and what ADK reads the file with, which is installed with it."""
+"""Loads the service, and reads the file with what ADK reads it with, which is installed with it.
+
+Of the file only the texts of an entry are passed on: a few lines of YAML may stand for gigabytes of anything else.
+"""
 _SECONDS = 60
 _MOST_BYTES = 1 << 16
+_MOST_FILES = 10
+"""Each costs a second."""
 
 
 def services(_inspection: Inspection) -> list[Finding]:
     """The files, here or in a folder right below, that name us, and why ADK would not load the service by them."""
-    named = [*_naming_us(working_directory())]
-    found = [_problem(file, *why) for file in named if (why := _why_not_loaded(file))]
+    named = [*islice(_naming_us(working_directory()), _MOST_FILES)]
+    found = [_problem(file, *why) for file, content in named if (why := _why_not_loaded(content))]
     fine = (
         "services.yaml names the session service, and it can be loaded" if named else "no services.yaml here names it"
     )
@@ -50,39 +64,35 @@ def _problem(file: str, why: str, is_of_file: bool) -> Finding:  # noqa: FBT001 
     return problem("adk", f"{file}: ADK cannot load the session service: {why}; {advice}", install)
 
 
-def _naming_us(folder: str) -> Iterator[str]:
+def _naming_us(folder: str) -> Iterator[tuple[str, bytes]]:
     try:
         below = [entry.path for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
     except OSError:
         below = []
     for path in (os.path.join(place, name) for place in [folder, *sorted(below)] for name in _NAMES):
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                if re.search("^[^#]*gaia", file.read(_MOST_BYTES), re.MULTILINE):
-                    yield path
-        except OSError:
-            continue
+        with suppress(SessionsError):  # it is none that ADK reads
+            content = external_file.read(path, _MOST_BYTES) or b""
+            if re.search(rb"^[^#\n]*gaia", content, re.MULTILINE):
+                yield path, content
 
 
-def _why_not_loaded(file: str) -> tuple[str, bool] | None:
-    """Why ADK would not load the service by ``file``, and whether that is the file's fault; None if it would."""
+def _why_not_loaded(content: bytes) -> tuple[str, bool] | None:
+    """Why ADK would not load the service by such a file, and whether that is the file's fault; None if it would."""
     try:
         ended = subprocess.run(  # noqa: S603  # this interpreter; -P: with no module of the folder that is looked at
-            [sys.executable, "-P", "-c", _READ, file], capture_output=True, text=True, timeout=_SECONDS, check=False
+            [sys.executable, "-P", "-c", _READ, *_ENTRY],
+            input=content,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
         return str(error), False
     if ended.returncode:
-        said = (ended.stderr.strip() or "it failed").splitlines()
+        said = (ended.stderr.decode(errors="replace").strip() or "it failed").splitlines()
         of_yaml = [line for line in said if line.startswith(("yaml.", "UnicodeDecodeError"))]
         return " ".join([*of_yaml, said[-1].strip()][: 1 + bool(of_yaml)]), bool(of_yaml)
-    document = json.loads(ended.stdout)
-    entries = document.get("services") if isinstance(document, dict) else None
-    ours = (
-        [entry for entry in entries if isinstance(entry, dict) and entry.get("scheme") == "gaia"]
-        if isinstance(entries, list)
-        else []
-    )
+    ours = [entry for entry in json.loads(ended.stdout) if entry.get("scheme") == "gaia"]
     wrong = [f"{key} is {entry.get(key)!r}" for entry in ours for key in _ENTRY if entry.get(key) != _ENTRY[key]]
     if not ours:
         return "none of its services has the scheme gaia", True

@@ -20,7 +20,8 @@ import sys
 import sysconfig
 from functools import lru_cache
 
-from gaia_sessions.errors import StoreFailure
+from gaia_sessions.errors import SessionsError, StoreFailure
+from gaia_sessions.store import external_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ HOOK_PROGRAM_NAME = "gaia-sessions-hook"
 
 _SCRIPT = os.path.join("hooks", "every_event.py")
 _TIMEOUT = 10
+_LARGEST_SCRIPT = 1 << 16
 
 
 def hook_program() -> list[str]:
@@ -45,9 +47,8 @@ def hook_program() -> list[str]:
 def interpreter_of(program: str) -> str | None:
     """The interpreter in the first line of the script ``program``; None if there is none, or it cannot be read."""
     try:
-        with open(program, "rb") as file:
-            first = file.readline(4096)
-    except OSError:
+        first = (external_file.read(program, _LARGEST_SCRIPT) or b"").partition(b"\n")[0]
+    except SessionsError:
         return None
     words = os.fsdecode(first.removeprefix(b"#!")).split() if first.startswith(b"#!") else []
     return words[0] if words else None

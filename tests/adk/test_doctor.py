@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -95,3 +97,34 @@ def test_a_python_without_google_adk_is_told_to_install_it(tmp_path: Path, monke
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     found = finding()
     assert (found["state"], found["fix"]) == ("problem", f"{sys.executable} -m pip install 'google-adk>=2.13,<3'")
+
+
+BOMB = "\n".join(["a0: &a0 [gaia, gaia]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))])
+
+
+@table("put", ["a pipe", "2 GiB", "a folder", "a link to a device", "a bomb", "a bomb in the entry"])
+@pytest.mark.usefixtures("quick")
+def test_a_file_of_a_repository_neither_holds_it_up_nor_fills_the_memory(put: str) -> None:
+    folder = Path(put.replace(" ", "-").lower())
+    folder.mkdir()
+    path = folder / "services.yaml"
+    match put:
+        case "a pipe":
+            os.mkfifo(path)
+        case "2 GiB":
+            path.touch()
+            os.truncate(path, 2 << 30)
+        case "a folder":
+            path.mkdir()
+        case "a link to a device":
+            path.symlink_to("/dev/zero")
+        case "a bomb":
+            path.write_text(BOMB, encoding="utf-8")
+        case _:
+            path.write_text(f"{BOMB}\nservices:\n  - scheme: gaia\n    type: *a11\n    class: *a11\n", encoding="utf-8")
+
+    found = finding()
+
+    assert found["state"] == ("problem" if "bomb" in put else "ok"), found
+    assert ("type is None, class is None" in found["found"]) == (put == "a bomb in the entry")
+    shutil.rmtree(folder)
