@@ -143,6 +143,29 @@ def test_the_record_says_where_it_came_from_and_goes_on_with_the_next_revision(h
     assert gaia_sessions.update_state("a", "executing", root=here)["revision"] == 4
 
 
+def test_what_leads_out_of_the_session_stays_behind(here: str, there: str) -> None:
+    session = create(there, "work")
+    record = json.loads((session / "state.json").read_bytes())
+    then = record["created_at"]
+    place = {"preset": "claude", "id": "--settings={}", "cwd": "/evil", "generation": 0, "seq": 0}
+    elsewhere = {
+        "conversation": place,
+        "host_process": {"pid": 1, "lock": "/evil"},
+        "transcript_path": "/evil/a.jsonl",
+        "output_path": "/evil/out",
+        "worktree": {"path": "/evil", "branch": "--help"},
+    }
+    kept = {"run": 1, "started_at": then, "ended_at": then, "end": "stopped", "last_message": "Done."}
+    of_command = {**kept, "run": 2, "exit_code": 0, "wrapper": {"pid": 1, "lock": "/evil", "lock_folder": "1:1"}}
+    record["runs"] = [{**kept, **elsewhere, "host": "claude-code"}, {**of_command, **elsewhere}]
+    (session / "state.json").write_text(json.dumps(record), encoding="utf-8")
+
+    assert gaia_sessions.Sessions(here).import_from(there)["imported"] == ["work"]
+
+    runs = gaia_sessions.Sessions(here).read("work")["runs"]
+    assert runs == [{**kept, "host": "claude-code"}, {**of_command, "wrapper": {}}]
+
+
 @table(("phase", "after"), [("investigating", "investigating"), ("executing", "abandoned")])
 def test_a_run_without_an_end_is_lost_and_its_work_may_be_resumed_if_its_phase_can(
     here: str, there: str, phase: str, after: str

@@ -1,0 +1,137 @@
+"""A record that a stranger wrote, as in a store that came with a repository, or in the artifact of a job."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import Sessions
+from gaia_sessions.store.key_lock import path_of
+from gaia_sessions.system.processes import describe_holder, gone_and_reason
+from tests.cli.conftest import records
+from tests.strangers import AGENT, PLACES, SECRET, opened, place
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+LOOKS = (
+    *("list", "show work", "report work", "transcript work", "context work", "usage work", "pending", "tree work"),
+    *("events work", "should-resume work", "revive", "reconcile --dry-run", "cleanup --dry-run", "doctor"),
+    *("reconcile", "list --json", "show work --json", "usage --json", "cleanup", "transcript work --json"),
+)
+"""What is asked of a session, or does with it what cron does."""
+
+
+def write(root: str, phase: str = "investigating", **run: Any) -> Path:
+    """The record of ``work``, with one run that says what ``run`` says."""
+    path = Path(root, "work", "state.json")
+    if not path.exists():
+        Sessions(root).create("Explore", agent_id="work")
+    record = json.loads(path.read_bytes())
+    known = {"run": 1, "host": "claude-code", "host_session_id": "s1", "host_agent_id": AGENT}
+    known |= {"started_at": record["created_at"]}
+    path.write_text(json.dumps({**record, "phase": phase, "resume_ready": True, "runs": [{**known, **run}]}))
+    return path
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("is_over", [False, True], ids=["at work", "over"])
+def test_no_path_in_a_record_is_followed_out_of_the_folder_of_its_client(
+    gaia: Gaia, root: str, talks: Path, tmp_path: Path, where: str, *, is_over: bool
+) -> None:
+    path = place(where, talks, tmp_path / "outside")
+    end = {"ended_at": "2026-01-08T18:05:30.000000Z", "end": "killed"} if is_over else {}
+    workflows: list[Any] = [{}, {"workflow": {"run_id": "wf_1", "key": "k"}}, {"workflow": {"run_id": "wf_1"}}]
+    for workflow in workflows:
+        write(
+            root, transcript_path=path, output_path=path, worktree={"path": path, "branch": "--help"}, **end, **workflow
+        )
+        for words in LOOKS:
+            with opened() as found:
+                ended = gaia(*words.split())
+            said = ended.out + ended.err
+            assert SECRET.encode() not in said, words
+            assert not [one for one in found if one.startswith(str(tmp_path / "outside"))], words
+    assert [one["runs"][0].get("consumed") for one in records(root).values()] == [None]
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_what_revive_prints_to_be_pasted_names_no_such_path(
+    gaia: Gaia, root: str, talks: Path, tmp_path: Path, where: str
+) -> None:
+    path = place(where, talks, tmp_path / "outside")
+    ended = {"ended_at": "2026-01-08T18:05:30.000000Z", "end": "killed"}
+    write(root, transcript_path=path, current_host_session_id="--settings={}", **ended)
+    [one] = json.loads(gaia("revive", "--json").out) or [None]
+    assert one is not None
+    words = shlex.split(one["command"])
+    assert (one["means"], words[-2]) == ("delegation", "claude")
+    assert str(tmp_path / "outside") not in one["command"]
+
+
+LOCKS = ("a pipe", "a link", "a file", "nothing", "a device")
+
+
+@pytest.mark.parametrize("which", ["named", "own"])
+@pytest.mark.parametrize("kind", LOCKS)
+def test_the_lock_of_a_send_is_that_of_its_session_whatever_the_record_names(
+    gaia: Gaia, root: str, tmp_path: Path, which: str, kind: str
+) -> None:
+    """In either place what stands there makes nobody wait."""
+    write(root)
+    own = Path(path_of(root, ("send", "work")))
+    own.parent.mkdir(exist_ok=True)
+    named = own if which == "own" else tmp_path / "elsewhere" / "lock"
+    named.parent.mkdir(exist_ok=True)
+    match kind:
+        case "a pipe":
+            os.mkfifo(named)
+        case "a link":
+            named.symlink_to(tmp_path)
+        case "a file":
+            named.touch()
+        case "a device":
+            named.symlink_to("/dev/zero")
+    holder: Any = {**describe_holder(str(named)), "pid": 1, "started": "1"}
+    for key in ("wrapper", "host_process"):
+        write(root, turn=1, **{key: holder})
+        for words in LOOKS:
+            with opened() as found:
+                gaia(*words.split())
+            if which == "named":
+                assert str(named) not in found, words
+            if key == "host_process":
+                assert str(own) not in found, words
+
+
+def test_the_record_that_is_read_names_its_own_files_wherever_the_root_was_before(root: str, tmp_path: Path) -> None:
+    holder: Any = describe_holder(str(tmp_path / "lock"))
+    written: Any = {"wrapper": holder, "turn": 1, "output_path": "/etc/passwd"}
+    path = write(root, **written)
+    text = path.read_text("utf-8")
+    path.write_text(text.replace('"lock"', '"\\u006cock"').replace('"output_path"', '"output\\u005fpath"'))
+    [run] = Sessions(root).read("work")["runs"]
+    assert run["wrapper"]["lock"] == path_of(root, ("send", "work"))
+    assert run["output_path"] == f"{root}/work/output-1.log"
+    moved = tmp_path / "moved"
+    Path(root).rename(moved)
+    [run] = Sessions(str(moved)).read("work")["runs"]
+    assert (run["output_path"], run["wrapper"]["lock"]) == (
+        f"{moved}/work/output-1.log",
+        path_of(str(moved), ("send", "work")),
+    )
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 1 << 70, -(1 << 70)])
+def test_a_pid_of_a_record_is_only_looked_at(gaia: Gaia, root: str, pid: int) -> None:
+    holder: Any = {**describe_holder(f"{root}/x"), "pid": pid}
+    for key in ("wrapper", "host_process"):
+        write(root, **{key: holder})
+        for words in LOOKS:
+            assert gaia(*words.split()).code in (0, 1, 3, 4, 6), (words, gaia(*words.split()))
+    assert gone_and_reason(holder)[0] in (True, False, None)
