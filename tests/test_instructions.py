@@ -83,7 +83,7 @@ class Project:
     def agent(self, number: int) -> Mapping[str, object]:
         """An agent at work on delegation ``number``, and how the host tells that it stopped."""
         self.run(SCRIPTS / "pre_delegate.py", told={**DELEGATION, "tool_use_id": f"toolu_{number}"})
-        agents = self.folder / "host" / SESSION / "subagents"
+        agents = Path.home() / ".claude" / "projects" / "-p" / SESSION / "subagents"
         agents.mkdir(parents=True, exist_ok=True)
         meta = {"agentType": "Explore", "toolUseId": f"toolu_{number}", "spawnDepth": 1}
         (agents / f"agent-a{number}.meta.json").write_text(json.dumps(meta), encoding="utf-8")
@@ -108,7 +108,7 @@ class Project:
         said = [("user", "Count them all"), *(("assistant", text) for text in [*texts, asks])]
         keys = {"agentId": f"a{number}", "timestamp": "2026-01-08T18:05:30.123Z"}
         lines = (json.dumps({**keys, "type": role, "message": {"content": text}}) for role, text in said)
-        file = self.folder / "host" / SESSION / "subagents" / f"agent-a{number}.jsonl"
+        file = Path.home() / ".claude" / "projects" / "-p" / SESSION / "subagents" / f"agent-a{number}.jsonl"
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         before = self.waiting()
         end = {"last_assistant_message": asks, "agent_transcript_path": str(file)}

@@ -39,7 +39,8 @@ class Client:
     def __init__(self, project: str) -> None:
         self.project = Path(project)
         self.numbers = itertools.count()
-        text = _CAPTURE.read_text(encoding="utf-8").replace("/home/user", project).replace('"/project', f'"{project}')
+        text = _CAPTURE.read_text(encoding="utf-8").replace("/home/user", str(Path.home()))
+        text = text.replace('"/project', f'"{project}')
         lines = [json.loads(line) for line in text.splitlines()]
         self.payloads = {line["event"]: line["stdin"] for line in lines if "stdin" in line}
         [self.meta] = (line["files_at_hook_time"]["agent_meta"] for line in lines if line["event"] == "SubagentStop")
