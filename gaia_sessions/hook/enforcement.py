@@ -2,14 +2,18 @@
 
 Owns which limits are looked at, and in which order; what each one means is for ``session``. Nothing is remembered
 between two calls but the searches that were allowed and that the agent was warned, both in the run: everything else is
-the record, the marks and the agent's transcript. What cannot be read, and a session that is locked, limit nothing.
+the record, the marks and the agent's transcript. Of an agent that has a session all uses are denied while something
+that may limit it is there and cannot be read: what it writes lifts no limit. A lock and a full disk pass, and limit
+nothing meanwhile.
 """
 
 from __future__ import annotations
 
+from errno import EDQUOT, ENOSPC
 from time import monotonic, sleep
 
-from gaia_sessions.errors import SessionsError
+from gaia_sessions import errors
+from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError, StoreFailure, shorten
 from gaia_sessions.session import agent_limits
 from gaia_sessions.session.agent_limits import USE_NO_MORE_TOOLS, WorkSoFar
 from gaia_sessions.session.clock import format_time
@@ -17,8 +21,8 @@ from gaia_sessions.session.events import DELEGATE
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.runs import agent_alias, run_of_agent
 from gaia_sessions.session.tools import may_use
-from gaia_sessions.store import with_ancestors
-from gaia_sessions.store.above import Above
+from gaia_sessions.store.above import Above, all_that_limit
+from gaia_sessions.store.directory import refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ _SECONDS_FOR_TRANSCRIPT = 0.3
 
 _SECONDS_BETWEEN_LOOKS = 0.02
 
+_LONGEST_ERROR = 300
+
 _LOCK_TIMEOUT = 0.5
 """Seconds for which the lock of a session is waited for: a limit is worth no more of the agent's time."""
 
@@ -43,15 +49,23 @@ _LOCK_TIMEOUT = 0.5
 class Verdict:
     """What the host is told before a use: ``denied``, why not and what to do instead, or a ``warning``.
 
-    Both are None for nothing. agent_id: the session, if the agent has one. word: the decision in the log.
+    Both are None for nothing. agent_id: the session, if the agent has one. word: the decision in the log. unread: what
+    could not be looked at.
     """
 
-    __slots__ = ("agent_id", "denied", "warning")
+    __slots__ = ("agent_id", "denied", "unread", "warning")
 
-    def __init__(self, agent_id: str | None = None, denied: str | None = None, warning: str | None = None) -> None:
+    def __init__(
+        self,
+        agent_id: str | None = None,
+        denied: str | None = None,
+        warning: str | None = None,
+        unread: SessionsError | None = None,
+    ) -> None:
         self.agent_id = agent_id
         self.denied = denied
         self.warning = warning
+        self.unread = unread
 
     @property
     def word(self) -> str:
@@ -64,41 +78,59 @@ class Verdict:
         return None if self.warning is None else {"additionalContext": self.warning}
 
 
-def verdict(payload: HookPayload, host: Host, store: FileStore, events: Iterable[Event]) -> Verdict:
+def verdict(
+    payload: HookPayload, host: Host, store: FileStore, events: Iterable[Event], *, has_input: bool = True
+) -> Verdict:
     """Whether the sender of ``payload``, which asks to use a tool, may do so; ``events`` are those that it reports.
 
     A delegation is looked at whoever sends it, anything else if a sub-agent does. What is reported may have a reply of
-    its own, so the sender is warned at another use. Raises what reading the sender's session raises.
+    its own, so the sender is warned at another use. has_input: whether the input of the tool could be read.
     """
     events = [*events]
     if any(event["kind"] == DELEGATE for event in events):
-        refused = _refused_task(payload)
+        refused = _refused_task(payload, has_input=has_input)
         if refused is not None:
             return Verdict(denied=refused)
-    agent = payload.key("agent_id")
-    if agent is None or payload.host_session_id is None:
+    if payload.raw.get("agent_id") in (None, ""):
         return Verdict()
-    record = store.find(agent_alias(payload.host_session_id, agent, payload.host))
-    if record is None:
-        unknown: Record = {"agent_id": agent, "agent_name": payload.key("agent_type") or host.general}  # type: ignore[typeddict-item]  # what the rule for tools asks for
-        return Verdict(denied=_refused_tool(payload, [unknown]))
+    agent, unread = payload.key("agent_id"), None
+    try:
+        record = None
+        if agent is not None and payload.host_session_id is not None:
+            record = store.find(agent_alias(payload.host_session_id, agent, payload.host), strict=True)
+        if record is not None:
+            return _verdict_on_session(payload, host, store, record, may_warn=not events)
+    except SessionsError as error:
+        is_of_session = not isinstance(error, StoreFailure) or error.path != store.root
+        if is_of_session:
+            reason = f"Nobody can say what this agent may do: {shorten(str(error), _LONGEST_ERROR)}."
+            return Verdict(denied=f"{reason} {USE_NO_MORE_TOOLS}", unread=error)
+        unread = error
+    unknown: Record = {"agent_id": agent or "", "agent_name": payload.key("agent_type") or host.general}  # type: ignore[typeddict-item]  # what the rule for tools asks for
+    return Verdict(denied=_refused_tool(payload, [unknown]), unread=unread)
+
+
+def _verdict_on_session(
+    payload: HookPayload, host: Host, store: FileStore, record: Record, *, may_warn: bool
+) -> Verdict:
+    """Whether the sender may use the tool, whose session has this ``record``. Raises what reading about it raises."""
     cancellation = Above(store).cancellation(record)
     denied = None
     if cancellation is not None:
-        from gaia_sessions.errors import Cancelled
-
-        denied = f"{Cancelled(None, cancellation.get('at'), cancellation.get('reason'))}. {USE_NO_MORE_TOOLS}"
+        denied = f"{errors.Cancelled(None, cancellation.get('at'), cancellation.get('reason'))}. {USE_NO_MORE_TOOLS}"
     own: Record = {**record, "agent_name": payload.key("agent_type") or record["agent_name"]}
-    denied = denied or _refused_tool(payload, [own, *with_ancestors(store, record)[1:]])
-    run = run_of_agent(record, payload.host_session_id, agent)
+    denied = denied or _refused_tool(payload, [own, *all_that_limit(store, record)[1:]])
+    run = run_of_agent(record, payload.host_session_id or "", payload.key("agent_id") or "")
     if denied is None and run is not None:  # that it uses a tool says that it is at work, whatever was said of its end
-        return _within_limits(payload, host, store, record, run, may_warn=not events)
+        return _within_limits(payload, host, store, record, run, may_warn=may_warn)
     return Verdict(record["agent_id"], denied)
 
 
-def _refused_task(payload: HookPayload) -> str | None:
+def _refused_task(payload: HookPayload, *, has_input: bool) -> str | None:
     if payload.config.guard_mode == "off":
         return None
+    if not has_input:
+        return "the task cannot be read: it is too long, or has characters that JSON does not allow; word it anew"
     from gaia_sessions.session.guard import guard
 
     prompt = payload.tool_input.get("prompt")
@@ -110,11 +142,11 @@ def _refused_task(payload: HookPayload) -> str | None:
 
 
 def _refused_tool(payload: HookPayload, records: list[Record]) -> str | None:
-    name = payload.text("tool_name")
-    answer = may_use(name, records, payload.config.tool_rules)
-    if answer["allowed"]:
-        return None
+    rules = payload.config.tool_rules
+    answer = may_use(payload.text("tool_name"), records, rules)
     others = answer["usable_tools"]
+    if answer["allowed"] or (others is None and answer["tool"] not in rules.blocked):  # then no list limits the agent
+        return None
     if others is None:
         rest = "Go on without it."
     else:
@@ -128,9 +160,10 @@ def _within_limits(
     limits: AgentLimits = payload.config.agent_limits
     agent_id, now, call = record["agent_id"], payload.now, payload.key("tool_use_id") or format_time(payload.now)
     is_search = limits.searches is not None and payload.text("tool_name") in limits.search_tools
-    if limits.tokens_for(record) is None and limits.rounds is None and limits.seconds is None and not is_search:
+    is_counted = limits.tokens_for(record) is not None or limits.rounds is not None
+    if not is_counted and limits.seconds is None and not is_search:
         return Verdict(agent_id)
-    so_far = _work_so_far(payload, host, run, call)
+    so_far = _work_so_far(payload, host, run, call, must_count=is_counted)
     denied = agent_limits.refusal(record, run, so_far, limits, now)
     if denied is not None:
         return Verdict(agent_id, denied)
@@ -141,13 +174,22 @@ def _within_limits(
         ):
             return Verdict(agent_id, agent_limits.search_refusal(most))
     warning = agent_limits.warning(record, run, so_far, limits) if may_warn else None
-    if warning and not _changed(store, payload, record, lambda one, its: agent_limits.with_warning(one, its, now)):
-        warning = None  # another use of the agent has just been answered with it
+    if warning:
+        try:
+            is_first = _changed(store, payload, record, lambda one, its: agent_limits.with_warning(one, its, now))
+        except SessionsError:  # it is told once more
+            is_first = True
+        if not is_first:
+            warning = None  # another use of the agent has just been answered with it
     return Verdict(agent_id, warning=warning)
 
 
-def _work_so_far(payload: HookPayload, host: Host, run: Run, call: str) -> WorkSoFar:
-    """What the agent did, with the round of this ``call`` if the host writes that down in time."""
+def _work_so_far(payload: HookPayload, host: Host, run: Run, call: str, *, must_count: bool) -> WorkSoFar:
+    """What the agent did, with the round of this ``call`` if the host writes that down in time.
+
+    An agent that has just begun may have no transcript yet. One that cannot be read raises ``StoreFailure`` if a limit
+    is counted by it.
+    """
     from gaia_sessions.hosts.agent_files import transcript_of
 
     path = run.get("transcript_path") or transcript_of(payload.raw.get("transcript_path"), run.get("host_agent_id", ""))
@@ -159,15 +201,16 @@ def _work_so_far(payload: HookPayload, host: Host, run: Run, call: str) -> WorkS
             if found.has_call or monotonic() >= until:
                 break
             sleep(_SECONDS_BETWEEN_LOOKS)
-    except OSError:
-        pass
+    except OSError as error:
+        if must_count and not isinstance(error, FileNotFoundError):
+            raise refusal("read", str(path), error) from error
     return found
 
 
 def _changed(
     store: FileStore, payload: HookPayload, record: Record, rule: Callable[[Record, Run], Record | None]
 ) -> bool:
-    """Whether ``rule`` allowed the change, which is written then; a session that cannot be changed allows it."""
+    """Whether ``rule`` allowed the change, which is written then; what prevents that and passes by itself allows it."""
     from gaia_sessions.session.retention import RESERVED_BYTES
 
     try:
@@ -179,5 +222,9 @@ def _changed(
             if changed is not None:
                 session.commit(changed, reserved=RESERVED_BYTES)
             return changed is not None
-    except SessionsError:
+    except (LockTimeout, SessionNotFound, errors.DurabilityUnknown):
         return True
+    except StoreFailure as error:
+        if getattr(error.__cause__, "errno", None) in (ENOSPC, EDQUOT):
+            return True
+        raise

@@ -1,9 +1,10 @@
 """One call of a hook, step by step: read the input, find the host, apply the events, reply, log.
 
 Owns the promise that a hook fails open and silent: exit code 0 in every case, at most three seconds, and no output to a
-host when something went wrong. Input that cannot be read gets no answer when a host sent it (the key that names its
-event is in it) or when it is empty, else one object of the direct form. The one handler that catches every exception is
-here, and it logs what it caught. Only a person at a terminal is waited for.
+host when something went wrong, except for limits that a user asked to enforce. Input that cannot be read gets no other
+answer when a host sent it (the key that names its event is in it) or when it is empty, else one object of the direct
+form. The one handler that catches every exception is here, and it logs what it caught. Only a person at a terminal is
+waited for.
 
 A call is a fresh interpreter that pays for every import, so each step imports what it needs when it is reached.
 """
@@ -90,8 +91,9 @@ class HookCall:
         try:
             payload = self._parse(data)
         except InvalidInput:
+            config = self._load_settings()  # which find the log
             if self.arguments["enforce"] and self.is_host_call:
-                self._limit_unreadable(data)
+                self._limit_unreadable(data, config)
             raise
         config = self._load_settings()
         if self.is_host_call:
@@ -144,7 +146,6 @@ class HookCall:
             self.payload = payload = strict.load_object(data, INPUT_LIMIT)
         except InvalidInput:
             self.is_host_call = self.hook == hosts.HOOK or any(key.encode() in data for key in hosts.EVENT_NAME_KEYS)
-            self._load_settings()  # which find the log
             raise
         self.is_host_call = self.hook == hosts.HOOK or any(key in payload for key in hosts.EVENT_NAME_KEYS)
         return payload
@@ -196,12 +197,13 @@ class HookCall:
 
             count_runs(self.results_to_count, self.time)
 
-    def _limit_unreadable(self, data: bytes) -> None:
-        """Looks at the limits by what stands before the input of the tool: what an agent writes there lifts none."""
-        head = data.partition(b'"tool_input"')[0].rstrip(b", \t\r\n") + b"}"
-        raw = strict.load_object(head, INPUT_LIMIT)
+    def _limit_unreadable(self, data: bytes, config: Config) -> None:
+        """Looks at the limits by what stands before the input of the tool, or else before its name.
+
+        What an agent writes there lifts none.
+        """
+        raw = _before(b'"tool_input"', data) or _before(b'"tool_name"', data) or {}
         name = self._find_host(raw)
-        config = self._load_settings()
         if name is None or self.is_disabled:
             return
         from gaia_sessions.hosts.payload import HookPayload
@@ -209,7 +211,10 @@ class HookCall:
         host, payload = hosts.host_named(name), HookPayload(name, raw, config, self.now, os.environ)
         if self._asks_before_tool(payload, host):
             store = self.time.open_store(self.root or "", config)
-            reply = self._limited(payload, host, store, [])
+            applied = apply_waiting(store, self.now, config, [], self.time.is_late)  # maybe the start of the agent
+            self.line |= {"inbox": applied} if applied else {}
+            whole = HookPayload(name, {**raw, "tool_input": {}, "tool_use_id": "unread"}, config, self.now, os.environ)
+            reply = self._limited(payload, host, store, host.events_of(self.hook, whole), has_input=False)
             self._reply([reply] if reply else [])
 
     def _asks_before_tool(self, payload: HookPayload, host: Host) -> bool:
@@ -218,20 +223,16 @@ class HookCall:
         is_tracked = name is None or payload.is_tracked({"agent_name": name}, host.general)
         return is_tracked and payload.text(hosts.EVENT_NAME_KEY) == host.asks_before_tools
 
-    def _limited(self, payload: HookPayload, host: Host, store: FileStore, events: list[Event]) -> Reply | None:
-        """The reply before a use of a tool that is denied, or of which an agent is warned.
-
-        Where the limits cannot be looked at, the use is reported as without them.
-        """
+    def _limited(
+        self, payload: HookPayload, host: Host, store: FileStore, events: list[Event], *, has_input: bool = True
+    ) -> Reply | None:
+        """The reply before a use of a tool that is denied, or of which an agent is warned."""
         from .enforcement import verdict
 
-        try:
-            found = verdict(payload, host, store, events)
-        except SessionsError as error:
-            self.line["limits"] = well_formed(_error_text(error))[:_LONGEST_ERROR]
-            return None
+        found = verdict(payload, host, store, events, has_input=has_input)
         self.line |= {"decision": found.word, "session": found.agent_id}
         self.line |= {"reason": found.denied[:_LONGEST_ERROR]} if found.denied else {}
+        self.line |= {"limits": well_formed(str(found.unread))[:_LONGEST_ERROR]} if found.unread else {}
         output = found.output()
         return output and {"hookSpecificOutput": {"hookEventName": host.asks_before_tools, **output}}
 
@@ -286,6 +287,15 @@ class HookCall:
             self.line |= {"inbox": context.applied} if context.applied else {}
             self.line |= {"event": "direct", "decision": answer["reason"], "session": answer["agent_id"]}
         direct.write_answer(self.hook, answer, payload, self.time.seconds_left())
+
+
+def _before(key: bytes, data: bytes) -> Payload | None:
+    """The members of the object ``data`` before ``key``; None if they cannot be read, or it has no such key."""
+    head = data.partition(key)[0].rstrip(b", \t\r\n") + b"}"
+    try:
+        return strict.load_object(head, INPUT_LIMIT)
+    except InvalidInput:
+        return None
 
 
 def _is_complete_object(data: bytes) -> bool:

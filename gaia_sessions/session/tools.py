@@ -8,7 +8,8 @@ sub-agents. Pure.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, NoToolsLeft
+from gaia_sessions import errors
+from gaia_sessions.errors import InvalidInput, shorten
 
 from .checks import check_string
 
@@ -101,15 +102,20 @@ def chosen_tools(
         if reason is not None:
             choice["reasons"][name] = reason
     if not choice["allowed"]:
-        raise NoToolsLeft(names, _in_all(lists), [*choice["reasons"].values()])
+        raise errors.NoToolsLeft(names, _in_all(lists), [*choice["reasons"].values()])
     return choice
 
 
 def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswer:
-    """Whether an agent may use the tool ``name``: that of the first of ``records``, below the others."""
-    [name] = _checked_names([name], "the tool")
+    """Whether an agent may use the tool ``name``: that of the first of ``records``, below the others.
+
+    The name may be any text: one that cannot be on a list is none that an agent may use.
+    """
     records = [*records]
-    reason = _reason_against(name, [one for record in records for one in rules.lists_of(record)], rules)
+    if _is_name(name):
+        reason = _reason_against(name, [one for record in records for one in rules.lists_of(record)], rules)
+    else:
+        reason = _no_name(name)
     return {
         "agent_id": records[0]["agent_id"],
         "tool": name,
@@ -137,6 +143,16 @@ def _in_all(lists: Sequence[tuple[str, Collection[str]]]) -> list[str] | None:
     return [name for name in lists[0][1] if all(name in others for _, others in lists)] if lists else None
 
 
+def _is_name(name: object) -> bool:
+    if not isinstance(name, str) or len(name) > LONGEST_NAME:
+        return False
+    return name.isprintable() and name.split() == [name] and "," not in name
+
+
+def _no_name(name: object) -> str:
+    return f"{shorten(repr(name))} is not the name of a tool"
+
+
 def _checked_names(names: Iterable[str], where: str) -> list[str]:
     """``names`` without repetition; raises ``InvalidInput``."""
     if isinstance(names, str | bytes):
@@ -144,10 +160,8 @@ def _checked_names(names: Iterable[str], where: str) -> list[str]:
     checked = []
     for name in names:
         check_string(name, where)
-        if not name.isprintable() or name.split() != [name] or "," in name or len(name) > LONGEST_NAME:
-            raise InvalidInput(
-                f"{name[:LONGEST_NAME]!r} is not the name of a tool", where, "type it as its client does"
-            )
+        if not _is_name(name):
+            raise InvalidInput(_no_name(name), where, "type it as its client does")
         checked.append(name)
     found = [*dict.fromkeys(checked)]
     if len(found) > MOST_TOOLS:

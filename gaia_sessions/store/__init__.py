@@ -81,27 +81,6 @@ def with_ancestors(sessions: Reader, record: Record) -> list[Record]:
     return [record, *filter(None, read_ancestors(sessions, record).values())] if "parent_id" in record else [record]
 
 
-def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
-    """As ``with_ancestors``, for whoever holds what each of them limits: only one that is gone limits nothing.
-
-    Raises ``CorruptSession``, ``NewerSchema``, ``StoreFailure`` for one that is there and cannot be read.
-    """
-    if "parent_id" not in record:
-        return [record]
-    from gaia_sessions.session.lineage import ancestors_of
-    from gaia_sessions.session.record import check_readable
-
-    def read(agent_id: str) -> Record | None:
-        try:
-            found = sessions.read(agent_id)
-        except (errors.SessionNotFound, errors.InvalidId):
-            return None
-        check_readable(found)
-        return found
-
-    return [record, *filter(None, ancestors_of(record, read).values())]
-
-
 def continuing(sessions: Reader, earlier: Record) -> Record:
     """What a session has of ``earlier``, whose work it continues: that name, and the tools that its agent could use.
 

@@ -6,10 +6,11 @@ records may be written by hand, and then parents form a circle. Must never outli
 
 from __future__ import annotations
 
+from gaia_sessions import errors
 from gaia_sessions.errors import StoreFailure
-from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.record import check_readable, parent_id_of
 
-from . import cancellation_or_unread, read_if_readable
+from . import cancellation_or_unread, read_ancestors, read_if_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,21 @@ def all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
         level = [record["agent_id"] for record in found]
         seen.update(level)
         yield from found
+
+
+def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
+    """As ``with_ancestors``, for whoever holds what each of them limits: only one that is gone limits nothing.
+
+    Raises ``CorruptSession``, ``NewerSchema``, ``StoreFailure`` for one that is there and cannot be read.
+    """
+    family = [record]
+    for agent_id, above in read_ancestors(sessions, record).items() if "parent_id" in record else ():
+        try:
+            family.append(above or sessions.read(agent_id))
+        except (errors.SessionNotFound, errors.InvalidId):
+            continue
+        check_readable(family[-1])
+    return family
 
 
 class Above:

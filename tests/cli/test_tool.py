@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from gaia_sessions.errors import NoToolsLeft, SessionNotFound
+from gaia_sessions.errors import CorruptSession, NoToolsLeft, SessionNotFound, shorten
+from gaia_sessions.session.requests import Start
 from tests.cli.conftest import fresh_table, ids_in
 from tests.table import table
 
@@ -106,12 +107,27 @@ def test_the_agent_of_cancelled_work_may_use_nothing(gaia: Gaia) -> None:
     assert answer["reason"].startswith("session 'work' is cancelled since ")
 
 
-@fresh_table("name", ["", " ", "Read Grep", "a,b", "x\x1b[1m", "R" * 201])
-def test_what_is_no_name_of_a_tool_is_refused(gaia: Gaia, root: str, name: str) -> None:
+@fresh_table("name", ["", " ", "Read Grep", "a,b", "Read ", "x\x1b[1m", "R" * 201])
+def test_what_is_no_name_of_a_tool_may_not_be_used_and_is_on_no_list(gaia: Gaia, root: str, name: str) -> None:
     gaia("create", "--id", "work")
-    assert gaia("tool", "check", "work", name).code == 7
+    gaia("create", "--id", "limited", "--tools", "Read")
+    said = f"no: {shorten(repr(name))} is not the name of a tool\n"
+    assert gaia("tool", "check", "work", name).all == (1, said, "")
+    assert gaia("tool", "check", "limited", name).all == (1, f"{said}  allowed: Read\n", "")
     assert gaia("create", "--id", "other", "--tools", f"Read,{name or ' '}x y").code == 7
-    assert ids_in(root) == ["work"]
+    assert sorted(ids_in(root)) == ["limited", "work"]
+
+
+def test_what_an_agent_may_use_below_a_session_that_cannot_be_read_is_no_answer(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "top", "--tools", "Read")
+    gaia("create", "--id", "middle", "--parent", "top")
+    gaia("create", "--id", "work", "--parent", "middle")
+    Path(root, "top", "state.json").write_text("{", encoding="utf-8")
+    for words in (("tool", "check", "work", "Bash"), ("create", "--parent", "middle", "--tools", "Bash")):
+        ended = gaia(*words)
+        assert (ended.code, ended.out, b"top/state.json" in ended.err) == (6, b"", True)
+    with pytest.raises(CorruptSession):
+        gaia_sessions.Sessions(root).tools_of(Start(agent_id="work"))
 
 
 def test_what_a_session_has_of_those_above_it_is_shown(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
 import subprocess
 import threading
 from datetime import UTC, datetime, timedelta
@@ -12,14 +15,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.errors import shorten
 from gaia_sessions.hosts.claude_code.settings import SETTINGS
 from gaia_sessions.hosts.settings import WantedEntry
 from gaia_sessions.install.hook_command import new_handler
 from gaia_sessions.session import agent_limits
+from gaia_sessions.store import atomic
+from gaia_sessions.store.directory import Directory
+from tests.hook.conftest import own_host
 from tests.hook.test_lives import CAPTURES, Life, of_captures
 from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.session.agent_limits import AgentLimits, WorkSoFar
     from gaia_sessions.session.schema import Record, Run
     from tests.hook.conftest import Host
@@ -205,14 +214,235 @@ def test_a_session_that_is_locked_allows_the_search(enforced: Host) -> None:
     assert asked(enforced, "b", "WebSearch", **one) == agent_limits.search_refusal(1)
 
 
-def test_a_sender_whose_record_cannot_be_read_is_not_limited_and_its_delegation_is_recorded(enforced: Host) -> None:
+def unsure(reason: str | None) -> bool:
+    """Whether a use was denied since nobody can say what the agent may do."""
+    text = reason or ""
+    return text.startswith("Nobody can say what this agent may do: ") and text.endswith(agent_limits.USE_NO_MORE_TOOLS)
+
+
+def refused_by_the_system(folder: Path) -> Callable[[pytest.MonkeyPatch], None]:
+    """The system refuses to open this folder, as it does to all but root."""
+    below = Directory.below
+
+    def refusing(directory: Directory, *names: str) -> Directory:
+        if names[-1] == folder.name:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return below(directory, *names)
+
+    return lambda patched: patched.setattr(Directory, "below", refusing)
+
+
+def newer(file: Path, **keys: object) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "schema": 99, **keys}), encoding="utf-8")
+
+
+def moved_away(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("moved"))
+    file.parent.symlink_to("moved")
+
+
+def without_file(plant: Callable[[Path], object]) -> Callable[[Path], None]:
+    def replace(file: Path) -> None:
+        file.unlink()
+        plant(file)
+
+    return replace
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "half a record": lambda file: file.write_text("{"),
+    "another record": lambda file: file.write_text(file.read_text().replace('"agent_id"', '"agent"')),
+    "a pipe": without_file(os.mkfifo),
+    "a folder": without_file(Path.mkdir),
+    "a link": without_file(lambda file: file.symlink_to("/dev/zero")),
+    "a link in place of its folder": moved_away,
+    "a later version": lambda file: newer(file, agent_name=None),
+}
+
+
+@table("name", [*DAMAGES])
+@own_host
+def test_an_agent_whose_record_cannot_be_read_may_use_nothing(host: Host, name: str) -> None:
+    host.words = ["--enforce"]
+    agent_id = host.work()
+    assert asked(host, "a", "Read") is None
+    DAMAGES[name](host.root / agent_id / "state.json")
+    assert unsure(asked(host, "b", "Read"))
+    payload = {**host.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"}
+    assert unsure(host.hear(payload)["permissionDecisionReason"])
+    assert asked(host, "c", "Read", agent="a2") is None, "another agent is none of its business"
+    assert asked(host, "d", agent=None) is None
+    line = host.log("hook")[-4]
+    assert (line["decision"], agent_id in line["limits"], agent_id in line["reason"]) == ("denied", True, True)
+
+
+@table("name", [*DAMAGES])
+@table("whose", ["parent", "root"])
+@own_host
+def test_nor_may_one_below_a_session_that_cannot_be_read(host: Host, whose: str, name: str) -> None:
+    host.words = ["--enforce"]
+    store = gaia_sessions.Sessions(str(host.root))
+    root = store.create(agent_id="root", tools=["Read"])
+    settings = {"GAIA_SESSION_ID": store.create(agent_id="parent", parent_id=root)}
+    host.begin(settings=settings)
+    host.hear(host.starting())
+    assert asked(host, "a", "Read") is None
+    DAMAGES[name](host.root / whose / "state.json")
+    assert unsure(asked(host, "b", "Read"))
+
+
+def test_a_list_in_a_record_of_a_later_version_holds_if_that_has_all_that_ours_have(enforced: Host) -> None:
+    above = gaia_sessions.Sessions(str(enforced.root)).create(tools=["Read"])
+    enforced.begin(settings={"GAIA_SESSION_ID": above})
+    enforced.hear(enforced.starting())
+    newer(enforced.root / above / "state.json", unheard_of=[1])
+    assert asked(enforced, "a", "Read") is None
+    assert f"Bash is not among the tools of {above}." in str(asked(enforced, "b"))
+
+
+def test_what_the_system_refuses_to_open_may_have_a_list_in_it(enforced: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     agent_id = enforced.work()
-    (enforced.root / agent_id / "state.json").write_text("{")
-    payload = {**enforced.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"}
-    assert enforced.hear(payload, DOCUMENT) is None
-    assert enforced.log("hook")[-1]["decision"] == "created"
-    assert enforced.log("hook")[-1]["session"] != agent_id
-    assert asked(enforced, "a", **DOCUMENT) is None
+    with monkeypatch.context() as patched:
+        refused_by_the_system(enforced.root / agent_id)(patched)
+        assert unsure(asked(enforced, "a"))
+    assert asked(enforced, "a") is None
+
+
+def test_of_a_session_that_is_gone_and_where_no_session_can_be_looked_for_the_settings_hold(enforced: Host) -> None:
+    (enforced.project / ".claude" / "gaia-sessions.toml").write_text('[limits.tools]\nExplore = ["Read"]\n')
+    store = gaia_sessions.Sessions(str(enforced.root))
+    enforced.begin(settings={"GAIA_SESSION_ID": store.create(agent_id="parent", tools=["Grep"])})
+    enforced.hear(enforced.starting())
+    assert "tools of parent" in str(asked(enforced, "a", "Read"))
+    shutil.rmtree(enforced.root / "parent")
+    assert asked(enforced, "a", "Read") is None
+    assert "gives Explore" in str(asked(enforced, "a"))
+    shutil.rmtree(enforced.root)
+    for is_file in (False, True):
+        if is_file:
+            enforced.root.touch()
+        assert asked(enforced, "a", "Read") is None
+        assert "gives Explore" in str(asked(enforced, "a"))
+    assert enforced.log("hook")[-1]["limits"].startswith(f"{enforced.root}: cannot open")
+
+
+NO_NAMES: list[object] = [
+    *["mcp__my files__delete", "mcp__files__delete,all", "x" * 201, "Bash ", " Bash", "Bash\n", "\u202eBash", ""],
+    *["Bash\0", "\ud800", 3, None, ["Read"], {"Read": "Read"}],
+]
+
+
+@table("name", NO_NAMES)
+@own_host
+def test_a_tool_that_cannot_be_on_a_list_is_denied_whoever_has_one_and_to_nobody_else(host: Host, name: object) -> None:
+    host.words = ["--enforce"]
+    store = gaia_sessions.Sessions(str(host.root))
+    above = store.create(tools=["Read"])
+    host.begin("toolu_1", "limited", {"GAIA_SESSION_ID": above})
+    host.begin("toolu_2", "free")
+    host.hear(host.starting("limited"))
+    host.hear(host.starting("free"))
+    settings = host.project / ".claude" / "gaia-sessions.toml"
+
+    def answer(agent: str) -> str | None:
+        payload = {**use(host, "a", agent=agent), "tool_name": name}
+        told = host.hear(payload if name is not None else {key: payload[key] for key in payload if key != "tool_name"})
+        return told and str(told["permissionDecisionReason"])
+
+    shown = shorten(repr(name if isinstance(name, str) and name.isprintable() else ""))
+    if name in ("Bash\n", "\u202eBash"):
+        shown = repr(name)
+    refusal = f"{shown} is not the name of a tool. Go on with what you may use: Read."
+    assert (answer("limited"), answer("free"), answer("unknown")) == (refusal, None, None)
+    settings.write_text("[limits]\nblocked_tools = ['Bash', 'Read']\n", encoding="utf-8")
+    assert (answer("free"), answer("unknown")) == (None, None), "what is blocked is compared exactly"
+    settings.write_text('[limits.tools]\nExplore = ["Read"]\n', encoding="utf-8")
+    assert [answer(agent) for agent in ("limited", "free", "unknown")] == [refusal] * 3
+
+
+@table("agent", [3, True, ["a1"], {"a": 1}, "a" * 513])
+def test_an_agent_whose_id_cannot_be_read_has_the_limits_of_its_type(enforced: Host, agent: object) -> None:
+    (enforced.project / ".claude" / "gaia-sessions.toml").write_text('[limits.tools]\nExplore = ["Read"]\n')
+    told = enforced.hear({**use(enforced, "a"), "agent_id": agent})
+    assert "gives Explore" in told["permissionDecisionReason"]
+    assert enforced.hear({**use(enforced, "a", "Read"), "agent_id": agent}) is None
+    assert "gives Explore" in enforced.hear({**use(enforced, "a"), "session_id": agent})["permissionDecisionReason"]
+    for nobody in (None, ""):
+        assert enforced.hear({**use(enforced, "a"), "agent_id": nobody}) is None
+
+
+@table(
+    ("text", "told"),
+    [
+        ('[limits.tools]\nExplore = 5\nPlan = ["Bash"]\n', "gives Explore. Use no more tools."),
+        ('[limits.tools]\nExplore = ["Read"]\nPlan = 5\n', "gives Explore. Go on with what you may use: Read."),
+        ('limits.rounds = -1\nlimits.blocked_tools = ["Bash"]\n', "Bash is blocked for sub-agents. Go on"),
+        ("[limits", "Grep is blocked for sub-agents. Go on"),
+        ("[[limits]]\nblocked_tools = ['Bash']", "Grep is blocked for sub-agents. Go on"),
+    ],
+)
+def test_a_setting_that_means_nothing_lifts_no_other_limit(enforced: Host, text: str, told: str) -> None:
+    (enforced.project / ".claude" / "gaia-sessions.toml").write_text(text, encoding="utf-8")
+    variable = {"GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS": "Grep"} if told.startswith("Grep") else {}
+    tool = "Grep" if variable else "Bash"
+    assert told in str(asked(enforced, "a", tool, **variable))
+    assert ".claude/gaia-sessions.toml: " in enforced.log("hook")[-1]["setting"]
+
+
+TRANSCRIPTS: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "not there yet": (Path.unlink, True),
+    "empty": (lambda file: file.write_bytes(b""), True),
+    "a folder": (without_file(Path.mkdir), False),
+    "a pipe": (without_file(os.mkfifo), False),
+    "a link": (without_file(lambda file: file.symlink_to("/dev/null")), False),
+}
+
+
+@table("name", [*TRANSCRIPTS])
+@own_host
+def test_what_is_counted_by_a_transcript_is_denied_while_that_is_there_and_cannot_be_read(
+    host: Host, name: str
+) -> None:
+    host.words = ["--enforce"]
+    change, is_allowed = TRANSCRIPTS[name]
+    host.work()
+    wrote(host, ("c0", 1, False))
+    change(host.agents / "agent-a1.jsonl")
+    for setting in ("ROUNDS", "TOKENS"):
+        reason = asked(host, "a", **{f"GAIA_SESSIONS_LIMITS_{setting}": "60"})
+        assert (reason is None, unsure(reason)) == (is_allowed, not is_allowed)
+    assert asked(host, "a", "WebSearch", GAIA_SESSIONS_LIMITS_SECONDS="60", GAIA_SESSIONS_LIMITS_SEARCHES="1") is None
+
+
+@table(
+    ("number", "is_allowed"),
+    [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False), (errno.EROFS, False), (errno.EIO, False)],
+)
+@own_host
+def test_a_search_that_cannot_be_counted_is_denied_unless_that_passes_by_itself(
+    host: Host,
+    number: int,
+    is_allowed: bool,  # noqa: FBT001
+) -> None:
+    host.words = ["--enforce"]
+    host.work()
+
+    def replace(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(atomic, "replace", replace)
+        reason = asked(host, "a", "WebSearch", GAIA_SESSIONS_LIMITS_SEARCHES="1")
+        assert (reason is None, unsure(reason)) == (is_allowed, not is_allowed)
+        wrote(host, ("c0", 60_000, False))
+        assert str(asked(host, "b", **DOCUMENT)).startswith("told: "), "who is only warned may go on"
+
+
+def test_a_record_without_room_counts_no_search(enforced: Host) -> None:
+    agent_id = enforced.work()
+    enforced.edit(agent_id, metadata={"filled": "x" * ((1 << 20) - 3_000)})
+    assert unsure(asked(enforced, "a", "WebSearch", GAIA_SESSIONS_LIMITS_SEARCHES="1"))
+    assert asked(enforced, "b", **DOCUMENT) is None
 
 
 @table("value", ['"\\u0000"', '"\\ud800"', "[" * 100 + "]" * 100, "1e999", '{"a":1,"a":2}', f'"{"x" * (9 << 20)}"'])
@@ -223,6 +453,33 @@ def test_nothing_that_an_agent_gives_to_a_tool_lifts_its_limits(enforced: Host, 
     for settings, word in (({"GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS": "Bash"}, b'"deny"'), ({}, b"")):
         ran = enforced.run("every_event", told, settings)
         assert (ran.code, ran.err, word in ran.out, bool(ran.out)) == (0, b"", True, bool(word))
+
+
+def unreadable(payload: dict[str, Any], **keys: str) -> bytes:
+    """``payload`` with what no JSON of ours may have at the end of these texts of its tool's input."""
+    told = {**payload, "tool_input": {**payload["tool_input"], **{key: f"{text} \0" for key, text in keys.items()}}}
+    return json.dumps(told, separators=(",", ":")).encode()
+
+
+def test_an_agent_that_gives_its_tools_what_cannot_be_read_has_the_limits_of_those_above_it(enforced: Host) -> None:
+    above = gaia_sessions.Sessions(str(enforced.root)).create(tools=["Read"])
+    enforced.begin(settings={"GAIA_SESSION_ID": above})
+    ran = enforced.run("every_event", unreadable(use(enforced, "a"), command="ls"))
+    assert f"Bash is not among the tools of {above}.".encode() in ran.out, "its start had waited until then"
+
+
+@table("agent", [None, "a1"])
+def test_where_the_guard_is_on_a_task_that_cannot_be_read_is_denied(enforced: Host, agent: str | None) -> None:
+    payload = {key: value for key, value in enforced.delegation().items() if key not in ("tool_input", "tool_use_id")}
+    payload |= {} if agent is None else {"agent_id": agent, "agent_type": "Explore"}
+    payload |= {"tool_input": enforced.delegation()["tool_input"], "tool_use_id": "t"}
+    told = unreadable(payload, prompt="Explain the code")
+    ran = enforced.run("every_event", told, {"GAIA_SESSIONS_GUARD_MODE": "block"})
+    assert b'"deny"' in ran.out
+    assert b"the task cannot be read" in ran.out
+    assert enforced.run("every_event", told).out == b""
+    other = unreadable({**payload, "tool_name": "SendMessage"}, prompt="Explain the code")
+    assert enforced.run("every_event", other, {"GAIA_SESSIONS_GUARD_MODE": "block"}).out == b""
 
 
 def test_an_agent_that_delegates_to_one_that_is_left_out_has_its_own_limits(enforced: Host) -> None:

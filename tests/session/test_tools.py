@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.errors import InvalidInput, NoToolsLeft
+from gaia_sessions.errors import InvalidInput, NoToolsLeft, shorten
 from gaia_sessions.session.requests import Ending, NewSession, with_ending
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.tools import ALWAYS_BLOCKED, LONGEST_NAME, MOST_TOOLS, ToolRules, chosen_tools, may_use
@@ -110,6 +110,33 @@ def test_each_list_above_narrows_what_an_agent_may_use_and_the_first_that_lacks_
 def test_without_a_list_an_agent_may_use_whatever_is_not_blocked() -> None:
     answer = may_use("anything", [session("free")], RULES)
     assert (answer["allowed"], answer["usable_tools"]) == (True, None)
+
+
+NO_NAMES: list[Any] = [
+    "",
+    " ",
+    "a b",
+    "a,b",
+    "a ",
+    " a",
+    "a\n",
+    "\x1b[1m",
+    "\u202ea",
+    "x" * 201,
+    "\ud800",
+    None,
+    3,
+    ["a"],
+]
+
+
+@table("name", NO_NAMES)
+@table("rules", [RULES, ToolRules(by_type={"x": ("a", "a b", "")})])
+def test_what_cannot_be_on_a_list_is_none_that_an_agent_may_use(name: Any, rules: ToolRules) -> None:
+    for records in ([session("own")], [limited("own", "a")], [session("own"), limited("above", "a")]):
+        answer = may_use(name, records, rules)
+        assert (answer["allowed"], answer["tool"]) == (False, name)
+        assert answer["reason"] == f"{shorten(repr(name))} is not the name of a tool"
 
 
 def test_the_list_of_its_type_limits_a_new_agent_too() -> None:
