@@ -168,7 +168,7 @@ def existing_folder(host: str, transcript_path: Json, *names: str) -> str | None
     if not isinstance(transcript_path, str):
         return None
     folder = os.path.join(transcript_path.removesuffix(_TRANSCRIPT), *names)
-    return folder if host_files.is_folder(host, folder) else None
+    return folder if os.path.isdir(folder) and host_files.is_folder(host, folder) else None  # most have none
 
 
 def _file_of(transcript_path: Json, host_agent_id: str, suffix: str) -> str | None:

@@ -3,35 +3,24 @@
 A path stands in a record, a payload or an event, and whoever wrote that may have written anything. So it leads only
 below the folder in which its host keeps conversations: no name on the way is ".." and none is a link, and the file is a
 regular one of this user or of the owner of that folder. Opening it never waits. The folder itself is the user's to
-choose, and to reach by a link. Owns too what such files say of a session, beside its record: when its agent last wrote.
+choose, and to reach by a link.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
 
-from gaia_sessions.session.clock import UTC, datetime
-from gaia_sessions.session.runs import latest_run_with_file
 from gaia_sessions.store.directory import Directory, read_all
-from gaia_sessions.system import gone_runs, home_folder
+from gaia_sessions.system import home_folder
 
 from . import FOLDERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import TypedDict
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Record, Run
-
-    class Evidence(TypedDict):
-        """What the policy is told of a session that its record does not say."""
-
-        dead_runs: frozenset[int]
-        written_at: datetime | None
 
 
 LARGEST_FILE = 1 << 30
@@ -99,50 +88,6 @@ def content(host: str | None, path: Json, limit: int) -> bytes:
         os.close(fd)
 
 
-def file_written_at(host: str | None, path: Json) -> datetime | None:
-    """When the file of ``host`` at ``path`` was last written to; None if there is none."""
-    try:
-        fd, found = open_file(host, path)
-    except OSError:
-        return None
-    os.close(fd)
-    return _time_of(found)
-
-
-def evidence_of(record: Record) -> Evidence:
-    """Which runs of ``record`` are those of hosts that are gone, and when its agent wrote to its files."""
-    return {"dead_runs": gone_runs(record), "written_at": latest_write(record)}
-
-
-def latest_write(record: Record) -> datetime | None:
-    """When the files of the latest run that has any were last written to; None for work that is over."""
-    run = latest_run_with_file(record)
-    return written_at(run) if run else None
-
-
-def written_at(run: Run) -> datetime | None:
-    """When the agent of ``run`` last wrote to its files, its host's transcript and what its command put out."""
-    transcript = file_written_at(run.get("host"), run["transcript_path"]) if "transcript_path" in run else None
-    output = _output_written_at(run["output_path"]) if "output_path" in run else None
-    return max(filter(None, (transcript, output)), default=None)
-
-
-def _output_written_at(path: str) -> datetime | None:
-    """Of a record that was read this is the store's own path."""
-    try:
-        found = os.stat(path, follow_symlinks=False)
-    except (OSError, ValueError):
-        return None
-    return _time_of(found) if stat.S_ISREG(found.st_mode) else None
-
-
-def _time_of(found: os.stat_result) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(found.st_mtime, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
 def _opened(base: str, names: list[str]) -> Directory:
     folder = Directory.at(base)
     if not names:
@@ -153,7 +98,7 @@ def _opened(base: str, names: list[str]) -> Directory:
 
 def _place(host: str | None, path: Json) -> tuple[str, list[str]]:
     """The folder of ``host`` that ``path`` is in, and the names that lead there from it, at least one."""
-    if isinstance(path, str) and "\0" not in path and path.isprintable():
+    if isinstance(path, str) and path.isprintable():
         for base in _bases(host):
             names = path[len(base) + 1 :].split("/")
             if path.startswith(f"{base}/") and not {"", ".", ".."}.intersection(names):

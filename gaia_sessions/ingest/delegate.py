@@ -125,7 +125,7 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], context
 
 
 def _decide(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
-    from gaia_sessions.hosts.host_files import evidence_of
+    from gaia_sessions.hosts.evidence import evidence_of
     from gaia_sessions.session import policy  # only a resume needs the policy
 
     return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
@@ -160,7 +160,7 @@ def _with_stale_runs_ended(store: Store, before: Record, event: Event, now: date
 
     The entries say what became of those that no host ran.
     """
-    from gaia_sessions.hosts.host_files import written_at
+    from gaia_sessions.hosts.evidence import written_at
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
     from gaia_sessions.system import gone_runs
 

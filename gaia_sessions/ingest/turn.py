@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import chain, takewhile
 
-from gaia_sessions.hosts.host_files import written_at
 from gaia_sessions.session import runs
 from gaia_sessions.session.run_ends import with_end, with_settled_return
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, KILLED
@@ -176,6 +175,8 @@ def _with_those_they_started(
 def _end_with_conversation(record: Record, run: Run, now: datetime) -> Record:
     written = None
     if not runs.has_ended(run):
+        from gaia_sessions.hosts.evidence import written_at  # few turns end with agents at work
+
         record = runs.with_presumed_start(record, run, now)
         run, written = runs.updated_run(record, run), written_at(run)
     end = ENDED_WITH_HOST if runs.has_started(run) else DENIED

@@ -7,7 +7,7 @@ process ends no run but its own. ``now`` is an argument.
 from __future__ import annotations
 
 from gaia_sessions.errors import Cancelled, RunGone
-from gaia_sessions.hosts.host_files import written_at
+from gaia_sessions.hosts.evidence import written_at
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.command_runs import at_work, check_may_be_continued
 from gaia_sessions.session.phases import is_abandoned

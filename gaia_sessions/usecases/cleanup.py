@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
-from gaia_sessions.hosts.host_files import latest_write
+from gaia_sessions.hosts.evidence import latest_write
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable, waits_for_approval
 from gaia_sessions.session.policy import resting_since

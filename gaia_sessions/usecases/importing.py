@@ -16,7 +16,7 @@ from gaia_sessions.errors import (
     StoreFailure,
     well_formed,
 )
-from gaia_sessions.hosts.host_files import written_at
+from gaia_sessions.hosts.evidence import written_at
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.record import is_open

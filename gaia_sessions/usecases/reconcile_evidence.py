@@ -6,7 +6,7 @@ Owns how each is examined, which lines of the log say that a main session ended,
 from __future__ import annotations
 
 from gaia_sessions.hosts import end_in_files
-from gaia_sessions.hosts.host_files import written_at
+from gaia_sessions.hosts.evidence import written_at
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import SESSION_END
 from gaia_sessions.session.runs import (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import datetime
 
-    from gaia_sessions.hosts.host_files import Evidence
+    from gaia_sessions.hosts.evidence import Evidence
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Decision, Limits
@@ -111,7 +111,7 @@ def decide_on_known(record: Record, cancellation: Cancellation | None, now: date
 def _evidence_of(record: Record) -> Evidence:
     if not record.get("runs"):
         return {"dead_runs": frozenset(), "written_at": None}
-    from gaia_sessions.hosts.host_files import evidence_of  # a user's own script asks of sessions without any
+    from gaia_sessions.hosts.evidence import evidence_of  # a user's own script asks of sessions without any
 
     return evidence_of(record)
 
@@ -122,7 +122,7 @@ def _liveness_of(record: Record, decision: Decision, now: datetime, limits: Limi
     run = run_by_number(record, numbers[-1]) if numbers else None
     if run is None:
         return None
-    from gaia_sessions.hosts.host_files import written_at
+    from gaia_sessions.hosts.evidence import written_at
     from gaia_sessions.session.liveness import liveness  # most sessions have no agent at work
 
     return liveness(record, run, now, limits.quiet, written_at(run))

@@ -10,6 +10,7 @@ import pytest
 
 from gaia_sessions.hosts import CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, host_files
 from gaia_sessions.hosts.agent_files import delegation_of, member_of, noted_delegation
+from gaia_sessions.hosts.evidence import file_written_at
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def test_what_is_no_file_of_its_own_counts_as_not_there(path: Path, put: str) ->
     PUT[put](path)
     assert os.path.lexists(path)
     assert (read_key(path), host_files.is_file(CLAUDE_CODE, str(path))) == (None, False)
-    assert host_files.file_written_at(CLAUDE_CODE, str(path)) is None
+    assert file_written_at(CLAUDE_CODE, str(path)) is None
     with pytest.raises(OSError, match=r"."):
         host_files.open_file(CLAUDE_CODE, str(path))
 

@@ -203,8 +203,12 @@ def _newest_files(folder: str, name: str = "", since: datetime | None = None) ->
 
 
 def _is_written(path: str, since: datetime | None) -> bool:
-    written = host_files.file_written_at(CLAUDE_CODE, path) if since else None
-    return not since or (written is not None and written - since >= -_COARSENESS)
+    if not since:
+        return True
+    from gaia_sessions.hosts.evidence import file_written_at  # only an event that waits says since when
+
+    written = file_written_at(CLAUDE_CODE, path)
+    return written is not None and written - since >= -_COARSENESS
 
 
 def _entries_about(host_agent_id: str, journals: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Payload]]:
