@@ -94,6 +94,7 @@ def chosen_tools(
     lists = [] if agent_name is None else [*rules.lists_of_type(agent_name)]
     lists += [one for record in above for one in rules.lists_of(record)]
     lists += [] if available is None else [("the tools that are available", _checked_names(available, "available"))]
+    lists = [(whose, dict.fromkeys(tools)) for whose, tools in lists]
     choice: ToolChoice = {"allowed": [], "blocked": [], "unavailable": [], "reasons": {}}
     for name in names:
         reason = _reason_against(name, lists, rules)
@@ -126,9 +127,12 @@ def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswe
 
 
 def usable_tools(records: Iterable[Record], rules: ToolRules) -> list[str] | None:
-    """All tools that the agent of the first of ``records`` may use, below the others; None for all but blocked ones."""
+    """All tools that the agent of the first of ``records`` may use, below the others; None for all but blocked ones.
+
+    What stands in a list and is no name of a tool is none of them: a client would take ``Read,Bash`` for two.
+    """
     allowed = _in_all([one for record in records for one in rules.lists_of(record)])
-    return None if allowed is None else [tool for tool in allowed if tool not in rules.blocked]
+    return None if allowed is None else [tool for tool in allowed if tool not in rules.blocked and _is_name(tool)]
 
 
 def _reason_against(name: str, lists: Iterable[tuple[str, Collection[str]]], rules: ToolRules) -> str | None:
@@ -140,7 +144,10 @@ def _reason_against(name: str, lists: Iterable[tuple[str, Collection[str]]], rul
 
 def _in_all(lists: Sequence[tuple[str, Collection[str]]]) -> list[str] | None:
     """What every list has, in the order of the first one; None if there is no list."""
-    return [name for name in lists[0][1] if all(name in others for _, others in lists)] if lists else None
+    if not lists:
+        return None
+    first, *others = (dict.fromkeys(tools) for _, tools in lists)
+    return [name for name in first if all(name in other for other in others)]
 
 
 def _is_name(name: object) -> bool:

@@ -361,6 +361,21 @@ def test_the_tools_of_the_session_are_those_of_the_client_in_every_run_of_it(
     assert sorted(record["agent_id"] for record in sessions(root)) == ["free", "work"]
 
 
+def test_what_is_no_name_in_the_list_of_a_record_is_no_word_of_the_client(root: str, claude: Claude) -> None:
+    forked("run", "--id", "work", "--tools", "Read", "--task", "Do it.", "--", claude.path)
+    path = Path(root, "work/state.json")
+    record = json.loads(path.read_bytes())
+    names = ["Read,Bash", "Bash --settings {}", "-p", "", " Read", "Read\n", "x" * 201, "Grep"]
+    del record["runs"]
+    record |= {"phase": "planning", "resume_ready": True, "allowed_tools": names}
+    path.write_text(json.dumps(record), encoding="utf-8")
+
+    assert forked("run", "work", "--task", "Go on.", "--", claude.path).code == 0
+
+    [_, words] = [call["words"] for call in claude.calls()]
+    assert words[len(FLAGS) + 1 :] == ["--tools=-p,Grep"]
+
+
 def test_a_client_that_cannot_be_limited_to_the_tools_of_the_session_is_not_started(root: str, claude: Claude) -> None:
     new = forked("run", "--tools", "Read", "--task", "Do it.", "--", claude.path, "--tools", "Bash")
     assert (new.code, b"--tools stands in the command" in new.err, sessions(root)) == (2, True, [])

@@ -157,3 +157,15 @@ def test_the_largest_list_leaves_room_in_the_record_for_the_end_of_the_work() ->
     record, _ = fit_record(NewSession("a", "b", allowed_tools=allowed).record(now, lambda _: b"1234"), RESERVED_BYTES)
     ended, _ = fit_record(with_ending(record, Ending("completed", "s" * 10_000), now), 0)
     assert (ended["phase"], ended["allowed_tools"]) == ("completed", allowed)
+
+
+def test_what_stands_in_a_list_and_is_no_name_is_no_tool_that_may_be_used() -> None:
+    odd = ["Read,Bash", "", " ", "Read ", "two words", "x" * (LONGEST_NAME + 1), "a\x1b"]
+    answer = may_use("Read", [limited("one", "Read", *odd), limited("two", *odd, "Read")], RULES)
+    assert (answer["allowed"], answer["usable_tools"]) == (True, ["Read"])
+
+
+def test_the_longest_lists_of_a_record_are_compared_in_no_time() -> None:
+    names = [f"tool-{number}" for number in range(60_000)]  # as many as fit; name by name that were 3.6 billion looks
+    answer = may_use("tool-7", [limited("one", *names), limited("two", *reversed(names))], RULES)
+    assert (answer["allowed"], answer["usable_tools"]) == (True, names)
