@@ -8,7 +8,6 @@ edge and passed on, so no other package reads the environment or a file for a se
 from __future__ import annotations
 
 import os
-import stat
 
 from gaia_sessions.session.clock import timedelta
 from gaia_sessions.system import config_folder
@@ -175,9 +174,6 @@ TABLES = {
 MOST_FAULTS = 20
 """Of those in the settings, so many are told to people at once."""
 
-_MOST_BYTES = 64 << 10
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
 
 def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
     """The settings for the sessions at ``root``; raises ``BadSetting`` for the first unknown key or invalid value."""
@@ -190,7 +186,10 @@ def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | No
 def load_with_faults(
     root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None
 ) -> tuple[Config, list[Fault]]:
-    """The settings for the sessions at ``root`` without those that are faulty, and the faults."""
+    """The settings for the sessions at ``root`` without those that are faulty, and the faults.
+
+    Of a faulty ``limits.tools`` what is sure is kept: see ``sources``.
+    """
     has_variables = _has_variables(environ)
     files = _files(root, environ)
     if not (files or flags or has_variables):
@@ -240,50 +239,18 @@ def _files(root: str, environ: Mapping[str, str]) -> list[FoundFile]:
     """
     found: list[FoundFile] = []
     for path, may_be_link in ((user_file(environ), True), (project_file(root), False)):
+        opened: int | OSError
         try:
-            found.append((path, _content(path, may_be_link=may_be_link)))
+            opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError, ValueError):
             continue
         except OSError as error:
-            if os.path.lexists(path):  # else the system does not say whether it is there
-                found.append((path, error))
+            opened = error
+        from .files import content_of
+
+        content = content_of(path, opened, may_be_link=may_be_link)
+        found += [] if content is None else [(path, content)]
     return found
-
-
-def _content(path: str, *, may_be_link: bool) -> bytes:
-    """What a regular file of at most 64 KiB holds; raises ``OSError`` for anything else."""
-    fd = _open(path, may_be_link=may_be_link)
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError("not a file")
-        if found.st_uid not in (os.geteuid(), 0) and found.st_uid != os.stat(os.path.dirname(path)).st_uid:
-            raise OSError("it belongs to another user")
-        if found.st_size > _MOST_BYTES:
-            raise OSError("larger than 64 KiB")
-        data = os.read(fd, found.st_size)
-        while len(data) < found.st_size and (chunk := os.read(fd, found.st_size - len(data))):
-            data += chunk
-        return data
-    finally:
-        os.close(fd)
-
-
-def _open(path: str, *, may_be_link: bool) -> int:
-    try:
-        return os.open(path, _FLAGS)
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError:
-        if not os.path.islink(path):
-            raise
-    if not may_be_link:
-        raise OSError("a link, not a file")
-    fd = os.open(path, _FLAGS & ~os.O_NOFOLLOW)
-    if os.geteuid() == 0 and os.lstat(path).st_uid not in (0, os.fstat(fd).st_uid):
-        os.close(fd)
-        raise OSError("a link of another user")  # which could lead root anywhere
-    return fd
 
 
 def _has_variables(environ: Mapping[str, str]) -> bool:

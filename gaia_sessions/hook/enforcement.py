@@ -14,6 +14,7 @@ from time import monotonic, sleep
 
 from gaia_sessions import errors
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError, StoreFailure, shorten
+from gaia_sessions.hosts.payload import object_in_bytes
 from gaia_sessions.session import agent_limits
 from gaia_sessions.session.agent_limits import USE_NO_MORE_TOOLS, WorkSoFar
 from gaia_sessions.session.clock import format_time
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gaia_sessions.hosts import Host
-    from gaia_sessions.hosts.payload import HookPayload
+    from gaia_sessions.hosts.payload import HookPayload, Payload
     from gaia_sessions.session.agent_limits import AgentLimits
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
@@ -124,6 +125,11 @@ def _verdict_on_session(
     if denied is None and run is not None:  # that it uses a tool says that it is at work, whatever was said of its end
         return _within_limits(payload, host, store, record, run, may_warn=may_warn)
     return Verdict(record["agent_id"], denied)
+
+
+def payload_before(key: bytes, data: bytes) -> Payload:
+    """The members of the object ``data`` before ``key``; none if they cannot be read, or it has no such key."""
+    return object_in_bytes(data.partition(key)[0].rstrip(b", \t\r\n") + b"}", len(data) + 1)
 
 
 def _refused_task(payload: HookPayload, *, has_input: bool) -> str | None:

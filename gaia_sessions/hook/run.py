@@ -198,11 +198,10 @@ class HookCall:
             count_runs(self.results_to_count, self.time)
 
     def _limit_unreadable(self, data: bytes, config: Config) -> None:
-        """Looks at the limits by what stands before the input of the tool, or else before its name.
+        """Looks at the limits by what stands before what an agent writes."""
+        from .enforcement import payload_before
 
-        What an agent writes there lifts none.
-        """
-        raw = _before(b'"tool_input"', data) or _before(b'"tool_name"', data) or {}
+        raw = payload_before(b'"tool_input"', data) or payload_before(b'"tool_name"', data)
         name = self._find_host(raw)
         if name is None or self.is_disabled:
             return
@@ -287,15 +286,6 @@ class HookCall:
             self.line |= {"inbox": context.applied} if context.applied else {}
             self.line |= {"event": "direct", "decision": answer["reason"], "session": answer["agent_id"]}
         direct.write_answer(self.hook, answer, payload, self.time.seconds_left())
-
-
-def _before(key: bytes, data: bytes) -> Payload | None:
-    """The members of the object ``data`` before ``key``; None if they cannot be read, or it has no such key."""
-    head = data.partition(key)[0].rstrip(b", \t\r\n") + b"}"
-    try:
-        return strict.load_object(head, INPUT_LIMIT)
-    except InvalidInput:
-        return None
 
 
 def _is_complete_object(data: bytes) -> bool:

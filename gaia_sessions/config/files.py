@@ -1,0 +1,56 @@
+"""One settings file that is there: what it holds, or why that is not read.
+
+Loaded only where there is one. A project comes from anybody, with its settings: of these nothing is read but a small
+regular file, and no link is followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+_MOST_BYTES = 64 << 10
+
+
+def content_of(path: str, opened: int | OSError, *, may_be_link: bool) -> bytes | OSError | None:
+    """What the file at ``path`` holds, which was ``opened`` without following a link, or why it is not read.
+
+    None if nobody can say that it is there. Its descriptor is closed.
+    """
+    try:
+        fd = _followed(path, opened, may_be_link=may_be_link) if isinstance(opened, OSError) else opened
+        try:
+            return _read(fd, path)
+        finally:
+            os.close(fd)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error if os.path.lexists(path) else None
+
+
+def _read(fd: int, path: str) -> bytes:
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("not a file")
+    if found.st_uid not in (os.geteuid(), 0) and found.st_uid != os.stat(os.path.dirname(path)).st_uid:
+        raise OSError("it belongs to another user")
+    if found.st_size > _MOST_BYTES:
+        raise OSError("larger than 64 KiB")
+    data = os.read(fd, found.st_size)
+    while len(data) < found.st_size and (chunk := os.read(fd, found.st_size - len(data))):
+        data += chunk
+    return data
+
+
+def _followed(path: str, refusal: OSError, *, may_be_link: bool) -> int:
+    """The file that a link leads to, open; root follows that of a user only to what is that user's."""
+    if not os.path.islink(path):
+        raise refusal
+    if not may_be_link:
+        raise OSError("a link, not a file")
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if os.geteuid() == 0 and os.lstat(path).st_uid not in (0, os.fstat(fd).st_uid):
+        os.close(fd)
+        raise OSError("a link of another user")
+    return fd
