@@ -66,14 +66,14 @@ class Delta:
         _CHECKS["unset"](unset if isinstance(unset, str) else [*unset], "unset")
         _CHECKS["add"]({} if add is None else add, "add")
         self.set: Values = values
-        self.unset = tuple(unset)
+        self.unset = [*unset]
         self.add = dict(add or {})
-        keys = [*self.set, *self.unset, *self.add]
-        for key in keys:
+        seen: dict[str, None] = {}
+        for key in (*self.set, *self.unset, *self.add):
             check_key(key)
-        if len({*keys}) < len(keys):
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise errors.InvalidInput(f"{twice!r} would be changed twice", hint="name each key once")
+            if key in seen:
+                raise errors.InvalidInput(f"{key!r} would be changed twice", hint="name each key once")
+            seen[key] = None
 
     @classmethod
     def of_document(cls, document: Json) -> Delta:
@@ -105,7 +105,7 @@ class Delta:
             part.add[name] = amount
         for key in self.unset:
             part, name = part_with(key)
-            part.unset = (*part.unset, name)
+            part.unset.append(name)
         return found
 
     def applied(self, values: Values, prefix: str = "") -> Values:
@@ -113,7 +113,8 @@ class Delta:
 
         Raises ``InvalidInput`` for an increment of what is no whole number.
         """
-        kept = {key: value for key, value in values.items() if key not in self.unset}
+        cleared = {*self.unset}
+        kept = {key: value for key, value in values.items() if key not in cleared}
         for key, amount in self.add.items():
             before = kept.get(key, 0)
             if not is_integer(before):
