@@ -36,6 +36,7 @@ LARGEST_INTEGER = (1 << 63) - 1
 
 _MAX_DIGITS = 400
 _SHORT_TEXT = 4096
+_LONGEST_PLACE = 200
 
 # JSON allows these characters inside strings as they are, and a terminal obeys them when a record is shown.
 _CONTROL_CHARACTERS = frozenset(map(chr, (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
@@ -180,22 +181,32 @@ def _depth(value: object) -> int:
     return depth
 
 
+_LOOKED_AT = _CONTAINERS | {str}
+
+
 def _problems(value: object) -> Iterator[tuple[str, str]]:
-    pending = [(value, "", 1)]
-    while pending:
-        item, where, depth = pending.pop()
-        if isinstance(item, str):
-            yield from _text_problems(item, where)
-        elif isinstance(item, dict | list):
-            if depth > MAX_DEPTH:
-                yield f"nested deeper than {MAX_DEPTH}", where[:80]
-            pending += [(child, place, depth + 1) for child, place in _children(item, where)]
+    """What is wrong in ``value``, and where, in the order of the text."""
+    opened = [iter([(value, "")])]
+    while opened:
+        for item, where in opened[-1]:
+            if isinstance(item, str):
+                yield from _text_problems(item, where)
+            elif isinstance(item, dict | list):
+                if len(opened) > MAX_DEPTH:
+                    yield f"nested deeper than {MAX_DEPTH}", where[:80]
+                opened.append(_children(item, where))
+                break
+        else:
+            opened.pop()
 
 
 def _children(item: dict[str, object] | list[object], where: str) -> Iterator[tuple[object, str]]:
+    """What may be wrong in ``item``, each with where that is: cut, as a key may have many MB, and as many members."""
+    where = where[:_LONGEST_PLACE]
     if isinstance(item, list):
         for number, child in enumerate(item):
-            yield child, f"{where}[{number}]"
+            if type(child) in _LOOKED_AT:
+                yield child, f"{where}[{number}]"
         return
     for key, child in item.items():
         child_where = f"{where}.{key}" if where else str(key)
