@@ -1,12 +1,13 @@
 """The runs of a conversation, and an event that changes many of them.
 
-Each run is changed by itself: one that cannot be written does not keep the others from being changed. An event that
-changes many is in the inbox before the first of them is, and a call whose time is over leaves the rest to the next one.
+The runs of one session are changed in one write: a record may have thousands. A session that cannot be written does not
+keep the others from being changed. An event that changes many runs is in the inbox before the first of them is changed,
+and a call whose time is over leaves the rest to the next one.
 """
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
@@ -46,12 +47,13 @@ def change_each_run(
     first = list(islice(to_change, AT_ONCE + 1))
     if len(first) > AT_ONCE:
         context.hold()
-    for run_ref in chain(first, to_change):
-        if run_ref is None:
+    for agent_id, run_refs in groupby(chain(first, to_change), lambda run_ref: None if run_ref is None else run_ref[0]):
+        if agent_id is None:
             words.add(BUSY)
             break
         try:
-            _change_run(store, event, context.timeout, rule, *run_ref)
+            numbers = [number for _, number in filter(None, run_refs)]
+            _change_runs(store, event, context.timeout, rule, agent_id, numbers)
             words.add("settled")
         except (LockTimeout, StoreFailure, errors.DurabilityUnknown):
             words.add(BUSY)  # the event is deferred, and applying it twice changes nothing
@@ -84,12 +86,18 @@ def _runs_to_change(
             yield run_ref
 
 
-def _change_run(store: Store, event: Event, timeout: float, rule: RunRule, agent_id: str, number: int) -> None:
+def _change_runs(
+    store: Store, event: Event, timeout: float, rule: RunRule, agent_id: str, numbers: Iterable[int]
+) -> None:
     with store.open(agent_id, timeout=timeout) as session:
-        run = runs.run_by_number(session.record, number)
-        changed = session.record if run is None else rule(session.record, run)
-        if run is not None and changed is not session.record:
-            session.commit(Change(changed, [changed_run_entry(event, changed, run)]))
+        record, entries = session.record, []
+        for number in numbers:
+            run = runs.run_by_number(record, number)
+            changed = record if run is None else rule(record, run)
+            if run is not None and changed is not record:
+                record = changed
+                entries.append(changed_run_entry(event, record, run))
+        session.commit(Change(record, entries))
 
 
 def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:

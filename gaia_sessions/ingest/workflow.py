@@ -13,8 +13,8 @@ from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import NO_PURPOSE, new_record
 from gaia_sessions.session.retention import check_room_for_run
-from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.schema import KILLED, LOST
+from gaia_sessions.session.run_ends import with_earlier_runs_lost, with_end
+from gaia_sessions.session.schema import KILLED
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import continuing
 
@@ -156,10 +156,7 @@ def _with_parent_agent(event: Event, workflow: Record | None) -> Event:
 
 def _with_earlier_runs_ended(record: Record, now: datetime) -> Record:
     """With an end for every run but the latest: a host resumes work only when nobody is at work on it any more."""
-    for run in record["runs"][:-1]:
-        if not runs.has_ended(run):
-            record = with_end(record, run, LOST, {"detail": _RESUMED_DETAIL}, now)
-    return record
+    return with_earlier_runs_lost(record, _RESUMED_DETAIL, now)
 
 
 def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) -> None:

@@ -154,6 +154,19 @@ def with_end_of_gone_host(record: Record, run: Run, now: datetime, written_at: d
     return with_end(record, run, LOST, {"detail": crash_text(run)}, now, written_at)
 
 
+def with_earlier_runs_lost(record: Record, detail: str, now: datetime) -> Record:
+    """With every run but the latest lost that has no end, for the reason ``detail``.
+
+    Each is judged beside the latest alone, which is all that its end asks for: a record may have thousands.
+    """
+    *earlier, latest = record["runs"]
+
+    def as_lost(run: Run) -> Run:
+        return with_end({**record, "runs": [run, latest]}, run, LOST, {"detail": detail}, now)["runs"][0]
+
+    return {**record, "runs": [*(run if has_ended(run) else as_lost(run) for run in earlier), latest]}
+
+
 def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
     """With the agent's own description of its failure in place of another; the error is counted once."""
     previous_detail = run.get("detail")

@@ -27,9 +27,9 @@ def shorten(record: Record, excess: int) -> Record:
     size = _size_but_for_metadata(record)
     target = size - excess
     for step in _SHORTENING_STEPS:
-        if size > target:
-            record = step(record)
-            size = _size_but_for_metadata(record)
+        shorter = step(record) if size > target else record
+        if shorter is not record:
+            record, size = shorter, _size_but_for_metadata(shorter)
     return record
 
 

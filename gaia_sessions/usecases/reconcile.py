@@ -26,7 +26,7 @@ from .reconcile_rules import CLOSING_VERDICTS, judge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
     from typing import TypedDict
 
@@ -93,10 +93,8 @@ def reconcile(store: Store, now: datetime, root: str | None = None) -> Reconcile
     above = Above(store)
     for agent_id, found in store.scan(active_only=True):
         record = _record_to_judge(report, agent_id, found)
-        for run in record.get("runs", ()) if record else ():
-            if record and not has_ended(run):
-                _judge_and_close(store, record, run["run"], evidence_reader, now, report)
         if record:
+            _judge_and_close(store, record, evidence_reader, now, report)
             _abandon_cancelled(store, above, record, now, report)
     return report
 
@@ -157,47 +155,51 @@ def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
 
 
 def _judge_and_close(
-    store: Store,
-    record: Record,
-    number: int,
-    evidence_reader: EvidenceReader,
-    now: datetime,
-    report: Reconciled,
+    store: Store, record: Record, evidence_reader: EvidenceReader, now: datetime, report: Reconciled
 ) -> None:
-    """Judges the run with this ``number``, closes it if its end is proved, and adds the verdict to ``report``."""
-    agent_id = record["agent_id"]
+    """Judges the runs that have no end, closes those whose end is proved, and adds the verdicts to ``report``.
 
-    change, judged = _closed_if_proved(store, record, number, evidence_reader, now)
-    with _refusals_in(report, agent_id):
-        if change.record is record:
-            _add_verdict(report, record, number, judged, closed=False)
-            return
-        with store.open(agent_id, timeout=0) as session:
-            change, judged = _closed_if_proved(store, session.record, number, evidence_reader, now)
-            after = session.commit(change)
-        run = run_by_number(after, number)
-        _add_verdict(report, after, number, judged, closed=run is None or has_ended(run))
-
-
-def _closed_if_proved(
-    store: Store, record: Record, number: int, evidence_reader: EvidenceReader, now: datetime
-) -> tuple[Change, Judged | None]:
-    """The record with the run closed and the journal entry, or ``record`` itself and no entry without proof.
-
-    The second value is the verdict, None if the run has an end by now.
+    They are closed in one write: a record may have thousands.
     """
-    run = run_by_number(record, number)
-    if run is None or has_ended(run):
-        return Change(record), None
-    evidence = evidence_reader.of(run)
-    verdict, detail = judged = judge(run, evidence, now)
-    if verdict not in CLOSING_VERDICTS:
-        return Change(record), judged
-    fields: Run = evidence.reported[1] if evidence.reported else {"detail": detail}
-    closed = with_end(record, run, verdict, fields, now, evidence.written_at)
-    if is_of_command(run):
-        return Change(closed, [subagent_events.lost(store, record, closed, run, now)]), judged
-    return Change(closed, [_entry(closed, updated_run(closed, run), evidence, now)]), judged
+    verdicts, proved = [], []
+    for run in record.get("runs", ()):
+        if not has_ended(run):
+            judged = judge(run, evidence_reader.of(run), now)
+            if judged[0] in CLOSING_VERDICTS:
+                proved.append(run["run"])
+            else:
+                verdicts.append(_verdict(record, run["run"], judged, closed=False))
+    with _refusals_in(report, record["agent_id"]):
+        if proved:
+            verdicts += _closed(store, record["agent_id"], proved, evidence_reader, now)
+    report["verdicts"] += sorted(verdicts, key=lambda verdict: verdict["run"])
+
+
+def _closed(
+    store: Store, agent_id: str, numbers: Iterable[int], evidence_reader: EvidenceReader, now: datetime
+) -> list[Verdict]:
+    """The verdicts on the runs with these ``numbers``, which are judged again under the lock and closed if it holds."""
+    found, entries = [], []
+    with store.open(agent_id, timeout=0) as session:
+        before = record = session.record
+        for number in numbers:
+            run = run_by_number(record, number)
+            if run is None or has_ended(run):  # another process has written its end
+                continue
+            evidence = evidence_reader.of(run)
+            verdict, detail = judged = judge(run, evidence, now)
+            found.append((number, judged))
+            if verdict in CLOSING_VERDICTS:
+                fields: Run = evidence.reported[1] if evidence.reported else {"detail": detail}
+                record = with_end(record, run, verdict, fields, now, evidence.written_at)
+                entries.append(
+                    subagent_events.lost(store, before, record, run, now)
+                    if is_of_command(run)
+                    else _entry(record, updated_run(record, run), evidence, now)
+                )
+        after = session.commit(Change(record, entries))
+    runs = ((run_by_number(after, number), number, judged) for number, judged in found)
+    return [_verdict(after, number, judged, closed=run is None or has_ended(run)) for run, number, judged in runs]
 
 
 def _entry(record: Record, run: Run, evidence: Evidence, now: datetime) -> Entry:
@@ -209,20 +211,16 @@ def _entry(record: Record, run: Run, evidence: Evidence, now: datetime) -> Entry
     return event_entry(format_time(now), RECONCILE, run, record, record["revision"] + 1, facts)
 
 
-def _add_verdict(report: Reconciled, record: Record, number: int, judged: Judged | None, *, closed: bool) -> None:
-    if judged is None:  # another process has written its end
-        return
+def _verdict(record: Record, number: int, judged: Judged, *, closed: bool) -> Verdict:
     verdict, evidence = judged
-    report["verdicts"].append(
-        {
-            "agent_id": record["agent_id"],
-            "run": number,
-            "verdict": verdict,
-            "evidence": evidence,
-            "phase": record["phase"],
-            "closed": closed,
-        }
-    )
+    return {
+        "agent_id": record["agent_id"],
+        "run": number,
+        "verdict": verdict,
+        "evidence": evidence,
+        "phase": record["phase"],
+        "closed": closed,
+    }
 
 
 def _skipped(agent_id: str, reason: str) -> SkippedSession:

@@ -223,6 +223,16 @@ def test_each_run_of_a_session_is_judged_by_itself(root: str) -> None:
     assert len(events) == 1
 
 
+def test_all_runs_of_a_session_are_closed_in_one_write(root: str) -> None:
+    process = gone_here()
+    report, record, events = reconciled(root, *({**BEGUN, "run": run, "host_process": process} for run in range(1, 9)))
+    assert [(verdict["run"], verdict["phase"], verdict["closed"]) for verdict in report["verdicts"]] == [
+        (run, "abandoned", True) for run in range(1, 9)
+    ]
+    assert (record["revision"], [run["end"] for run in record["runs"]]) == (2, ["lost"] * 8)
+    assert [event["run"] for event in events] == [*range(1, 9)]
+
+
 def test_a_dry_run_says_the_same_and_writes_nothing(root: str) -> None:
     run = {**BEGUN, "host_process": gone_here()}
     report, *_ = reconciled(root, run)
