@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .port import Entry, Reader, ReaderAbove, RecordOrError, Store
 
 
+MOST_ABOVE = 100
+"""How many sessions above one are read for a write of it, and for whoever needs all: 8 are there by default at most."""
+
+
 def create_under_new_id(
     store: Store,
     record: Record,
@@ -69,11 +73,19 @@ def cancellation_or_unread(prove: Callable[[], Cancellation | None]) -> Cancella
         return unread_cancellation(error)
 
 
-def read_ancestors(sessions: Reader, record: Record) -> dict[str, Record | None]:
-    """All sessions above ``record``, as ``ancestors_of`` has them. Raises ``StoreFailure``."""
+def read_ancestors(sessions: ReaderAbove, record: Record) -> dict[str, Record | None]:
+    """All sessions above ``record``, as ``ancestors_of`` has them. Raises ``StoreFailure``, also for too many."""
     from gaia_sessions.session.lineage import ancestors_of  # a hook that writes a log loads this package too
 
-    return ancestors_of(record, lambda agent_id: read_if_readable(sessions, agent_id))
+    left = iter(range(MOST_ABOVE))
+
+    def read(agent_id: str) -> Record | None:
+        if next(left, None) is None:
+            problem = f"more than {MOST_ABOVE} sessions are above it"
+            raise errors.StoreFailure("look above", record["agent_id"], problem, "remove the uppermost of them")
+        return read_if_readable(sessions, agent_id)
+
+    return ancestors_of(record, read)
 
 
 def with_ancestors(sessions: Reader, record: Record) -> list[Record]:

@@ -86,8 +86,7 @@ def all_keys(waiting: Iterable[WaitingEvent]) -> set[str] | None:
     keys = [event_keys for _, event_keys in waiting]
     if not all(keys):
         return None
-    joined = "".join(keys)
-    return {joined[offset : offset + _KEY_LENGTH] for offset in range(0, len(joined), _KEY_LENGTH)}
+    return {*_each_key("".join(keys))}
 
 
 def may_change(record: Record, waiting_keys: set[str] | None) -> bool:
@@ -99,9 +98,7 @@ def may_change(record: Record, waiting_keys: set[str] | None) -> bool:
 
 def matching_events(waiting: Iterable[WaitingEvent], keys: set[str]) -> list[WaitingEvent]:
     """The events that have one of ``keys``, and those whose keys are not known."""
-    return [
-        (name, event_keys) for name, event_keys in waiting if not event_keys or any(map(event_keys.__contains__, keys))
-    ]
+    return [(name, event_keys) for name, event_keys in waiting if not event_keys or _has_one_of(event_keys, keys)]
 
 
 def events_to_try(waiting: Iterable[WaitingEvent], keys: set[str], other_count: int, random_number: int) -> list[str]:
@@ -116,12 +113,20 @@ def events_to_try(waiting: Iterable[WaitingEvent], keys: set[str], other_count: 
     matching: list[str] = []
     for name, event_keys in waiting:
         names.append(name)
-        if not any(map(event_keys.__contains__, keys)):
+        if not _has_one_of(event_keys, keys):
             groups.setdefault(event_keys[:_KEY_LENGTH] or name, []).append(name)
         elif len(matching) < MAX_MATCHING:
             matching.append(name)
     chosen = frozenset([*matching, *_names_from_groups(list(groups.values()), other_count, random_number)])
     return [name for name in names if name in chosen]
+
+
+def _has_one_of(event_keys: str, keys: set[str]) -> bool:
+    return not keys.isdisjoint(_each_key(event_keys))
+
+
+def _each_key(joined: str) -> list[str]:
+    return [joined[offset : offset + _KEY_LENGTH] for offset in range(0, len(joined), _KEY_LENGTH)]
 
 
 def _names_from_groups(groups: list[list[str]], limit: int, random_number: int) -> list[str]:

@@ -142,7 +142,7 @@ def difference(before: Record, record: Record) -> tuple[list[IndexKey], list[Ind
     has_equal_keys = all(before.get(key) == record.get(key) for key in _KEYED)
     if has_equal_keys and is_final(before["phase"]) == is_final(record["phase"]):
         return [], []
-    old, new = keys_of(before), keys_of(record)
+    old, new = dict.fromkeys(keys_of(before)), dict.fromkeys(keys_of(record))
     return [key for key in new if key not in old], [key for key in old if key not in new]
 
 

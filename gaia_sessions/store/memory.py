@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
+from gaia_sessions.session.cancellation import cancellation_of
 from gaia_sessions.session.ids import check_agent_id, is_agent_id
 from gaia_sessions.session.record import decode, is_child, is_open, is_open_of_app
 from gaia_sessions.session.retention import fit_record
@@ -29,8 +30,7 @@ from gaia_sessions.session.transcript import (
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
 from . import documents as files
-from . import marks, read_or_corrupt
-from .above import Above
+from . import marks, read_ancestors, read_or_corrupt
 from .inbox_keys import keys_of_event
 from .journal import entry_lines
 from .reading import EVENTS, output_name
@@ -64,7 +64,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
-        self._journals: dict[tuple[str, str], list[bytes]] = {}
+        self._journals: dict[str, dict[str, list[bytes]]] = {}
         self._marks: dict[str, bytes] = {}
         self._transcripts: dict[str, bytes] = {}
         self._outputs: dict[tuple[str, int], Kept] = {}
@@ -109,7 +109,7 @@ class MemoryStore:
         kept, data = fit_record(record, reserved)
         if self.has(agent_id):
             raise errors.SessionExists(agent_id)
-        Above(self).proved_cancellation(kept)  # refused while that cannot be read
+        self.cancellation(kept)  # refused while that cannot be read
         self._save(kept, data, entry_lines([entry] if entry else ()))
         self._transcripts[agent_id] = line
 
@@ -120,9 +120,14 @@ class MemoryStore:
         with self.open(agent_id, timeout=timeout) as session:
             return session.commit(rule(session.record), reserved=reserved)
 
+    def cancellation(self, record: Record) -> Cancellation | None:
+        """Why the session of ``record`` is cancelled; None if it is not."""
+        agent_id = record["agent_id"]
+        return cancellation_of(agent_id, self.marks([agent_id, *read_ancestors(self, record)]))
+
     def commit(self, before: Record, change: Change, reserved: int) -> Record:
         """Keeps what ``change`` makes of the record ``before``, and returns that."""
-        cancellation = Above(self).proved_cancellation(change.record)
+        cancellation = self.cancellation(change.record)
         record, entries = change.record, change.entries
         if cancellation is not None:
             record, entries = marks.applied(before, record, entries, cancellation)
@@ -225,7 +230,10 @@ class MemoryStore:
 
     def _save(self, record: Record, data: bytes, lines: bytes) -> None:
         self._records[record["agent_id"]] = data
-        self._journals.setdefault((record["agent_id"], EVENTS), []).extend(lines.splitlines())
+        self._journal(record["agent_id"], EVENTS).extend(lines.splitlines())
+
+    def _journal(self, agent_id: str, name: str) -> list[bytes]:
+        return self._journals.setdefault(agent_id, {}).setdefault(name, [])
 
     def find(self, alias: Alias) -> Record | None:
         return newest_session_with(alias, map(self.read, list(self._records)))
@@ -251,8 +259,7 @@ class MemoryStore:
         self._records.pop(agent_id, None)
         self._transcripts.pop(agent_id, None)
         self._marks.pop(agent_id, None)
-        for key in [key for key in self._journals if key[0] == agent_id]:
-            del self._journals[key]
+        self._journals.pop(agent_id, None)
         for run in [run for run in self._outputs if run[0] == agent_id]:
             del self._outputs[run]
 
@@ -279,7 +286,7 @@ class MemoryStore:
         if not self.has(agent_id):
             raise errors.SessionNotFound(agent_id)
         lines = [strict.dump_line(entry) for entry in entries]
-        self._journals.setdefault((agent_id, journal), []).extend(lines)
+        self._journal(agent_id, journal).extend(lines)
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         if not self.has(agent_id):
@@ -288,7 +295,7 @@ class MemoryStore:
 
     def own_entries(self, agent_id: str, journal: str) -> Iterator[Json]:
         """The entries that were written to this very store."""
-        return (json.loads(line) for line in self._journals.get((agent_id, journal), []))
+        return (json.loads(line) for line in self._journals.get(agent_id, {}).get(journal, ()))
 
     def defer(self, event: Event, now: datetime) -> str:  # noqa: ARG002  # order of arrival is order of time
         data, name = strict.dumps(event), self._new_event_name()
@@ -342,7 +349,7 @@ class MemorySession:
         return
 
     def cancellation(self) -> Cancellation | None:
-        return Above(self._store).proved_cancellation(self.record)
+        return self._store.cancellation(self.record)
 
     def commit(
         self,

@@ -10,10 +10,11 @@ from __future__ import annotations
 from itertools import groupby
 
 from gaia_sessions.errors import SessionNotFound, SessionsError
-from gaia_sessions.session.record import is_child
+from gaia_sessions.session.record import is_child, parent_id_of
 from gaia_sessions.session.runs import aliases_of, newest_session_with
 from gaia_sessions.session.transcript import generation_of
 
+from . import read_if_readable
 from .memory import MemoryStore, is_active
 
 TYPE_CHECKING = False
@@ -46,6 +47,8 @@ class Overlay(MemoryStore):
         self._names_below = frozenset(self._base_inbox)
         self._changed: dict[str, Record] = {}
         self._changed_ids_by_alias: dict[Alias, set[str]] = {}
+        self._changed_ids_below: dict[str | None, dict[str, None]] = {}
+        self._ids_below_in_base: dict[str | None, list[str]] | None = None
         self._deleted: set[str] = set()
         self._emptied: set[str] = set()
         self._base_records: dict[str, Record] = {}
@@ -105,10 +108,25 @@ class Overlay(MemoryStore):
         return iter(self._conversation_scans[criteria])
 
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
-        in_base = self._base.children(parent_ids, open_only=open_only)
-        below = [record for record in in_base if not self._hides(record["agent_id"])]
-        changed = [record for record in self._changed.values() if is_child(record, parent_ids, open_only=open_only)]
-        return [_copy_of(record) for record in (*below, *changed)]
+        below = [record for record in self._in_base(parent_ids, open_only) if not self._hides(record["agent_id"])]
+        changed_ids = {agent_id: None for one in parent_ids for agent_id in self._changed_ids_below.get(one, ())}
+        changed = [self._changed[agent_id] for agent_id in changed_ids if agent_id in self._changed]
+        found = [record for record in changed if is_child(record, parent_ids, open_only=open_only)]
+        return [_copy_of(record) for record in (*below, *found)]
+
+    def _in_base(self, parent_ids: Collection[str], open_only: bool) -> list[Record]:  # noqa: FBT001  # as children takes it
+        if self._ids_below_in_base is None:
+            return self._base.children(parent_ids, open_only=open_only)
+        ids = (agent_id for one in {*parent_ids} for agent_id in self._ids_below_in_base.get(one, ()))
+        records = filter(None, (read_if_readable(self._base, agent_id) for agent_id in ids))
+        return [record for record in records if is_child(record, parent_ids, open_only=open_only)]
+
+    def ensure_index(self) -> None:
+        """The base may have none, and is not written to."""
+        self._ids_below_in_base = {}
+        for agent_id, found in self._base.scan():
+            if not isinstance(found, SessionsError):
+                self._ids_below_in_base.setdefault(parent_id_of(found), []).append(agent_id)
 
     def document(self, scope: Scope) -> Document | None:
         return super().document(scope) or self._base.document(scope)
@@ -135,6 +153,7 @@ class Overlay(MemoryStore):
         super()._save(record, data, lines)
         agent_id = record["agent_id"]
         self._changed[agent_id] = _copy_of(record)
+        self._changed_ids_below.setdefault(parent_id_of(record), {})[agent_id] = None
         for alias in aliases_of(record):
             self._changed_ids_by_alias.setdefault(alias, set()).add(agent_id)
 

@@ -71,10 +71,11 @@ def hand_on(store: Store, agent_id: str, children: Collection[str], timeout: flo
     So what is below it stays cancelled, since when and why it was. ``timeout`` is as in ``Store.open``. Raises
     ``LockTimeout``.
     """
-    handed = Above(store).handed_down(agent_id) if children else None
+    there = list(filter(store.has, children))
+    handed = Above(store).handed_down(agent_id) if there else None
     if handed is None:
         return
-    for child in children:
+    for child in there:
         with suppress(SessionNotFound):  # removed meanwhile
             store.mark(child, partial(handed_mark, handed=handed), timeout=timeout)
 
@@ -127,7 +128,7 @@ def cancellation_and_above(
             raise SessionNotFound(agent_id)
         found = cancellation_of(agent_id, store.marks(path)) if known_above or are_all else None
         if found is None and not are_all:
-            path += [one for one in _ids_above_topmost(store, path) if one not in path]
+            path = [*dict.fromkeys([*path, *_ids_above_topmost(store, path)])]
             found = cancellation_of(agent_id, store.marks(path))
     except StoreFailure as error:
         found = unread_cancellation(error)

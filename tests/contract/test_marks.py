@@ -138,6 +138,14 @@ def test_a_circle_of_parents_is_followed_to_its_end(store: Store, new: New) -> N
     assert store.change("agent-1", planned)["phase"] == "abandoned"
 
 
+def test_below_more_than_a_hundred_sessions_nothing_is_written(store: Store, new: New) -> None:
+    for number in reversed(range(102)):  # from below: whoever is begun looks at all above
+        store.create(new(f"agent-{number}", **(below(f"agent-{number - 1}") if number else {})))
+    assert store.change("agent-100", planned)["phase"] == "planning"
+    with pytest.raises(StoreFailure, match="agent-101: cannot look above: more than 100 sessions are above it"):
+        store.change("agent-101", planned)
+
+
 def a_link(path: Path) -> None:
     path.rename(path.with_name("elsewhere.json"))
     path.symlink_to("elsewhere.json")

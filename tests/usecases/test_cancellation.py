@@ -175,10 +175,10 @@ PASSES: dict[str, Callable[[Store], object]] = {
 @table("made", [a_circle, a_chain])
 @table("name", PASSES)
 def test_each_command_looks_at_each_session_a_few_times_however_they_are_linked(name: str, made: Any) -> None:
-    store = made(300)
+    store = made(100)
     store.looks = 0
     PASSES[name](store)
-    assert store.looks <= 300 * 7
+    assert store.looks <= 100 * 7
 
 
 def test_a_session_whose_child_is_locked_is_not_removed(tmp_path: Any) -> None:
