@@ -98,12 +98,10 @@ def readable(inspection: Inspection) -> Finding:
 
 def _unexplained(inspection: Inspection, refused: Mapping[str, str]) -> dict[str, str]:
     """Those of the sessions that the system refuses to read for which no other finding says why."""
-    explained = {entry.path for entry in (*inspection.entries_of_others, *inspection.entries_with_wrong_mode)}
-    return {
-        agent_id: why
-        for agent_id, why in refused.items()
-        if not _is_in(os.path.join(inspection.root, agent_id), explained)
-    }
+    root = os.path.join(inspection.root, "")
+    entries = (*inspection.entries_of_others, *inspection.entries_with_wrong_mode)
+    explained = {entry.path.removeprefix(root).partition(os.sep)[0] for entry in entries}
+    return {agent_id: why for agent_id, why in refused.items() if agent_id not in explained}
 
 
 def marks(inspection: Inspection) -> list[Finding]:

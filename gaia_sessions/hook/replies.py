@@ -9,6 +9,7 @@ when it continues earlier work: of two hooks that rewrite a prompt, the last to 
 from __future__ import annotations
 
 from gaia_sessions.hosts import EVENT_NAME_KEY
+from gaia_sessions.ingest import MAX_MENTIONED
 from gaia_sessions.session import events
 
 TYPE_CHECKING = False
@@ -208,7 +209,7 @@ def _mentioned_ids(record: Record, event: Event) -> list[str]:
         value = event.get(key)
         found = [run for run in record["runs"] if value is not None and run.get(key) == value]
         if found:
-            return found[-1].get("mentioned", [])
+            return found[-1].get("mentioned", [])[:MAX_MENTIONED]
     return []
 
 

@@ -199,19 +199,22 @@ class JsonLines:
     __slots__ = ("_begun", "_is_too_long")
 
     def __init__(self) -> None:
-        self._begun = b""
+        self._begun = bytearray()
         self._is_too_long = False
 
     def add(self, data: bytes) -> Iterator[tuple[bytes, Payload]]:
         """The lines that are whole now, none of them blank, and the object in each; empty for anything else."""
         *whole, rest = data.split(b"\n")
         for end in whole:
-            line = self._begun + end
+            line = bytes(self._begun + end)
             if line.strip() and not self._is_too_long and len(line) <= _LONGEST_LINE:
                 yield line, _object_in(line)
-            self._begun, self._is_too_long = b"", False
+            self._begun, self._is_too_long = bytearray(), False
         self._is_too_long = self._is_too_long or len(self._begun) + len(rest) > _LONGEST_LINE
-        self._begun = b"" if self._is_too_long else self._begun + rest
+        if self._is_too_long:
+            self._begun.clear()
+        else:
+            self._begun += rest
 
 
 def shown_text(text: str) -> bytes:

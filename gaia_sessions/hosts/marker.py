@@ -7,8 +7,6 @@ that a text mentions. Nothing else in a text is ever read for meaning.
 
 from __future__ import annotations
 
-from itertools import islice
-
 from gaia_sessions.session.ids import MARKER_OPENING, RANDOM_DIGITS, RESUME, is_agent_id, is_hex
 from gaia_sessions.session.phases import is_marker_phase
 
@@ -77,7 +75,7 @@ def without_marker(message: str) -> str:
 
 
 def read_requests(text: str) -> list[str]:
-    """The ids of the first sessions that lines of ``text`` request to resume, once for each request.
+    """The ids of the sessions that lines of ``text`` request to resume, once for each request.
 
     Such a line holds nothing but the request, a list marker, emphasis, backticks and a lead-in; in any other line the
     request counts as quoted.
@@ -87,7 +85,7 @@ def read_requests(text: str) -> list[str]:
     from .quoting import unquoted_lines
 
     requested = (_sole_request(line) for line in unquoted_lines(text, MARKER_OPENING))
-    return list(islice(filter(None, requested), _MOST_MENTIONS))
+    return [agent_id for agent_id in requested if agent_id]
 
 
 def read_mentions(text: str) -> list[str]:

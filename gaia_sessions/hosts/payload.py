@@ -33,6 +33,9 @@ LONGEST_PURPOSE = 200
 SESSION_VARIABLE = "GAIA_SESSION_ID"
 """In the environment of a host that works for a session: its id. What its main agent delegates is below that one."""
 
+_MOST_REQUESTS = 20
+"""With more than one nothing is resumed; of so many it is said that they were named."""
+
 _LONGEST_KEY = 512
 _LONGEST_LINE = 200
 _LARGEST_FIGURE = 1 << 53
@@ -90,7 +93,7 @@ class HookPayload:
         from .marker import read_mentions, read_requests
 
         texts = [text for text in (prompt, description) if isinstance(text, str)]
-        resume = [agent_id for text in texts for agent_id in read_requests(text)]
+        resume = [agent_id for text in texts for agent_id in read_requests(text)][:_MOST_REQUESTS]
         all_mentioned = dict.fromkeys(agent_id for text in texts for agent_id in read_mentions(text))
         mentioned = [agent_id for agent_id in all_mentioned if agent_id not in resume]
         sessions: dict[str, object] = {"resume": resume or None, "mentioned": mentioned or None}

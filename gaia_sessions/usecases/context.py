@@ -42,6 +42,9 @@ _END_OF_FILE = 1 << 20
 _LATEST = 5
 """So many agents of the latest runs are looked for beforehand, to say whose files cannot be read."""
 
+_MOST_EARLIER = 50
+"""So many sessions are followed back that continue each other; what was before them is left out."""
+
 _NEVER = ""
 _FEW = 200
 """So many messages of the first turn are read: a longer one is told of by its beginning alone."""
@@ -52,7 +55,7 @@ class Turns:
 
     sessions: whose transcript it is; is_late: whether the time is over, then no more is read. known: the sessions that
     continue this one, and the files of hosts that are read for them. has_own: whether the session's own transcript is
-    among it. notices: what must be known of what can be read.
+    among it. most_earlier: as many sessions before it are read. notices: what must be known of what can be read.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Turns:
         known: frozenset[str] = frozenset(),
         *,
         has_own: bool = True,
+        most_earlier: int = _MOST_EARLIER,
     ) -> None:
         self._sessions = sessions
         self._record = record
@@ -77,10 +81,10 @@ class Turns:
         self.system_prompt = prompt["content"] if prompt else None
         self.notices = list(_notices(self._agents[:_LATEST]))
         self._earlier: Turns | None = None
-        if "continues" in record and self.summary is None:
-            self._earlier = self._continued(record["continues"], known)
+        if "continues" in record and self.summary is None and most_earlier:
+            self._earlier = self._continued(record["continues"], known, most_earlier - 1)
 
-    def _continued(self, agent_id: str, known: frozenset[str]) -> Turns | None:
+    def _continued(self, agent_id: str, known: frozenset[str], most_earlier: int) -> Turns | None:
         """The turns of the session that this one continues; None where it cannot be read, or continues this one."""
         if agent_id in known or agent_id == self._record["agent_id"]:
             return None
@@ -94,7 +98,12 @@ class Turns:
             return None
         files = {run["transcript_path"] for agent in self._agents for run in agent.runs if "transcript_path" in run}
         earlier = Turns(
-            self._sessions, record, self._is_late, known | files | {self._record["agent_id"]}, has_own=self._has_own
+            self._sessions,
+            record,
+            self._is_late,
+            known | files | {self._record["agent_id"]},
+            has_own=self._has_own,
+            most_earlier=most_earlier,
         )
         self.notices += [f"of {agent_id}: {notice}" for notice in earlier.notices]
         self.summary = earlier.summary
@@ -296,7 +305,9 @@ def _agents_of(record: Record) -> list[_Agent]:
         is_told = not is_of_command(run) or not (is_send(run) or committed_bytes(record))  # else by its messages
         if is_told and (has_started(run) or "last_message" in run):
             file = run.get("transcript_path") or str(run["run"])
-            runs_by_file[file] = [*runs_by_file.pop(file, []), run]
+            runs_of_file = runs_by_file.pop(file, [])
+            runs_of_file.append(run)
+            runs_by_file[file] = runs_of_file
     return [_Agent(runs) for runs in reversed(runs_by_file.values())]
 
 

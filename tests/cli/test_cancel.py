@@ -379,3 +379,17 @@ def test_the_answer_says_who_works_on_all_the_same_and_where_to_stop_it(gaia: Ga
         "Agents work on until they end or ask `gaia-sessions cancelled ID`; to stop them at once, use the client:"
     )
     assert others == [*(f"  many-{number:02}, in Claude Code" for number in range(10)), "  and 1 other"]
+
+
+def test_the_answer_says_the_same_of_many_sessions_as_of_few(gaia: Gaia, put: Gaia) -> None:
+    for number in range(20):
+        put(f"many-{number:02}", phase="completed", resume_ready=False, runs=[ENDED])
+        put(f"below-{number:02}", parent_id=f"many-{number:02}", runs=[{**LIVE, **HERE, "host_session_id": "h2"}])
+    put("beside", runs=[{**LIVE, **HERE, "host_session_id": "h2"}])
+
+    lines = gaia("cancel", "--conversation", "h1").lines
+
+    over = "already completed: nothing to cancel; what is below it, or will be, is cancelled"
+    assert lines[:20] == [f"many-{number:02}: {over}" for number in range(20)]
+    assert {line[: len("  below-")] for line in lines[21:-1]} == {"  below-"}
+    assert (len(lines), lines[-1]) == (32, "  and 10 others")

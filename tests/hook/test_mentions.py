@@ -215,6 +215,14 @@ def test_of_many_that_are_named_only_the_first_five_open_ones_are_kept(host: Hos
     assert fresh["runs"][0]["mentioned"] == [ids[0], *ids[2:6]]
 
 
+def test_of_thousands_that_are_asked_for_the_first_are_kept_and_none_is_resumed(host: Host) -> None:
+    agent_id = paused(host)
+
+    fresh = named(host, asking("\n".join(map(request, [agent_id, *(f"gone-{number}" for number in range(5000))]))))
+
+    assert fresh["runs"][0]["mentioned"] == [agent_id, *(f"gone-{number}" for number in range(4))]
+
+
 def test_who_asked_for_what_does_not_exist_is_told_so_and_what_there_is(host: Host) -> None:
     paused(host)
 
@@ -286,6 +294,16 @@ def test_an_id_in_the_record_that_no_session_can_have_is_passed_over(host: Host)
     host.edit(fresh["agent_id"], runs=[{**runs[0], "mentioned": ["../x", agent_id]}])
 
     assert told(host) == OFFER
+
+
+def test_of_thousands_in_the_record_the_first_five_are_told_of(host: Host) -> None:
+    agent_id = paused(host)
+    fresh = named(host, asking(in_prose(agent_id)))
+    runs = host.records()[fresh["agent_id"]]["runs"]
+    host.edit(fresh["agent_id"], runs=[{**runs[0], "mentioned": [f"gone-{number}" for number in range(5000)]}])
+
+    gone = ", ".join(f"gone-{number}" for number in range(5))
+    assert told(host).startswith(f"This delegation named sessions that do not exist: {gone}. It resumed nothing")
 
 
 def test_a_delegation_that_names_nothing_is_told_nothing(host: Host) -> None:

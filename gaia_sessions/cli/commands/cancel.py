@@ -13,12 +13,16 @@ from gaia_sessions.errors import SessionsError, UsageError
 from gaia_sessions.session.phases import is_failure, is_success
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.schema import Run
     from gaia_sessions.usecases.cancellation import CancelledSession
+    from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.usecases.tree import TreeLine
+
+_FEW = 16
 
 
 @declare(
@@ -60,20 +64,38 @@ def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[d
     """
     found: dict[str, Run] = {}
     outcomes: dict[str, str] = {}
-    for one in cancelled:
-        with suppress(SessionsError):  # what cannot be read can be cancelled all the same
-            lines = [
-                line
-                for _, line in sessions.subtree(one["agent_id"])
-                if one["below"] or line["agent_id"] == one["agent_id"]
-            ]
-            found.update(
-                {line["agent_id"]: sessions.read(line["agent_id"])["runs"][-1] for line in lines if line.get("running")}
-            )
-            for line in lines:
-                if line["agent_id"] == one["agent_id"] and "phase" in line and _ended_by_itself(line["phase"]):
-                    outcomes[one["agent_id"]] = line["phase"]
+    ids = {one["agent_id"] for one in cancelled}
+    for line in _concerned(sessions, cancelled):
+        agent_id = line["agent_id"]
+        if line.get("running"):
+            with suppress(SessionsError):  # it was removed meanwhile
+                found[agent_id] = sessions.read(agent_id)["runs"][-1]
+        if agent_id in ids and "phase" in line and _ended_by_itself(line["phase"]):
+            outcomes[agent_id] = line["phase"]
     return found, outcomes
+
+
+def _concerned(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> Iterator[Line]:
+    """The lines of the sessions that were cancelled, and of those below them that were too."""
+    with_below = {one["agent_id"]: one["below"] for one in cancelled}
+    for tree in _trees(sessions, with_below):
+        top = float("inf")
+        for level, line in tree:
+            top = float("inf") if level <= top else top
+            if line["agent_id"] in with_below or level > top:
+                yield line
+            if with_below.get(line["agent_id"]):
+                top = min(top, level)
+
+
+def _trees(sessions: Sessions, agent_ids: Collection[str]) -> Iterator[Sequence[TreeLine]]:
+    """The trees that have these sessions: of each what is below it, of many all that there is."""
+    with suppress(SessionsError):  # what cannot be read can be cancelled all the same
+        if len(agent_ids) > _FEW:
+            yield sessions.tree(every_app=True)
+    for agent_id in agent_ids if len(agent_ids) <= _FEW else ():
+        with suppress(SessionsError):
+            yield sessions.subtree(agent_id)
 
 
 def _ended_by_itself(phase: str) -> bool:

@@ -242,8 +242,9 @@ def _run_lines(view: View, now: datetime) -> Iterator[str]:
     runs = record.get("runs", [])
     if not runs:
         return
-    latest = _latest_run(view)
-    heading, *rows = _aligned(_COLUMNS, [_row_of_run(run, view, now) for run in runs])
+    latest, decision = _latest_run(view), view.standing.decision
+    at_work = dict.fromkeys(claimed_runs(decision), state.STARTING) | dict.fromkeys(live_runs(decision), state.WORKING)
+    heading, *rows = _aligned(_COLUMNS, [_row_of_run(run, view, at_work.get(run["run"]), now) for run in runs])
     yield Prose(heading)
     for run, row in zip(runs, rows, strict=True):
         yield Prose(row, 5)
@@ -251,30 +252,27 @@ def _run_lines(view: View, now: datetime) -> Iterator[str]:
             yield from prose(_why_ended(run, record), 5)
 
 
-def _row_of_run(run: Run, view: View, now: datetime) -> tuple[str, ...]:
+def _row_of_run(run: Run, view: View, at_work: str | None, now: datetime) -> tuple[str, ...]:
+    """at_work: how its agent stands that is at work, or about to be."""
     began, tokens = run.get("started_at") or run.get("claimed_at"), consumed_tokens(run.get("consumed", {}))
-    end = run.get("ended_at") or (format_time(now) if run["run"] in live_runs(view.standing.decision) else None)
+    end = run.get("ended_at") or (format_time(now) if at_work == state.WORKING else None)
     took = (parse_time(end) - parse_time(began)).total_seconds() if began and end else None
     return (
         f"{run['run']:>3}",
-        _end_of(run, view),
+        _end_of(run, view, at_work),
         local_time(began)[:16] if began else "",
         short_duration(took) if took is not None else "",
         f"{tokens:>9,}" if tokens else "",
     )
 
 
-def _end_of(run: Run, view: View) -> str:
+def _end_of(run: Run, view: View, at_work: str | None) -> str:
     if has_ended(run):
         is_named = run["end"] in _ENDS and "interruption" not in run
         return _ENDS[run["end"]] if is_named else state.broken_off(run) or run["end"]
     if is_final(view.record["phase"]):
         return "not reported"
-    if run["run"] in live_runs(view.standing.decision):
-        return state.WORKING
-    if run["run"] in claimed_runs(view.standing.decision):
-        return state.STARTING
-    return state.CRASHED if may_be_at_work(run) else _ENDS[DENIED]
+    return at_work or (state.CRASHED if may_be_at_work(run) else _ENDS[DENIED])
 
 
 def _aligned(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
