@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from gaia_sessions.errors import InvalidInput
+
 from .hook_command import arguments_of, is_own_hook, new_handler, words_of
 from .json_edit import append_value, remove_element, with_member, without_value
 from .json_text import as_object
@@ -27,6 +29,11 @@ HOOKS = "hooks"
 _MATCHERS_OF_ALL = (None, "", "*")
 _NAME_LIST = re.compile(r"[A-Za-z0-9_\-,| ]+")
 _LONGEST_MATCHER = 500
+_MOST_REPEATS = 4
+_REPEATED_GROUP = re.compile(r"\)[*+?]|\{")
+
+MOST_OWN = 100
+"""So many entries or rules of ours are taken out of one file: after each the whole file is read anew."""
 
 
 class HookEntry:
@@ -75,7 +82,10 @@ def with_hooks(text: JsonText, host: HostSettings, words: list[str]) -> JsonText
 
 def without_hooks(text: JsonText) -> JsonText:
     """``text`` without any own entry; the last goes first, so that the other numbers stay valid."""
-    for entry in reversed(own_entries(text)):
+    entries = own_entries(text)
+    if len(entries) > MOST_OWN:
+        raise InvalidInput(f"more than {MOST_OWN} entries start gaia-sessions: take them out by hand", HOOKS)
+    for entry in reversed(entries):
         text = _without_entry(text, entry)
     return text
 
@@ -93,10 +103,13 @@ def is_as_installed(entry: HookEntry, host: HostSettings) -> bool:
 
 
 def matches(matcher: Json, tool: str) -> bool:
-    """Whether ``matcher`` of a host selects ``tool``: it is empty, a list of names, or a regular expression."""
+    """Whether ``matcher`` of a host selects ``tool``: it is empty, a list of names, or a regular expression.
+
+    False for a regular expression that may take long.
+    """
     if matcher in _MATCHERS_OF_ALL:
         return True
-    if not isinstance(matcher, str) or len(matcher) > _LONGEST_MATCHER:
+    if not isinstance(matcher, str) or len(matcher) > _LONGEST_MATCHER or _may_take_long(matcher):
         return False
     if _NAME_LIST.fullmatch(matcher):
         return tool in [name.strip() for name in re.split("[,|]", matcher)]
@@ -104,6 +117,12 @@ def matches(matcher: Json, tool: str) -> bool:
         return re.search(matcher, tool) is not None
     except re.error:
         return False
+
+
+def _may_take_long(matcher: str) -> bool:
+    """Whether a search for ``matcher`` may try very many ways: several of its parts are repeated, or a group is."""
+    pattern = matcher.replace("(?", "(")
+    return sum(map(pattern.count, "*+?")) > _MOST_REPEATS or _REPEATED_GROUP.search(pattern) is not None
 
 
 def _group(matcher: Json, handler: Json) -> Group:

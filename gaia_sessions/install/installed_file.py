@@ -203,6 +203,10 @@ def _check_groups(text: JsonText, groups: Element) -> None:
 
 
 def _refuse_duplicate_keys(text: JsonText, start: int, keys: Iterable[str]) -> None:
-    """Raises ``InvalidInput`` for two members with one key: the host may read the other one."""
-    for key in keys:
-        text.member(start, key)
+    """Raises ``InvalidInput`` for two members with one of ``keys``: the host may read the other one."""
+    seen: set[str | None] = set()
+    wanted = frozenset(keys)
+    for element in text.elements(start)[0]:
+        if element.key in seen:
+            text.member(start, str(element.key))
+        seen |= wanted & {element.key}

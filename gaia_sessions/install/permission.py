@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
-from gaia_sessions.errors import StoreFailure
+from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hook.messages import UPDATE, find_program, update_command
 
+from .entries import MOST_OWN
 from .json_edit import append_value, with_member, without_value
 from .json_text import as_object
 
@@ -56,7 +57,12 @@ def with_rule(text: JsonText, rule: str) -> JsonText:
 
 
 def without_rules(text: JsonText) -> JsonText:
-    """``text`` without any rule of ours; the last goes first, so that the other numbers stay valid."""
+    """``text`` without any rule of ours; the last goes first, so that the other numbers stay valid.
+
+    Raises ``InvalidInput``.
+    """
+    if len(own_rules(text)) > MOST_OWN:
+        raise InvalidInput(f"more than {MOST_OWN} rules allow gaia-sessions: take them out by hand", _PERMISSIONS)
     for number, rule in reversed([*enumerate(_allowed(text))]):
         if is_own_rule(rule):
             text = without_value(text, [_PERMISSIONS, _ALLOW, number])

@@ -207,9 +207,10 @@ def _disabled_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
 
 def _rewriter_warnings(host: HostSettings, files: list[InstalledFile]) -> Iterator[InstallWarning]:
     for file in files:
+        ours = {id(entry) for entry in (*file.own, *file.mixed)}
         for entry in file.entries:
             words = words_of(entry.handler)
-            if entry.event != host.delegates or not words or entry in file.own or entry in file.mixed:
+            if entry.event != host.delegates or not words or id(entry) in ours:
                 continue
             if any(matches(entry.matcher, tool) for tool in host.delegation):
                 message = (

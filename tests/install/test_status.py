@@ -467,6 +467,9 @@ def test_the_own_switch_is_reported_instead_of_silence(setup: Setup, monkeypatch
         ("([", False),
         (["Agent"], False),
         ("(a+)+$" * 100, False),
+        ("^(?:Edit|.*ge.*)$", True),
+        (".*" * 200 + "x", False),
+        ("(.?){1000}x", False),
     ],
 )
 def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object, *, rewrites: bool) -> None:
