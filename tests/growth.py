@@ -1,0 +1,183 @@
+"""What is looked through that anybody may have written, for ``tests/test_growth.py``: a case for each loop.
+
+A case makes so much of it and returns the call that looks through it. As a program, this makes each call in a process
+that is forked for it, so that a tool counts what it costs by itself, and prints the processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions.config import Config
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.hosts.clients import JsonLines
+from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest.turn import session_end, session_left
+from gaia_sessions.jsonio import strict
+from gaia_sessions.session.run_ends import with_earlier_runs_lost
+from gaia_sessions.session.runs import run_of_agent, updated_run
+from gaia_sessions.session.shared_state import Delta
+from gaia_sessions.store.above import all_below
+from gaia_sessions.store.inbox_keys import events_to_try
+from gaia_sessions.store.index import difference
+from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.overlay import Overlay
+from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.usecases.reconcile import reconcile
+from tests.records import LIMITS, START, WHEN, record_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Case = Callable[[int], Callable[[], object]]
+
+LATER = START + timedelta(days=30)
+TIMES = 4
+
+
+def keys_that_are_cleared(number: int) -> Callable[[], object]:
+    keys = [f"k{key}" for key in range(number)]
+    values = dict.fromkeys(keys, 1)
+    return lambda: Delta(unset=keys).parts(record_with())[()].applied(values)  # type: ignore[arg-type]  # a number is JSON
+
+
+def a_key_that_is_cleared_twice(number: int) -> Callable[[], object]:
+    keys = [f"k{key}" for key in range(number)]
+
+    def refused() -> None:
+        with suppress(InvalidInput):
+            Delta(unset=[*keys, keys[-1]])
+
+    return refused
+
+
+def runs_of(number: int, **fields: Any) -> list[dict[str, Any]]:
+    """So many runs of agents of one conversation, at work; of ``fields`` each is called with the number of the run."""
+    fixed = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a"}
+    made = ({name: of(run) if callable(of) else of for name, of in fields.items()} for run in range(1, number + 1))
+    return [{"run": run, **fixed, **one} for run, one in enumerate(made, 1)]
+
+
+def agents_of(number: int, **fields: Any) -> Any:
+    return record_with(*runs_of(number, host_agent_id=lambda run: f"a{run}", started_at=WHEN, **fields))
+
+
+def kept(record: Any) -> MemoryStore:
+    store = MemoryStore()
+    store.create(record)
+    return store
+
+
+def runs_of_one_agent_in_two_conversations(number: int) -> Callable[[], object]:
+    record = record_with(*runs_of(number, host_session_id=lambda run: f"s{run % 2}", ended_at=WHEN, end="stopped"))
+    return lambda: run_of_agent(record, "s1", "a")
+
+
+def runs_that_are_looked_up(number: int) -> Callable[[], object]:
+    record = agents_of(number)
+    return lambda: [updated_run(record, run) for run in record["runs"]]
+
+
+def runs_before_the_latest(number: int) -> Callable[[], object]:
+    record = agents_of(number)
+    return lambda: with_earlier_runs_lost(record, "gone", LATER)
+
+
+def agents_that_began_each_other(number: int) -> Callable[[], object]:
+    parents = agents_of(number, background=lambda run: run == 1, parent_host_agent_id=lambda run: f"a{run - 1}")
+    return told(session_left, kept(parents))
+
+
+def runs_that_end_with_their_conversation(number: int) -> Callable[[], object]:
+    return told(session_end, kept(agents_of(number)))
+
+
+def told(handler: Any, store: MemoryStore) -> Callable[[], object]:
+    event = {"kind": "session_end", "at": WHEN, "host": "claude-code", "host_session_id": "s"}
+    return lambda: handler(store, event, HandlerContext(LATER, Config({}), 0))
+
+
+def runs_that_nobody_saw_end(number: int) -> Callable[[], object]:
+    gone = {**(describe(os.getpid()) or {}), "pid": 2**22 + 1}  # no pid is as large
+    store = kept(agents_of(number, host_process=gone))
+    return lambda: reconcile(store, LATER)
+
+
+def keys_in_the_index(number: int) -> Callable[[], object]:
+    before, after = agents_of(number), agents_of(number, tool_use_id=lambda run: f"t{run}", workflow={"run_id": "w"})
+    return lambda: difference(before, after)
+
+
+def events_that_wait(number: int) -> Callable[[], object]:
+    waiting = [(f"event {event}", f"{event:08x}{event:08x}") for event in range(number)]
+    return lambda: events_to_try(waiting, {f"{key:08x}" for key in range(number, 2 * number)}, 3, 0)
+
+
+def members_below_a_long_key(number: int) -> Callable[[], object]:
+    text = json.dumps({"k" * 50 * number: ["\u2028", *[""] * number]}).encode()
+    return lambda: strict.loads(text)
+
+
+def a_line_in_pieces(number: int) -> Callable[[], object]:
+    lines = JsonLines()
+    return lambda: [[*lines.add(b" " * 64)] for _ in range(number)]
+
+
+def sessions_below_each_other(number: int) -> Callable[[], object]:
+    store = MemoryStore()
+    for one in reversed(range(number)):  # whoever is begun looks at all above
+        store.create({**record_with(), "agent_id": f"s{one}", **({"parent_id": f"s{one - 1}"} if one else {})})  # type: ignore[typeddict-item]  # keys of one
+    return lambda: [*all_below(store, "s0")]
+
+
+def sessions_that_would_be_removed(number: int) -> Callable[[], object]:
+    store = MemoryStore()
+    for one in range(number):
+        store.create({**record_with(), "agent_id": f"s{one}"})
+    return lambda: cleanup(Overlay(store, []), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
+
+
+CASES: dict[Case, int] = {
+    keys_that_are_cleared: 400,
+    a_key_that_is_cleared_twice: 400,
+    runs_of_one_agent_in_two_conversations: 200,
+    runs_that_are_looked_up: 200,
+    runs_before_the_latest: 100,
+    agents_that_began_each_other: 100,
+    runs_that_end_with_their_conversation: 40,
+    runs_that_nobody_saw_end: 40,
+    keys_in_the_index: 200,
+    events_that_wait: 300,
+    members_below_a_long_key: 1000,
+    a_line_in_pieces: 500,
+    sessions_below_each_other: 24,
+    sessions_that_would_be_removed: 12,
+}
+"""Each case with how much of it is enough to tell: a square of it would cost more than all that is done once."""
+
+
+def main() -> None:
+    for case, number in CASES.items():
+        for size in (number, number * TIMES):
+            nothing, call = map(_in_a_process, (lambda: None, case(size)))
+            sys.stdout.write(f"{case.__name__} {size} {nothing} {call}\n")
+            sys.stdout.flush()
+
+
+def _in_a_process(call: Callable[[], object]) -> int:
+    pid = os.fork()
+    if not pid:
+        call()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    return pid
+
+
+if __name__ == "__main__":
+    main()
