@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import threading
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from gaia_sessions.hosts.claude_code.settings import SETTINGS
 from gaia_sessions.hosts.settings import WantedEntry
 from gaia_sessions.install.hook_command import new_handler
 from gaia_sessions.session import agent_limits
-from gaia_sessions.store import atomic
+from gaia_sessions.store import MOST_ABOVE, atomic
 from gaia_sessions.store.directory import Directory
 from tests.hook.conftest import own_host
 from tests.hook.test_lives import CAPTURES, Life, of_captures
@@ -298,6 +299,17 @@ def test_a_list_in_a_record_of_a_later_version_holds_if_that_has_all_that_ours_h
     newer(enforced.root / above / "state.json", unheard_of=[1])
     assert asked(enforced, "a", "Read") is None
     assert f"Bash is not among the tools of {above}." in str(asked(enforced, "b"))
+
+
+def test_nor_may_one_below_more_sessions_than_a_hook_has_time_to_read(enforced: Host) -> None:
+    agent_id = enforced.work()
+    record = enforced.record()
+    above = [agent_id, *(f"above-{number}" for number in range(MOST_ABOVE + 1))]
+    for one, other in pairwise(above):
+        (enforced.root / other).mkdir()
+        (enforced.root / other / "state.json").write_text(json.dumps({**record, "agent_id": other, "runs": []}))
+        enforced.edit(one, parent_id=other)
+    assert unsure(asked(enforced, "a"))
 
 
 def test_what_the_system_refuses_to_open_may_have_a_list_in_it(enforced: Host, monkeypatch: pytest.MonkeyPatch) -> None:
