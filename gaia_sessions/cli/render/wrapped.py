@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from itertools import pairwise
 
 from .words import Copyable, Prose
 
@@ -123,15 +124,14 @@ def _parts(word: str) -> list[str]:
         return [word]
     from unicodedata import category, east_asian_width
 
-    parts, was_wide = [""], False
-    for char in word:
+    starts, was_wide = [0], False
+    for place, char in enumerate(word):
         is_wide = east_asian_width(char) in "FW"
-        if category(char) in _JOINED or parts[-1][-1:] == _JOINER or not (parts[-1] and (is_wide or was_wide)):
-            parts[-1] += char
-        else:
-            parts.append(char)
+        is_beside_wide = place > 0 and (is_wide or was_wide)
+        if is_beside_wide and category(char) not in _JOINED and word[place - 1] != _JOINER:
+            starts.append(place)
         was_wide = is_wide
-    return parts
+    return [word[start:end] for start, end in pairwise([*starts, len(word)])]
 
 
 def _hanging_indent(line: str, width: int) -> int:
