@@ -9,7 +9,7 @@ from gaia_sessions import errors
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import SCHEMA, has_newer_schema
-from gaia_sessions.session.runs import run_by_number
+from gaia_sessions.session.runs import has_ended, latest_run_with_file, run_by_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def decide_on_known(record: Record, cancellation: Cancellation | None, now: date
 
 
 def _evidence_of(record: Record) -> Evidence:
-    if not record.get("runs"):
-        return {"dead_runs": frozenset(), "written_at": None}
-    from gaia_sessions.hosts.evidence import evidence_of  # a user's own script asks of sessions without any
+    if all(map(has_ended, record.get("runs", ()))) and latest_run_with_file(record) is None:
+        return {"dead_runs": frozenset(), "written_at": None}  # there is nothing to look at
+    from gaia_sessions.hosts.evidence import evidence_of
 
     return evidence_of(record)
 
