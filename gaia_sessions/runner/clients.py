@@ -1,6 +1,6 @@
 """A client as the command of a run: which conversation it goes on with, what it used, and how it ended.
 
-Owns which conversation is gone on with, that a client begins another one where that is not possible, and that what its
+Owns which conversation is continued, that a client begins another one where that is not possible, and that what its
 main agent used is in the record while it works: a wrapper that is killed loses half a second of it.
 """
 
@@ -21,7 +21,7 @@ from gaia_sessions.session.runs import is_send
 from .supervise import (
     ANOTHER_CONVERSATION,
     CONVERSATION_ELSEWHERE,
-    CONVERSATION_LEFT,
+    CONVERSATION_MOVED,
     CONVERSATION_UNKNOWN,
 )
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.hosts.clients import Client
+    from gaia_sessions.session.clients import Place
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Conversation, Record, Run
 
@@ -68,6 +69,7 @@ class ClientOfRun:
         self._began = standing_of(record)
         self._found = conversation_to_go_on(record, preset, earlier)
         self._cwd = os.path.realpath(command.cwd or os.getcwd())
+        self._untouched: Place | None = None
         self._client: Client | None = None
         self._noted: Run = {}
         self._noted_at = float("-inf")
@@ -86,11 +88,13 @@ class ClientOfRun:
                 ended = self._ended(supervisor, env, client)
                 if ended.cause != EXITED or not client.is_refused:
                     return ended
+            if why_not == CONVERSATION_ELSEWHERE:
+                self._untouched = {"preset": self._preset, "id": self._found["id"], "cwd": self._found["cwd"]}
             supervisor.tell(why_not or ANOTHER_CONVERSATION, self._found["cwd"])
         return self._ended(supervisor, env, client_class(self._preset)(anew(), env, None))
 
     def _why_anew(self, found: Conversation) -> str | None:
-        """Why the conversation that the record names is not gone on with; None if it is.
+        """Why the conversation that the record names is not continued; None if it is.
 
         Whoever wrote the record may have written anything: it chooses no option of the client, and not where that runs.
         """
@@ -98,7 +102,7 @@ class ClientOfRun:
             return CONVERSATION_UNKNOWN
         if found["cwd"] == self._cwd:
             return None
-        return CONVERSATION_ELSEWHERE if _is_own_folder(found["cwd"]) else CONVERSATION_LEFT
+        return CONVERSATION_ELSEWHERE if _is_own_folder(found["cwd"]) else CONVERSATION_MOVED
 
     def _ended(self, supervisor: Supervisor, env: Mapping[str, str], client: Client) -> CommandEnd:
         self._client = client
@@ -107,7 +111,7 @@ class ClientOfRun:
         detail = ended.detail or (client.problem if ended.cause == EXITED else None)
         if detail and not client.is_at_rest and supervisor.complaint:
             detail = f"{detail}: {supervisor.complaint}"
-        told = Told(client.figures(), began=self._began)
+        told = Told(client.figures(), began=self._began, untouched=self._untouched)
         if client.is_at_rest and client.conversation_id and well_formed(self._cwd) == self._cwd:
             told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": self._cwd}
         return CommandEnd(ended.cause, ended.exit_code, client.message, detail, told)

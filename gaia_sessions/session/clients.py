@@ -31,19 +31,22 @@ class Told:
     """What a client that is a command tells of itself.
 
     figures: what its main agent used so far, ``consumed``, and its ``model``, as fields of the run; empty if nothing is
-    known. conversation: where it has what was said, if that ends with its last words. began: where the session stood
-    when it began, as ``standing_of`` says it.
+    known. conversation: where it has what was said, if that ends with its last words. untouched: where that is which it
+    did not continue, and which holds as long as it adds nothing. began: where the session stood when it began, as
+    ``standing_of`` says it.
     """
 
-    __slots__ = ("began", "conversation", "figures")
+    __slots__ = ("began", "conversation", "figures", "untouched")
 
     def __init__(
         self,
         figures: Run | None = None,
         conversation: Place | None = None,
         began: Standing | None = None,
+        untouched: Place | None = None,
     ) -> None:
         self.figures: Run = figures or {}
+        self.untouched = untouched
         self.conversation = conversation
         self.began = began
 
@@ -67,9 +70,10 @@ def conversation_fields(record: Record, told: Told, messages: int) -> Run:
     Empty where somebody else has added or removed messages since it began.
     """
     generation, seq = standing_of(record)
-    if told.conversation is None or told.began != (generation, seq):
+    place = told.conversation or (None if messages else told.untouched)
+    if place is None or told.began != (generation, seq):
         return {}
-    return {"conversation": {**told.conversation, "generation": generation, "seq": seq + messages}}
+    return {"conversation": {**place, "generation": generation, "seq": seq + messages}}
 
 
 def conversation_to_go_on(record: Record, preset: str, earlier: Sequence[Run]) -> Conversation | None:

@@ -158,4 +158,6 @@ def with_answer_of_send(
 
 def with_failed_send(record: Record, run: Run, ended: SendEnd, now: datetime) -> Record:
     """With ``run``, which ``record`` has, ended without an answer: of its turn nothing is stored."""
-    return with_end_by_wrapper(*with_figures(record, run, ended.told), ended.end, ended.fields, now)
+    told = Told(began=ended.told.began, untouched=ended.told.untouched)
+    fields: Run = {**ended.fields, **conversation_fields(record, told, 0)}
+    return with_end_by_wrapper(*with_figures(record, run, ended.told), ended.end, fields, now)

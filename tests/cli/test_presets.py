@@ -178,7 +178,7 @@ def test_it_goes_on_in_its_conversation_in_that_folder_alone_and_says_where_that
     assert [option for option, _ in others] == [*["--resume"] * 2, *["--session-id"] * 2, *["--resume"] * 2]
     assert [name == first for _, name in others] == [True, True, False, False, False, False]
     said = f"work: its conversation is in {one}; a new one begins, and is told what was said so far\n"
-    assert f"{said}to continue it: --cwd '{one}'\n" in elsewhere.all[2]
+    assert f"{said}to continue it, stop this now, and add --cwd '{one}'\n" in elsewhere.all[2]
     assert (sent.code, b"conversation" in sent.err) == (0, False)
     told = [call["told"] for call in claude.calls()]
     denied = "What you asked an approval for is denied: do not do that; find another way, or end.\ntoo risky"
@@ -188,6 +188,26 @@ def test_it_goes_on_in_its_conversation_in_that_folder_alone_and_says_where_that
     folders = [Path(call["cwd"]).name for call in claude.calls()]
     assert folders == [*["one of two"] * 3, tmp_path.name, *["bin"] * 3]
     assert [one["turns"] for one in sessions(root)] == [7]
+
+
+@pytest.mark.parametrize("words", [["run", "work"], ["send", "work", "Go on."]])
+def test_a_conversation_elsewhere_stays_until_another_one_has_said_something(
+    gaia: Gaia, claude: Claude, tmp_path: Path, words: list[str]
+) -> None:
+    """So whoever stops the other one at once, and does what stderr says, continues it."""
+    claude.says(MARK)
+    one = tmp_path / "one"
+    one.mkdir()
+    forked("run", "--id", "work", "--cwd", str(one), "--task", "Do it.", "--", claude.path)
+    silent = claude.folder / "silent"
+    silent.write_text("#!/bin/sh\nkill -INT $PPID\nexec sleep 60\n", encoding="utf-8")
+    silent.chmod(0o755)
+    for _ in range(2):
+        stopped = forked(*words, "--preset", "claude", "--", str(silent))
+        assert f"--cwd {one}\n" in stopped.all[2]
+    gaia("update", "work", "--phase", "planning", "--resume-ready")
+    assert forked(*words, "--cwd", str(one), "--", claude.path).code == 0
+    assert [option for option, _ in claude.ids()] == ["--session-id", "--resume"]
 
 
 EVIL_IDS = [
@@ -242,9 +262,9 @@ def test_a_record_chooses_no_folder_in_which_a_client_starts(
     [call] = claude.calls()
     assert (call["cwd"], "--resume" in call["words"]) == (str(tmp_path), False)
     assert not [*tmp_path.rglob("ran")]
-    hint = f"to continue it: --cwd {cwd}\n"
+    hint = f"to continue it, stop this now, and add --cwd {cwd}\n"
     assert (hint in said) == (evil in ("own", "link")), said
-    assert (f"is not there any more, or not yours; {ANEW}" in said) == (evil not in ("own", "link")), said
+    assert (f"which is not your folder now; {ANEW}" in said) == (evil not in ("own", "link")), said
     assert "\x1b[2J" not in said
 
 

@@ -29,7 +29,6 @@ from gaia_sessions.errors import InvalidInput, UsageError
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.hosts.clients import preset_for
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
-from gaia_sessions.runner.supervise import STARTED
 from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.report import SUCCESS
@@ -85,7 +84,12 @@ class _New(TypedDict):
 @click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="It is told to end when they are used up.")
 @with_tools
 @with_presets
-@click.option("--cwd", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where it runs.")
+@click.option(
+    "--cwd",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Where it runs; a client continues a conversation only where that was held.  [default: here]",
+)
 @click.option(
     "--parent", metavar="ID", help=f"Session above the new one.  [default: {SESSION_VARIABLE}, if it is here]"
 )
@@ -144,8 +148,8 @@ def command(
     is_live = not (quiet or call.as_json)
 
     def tell(session: str, event: str, folder: str) -> None:
-        if verbose or event != STARTED:
-            output.print_aside(event, *command_runs.told_of(session, event, folder, what), as_json=call.as_json)
+        if told := command_runs.told_of(session, event, folder, what, verbose=verbose):
+            output.print_aside(event, *told, as_json=call.as_json)
 
     with open(os.devnull, "rb") as nothing:
         stdin = nothing.fileno() if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()

@@ -20,7 +20,6 @@ from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
-from gaia_sessions.runner.supervise import STARTED
 from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.transcript import COMMIT_LIMIT
 from gaia_sessions.system import utc_now
@@ -51,7 +50,12 @@ _FOR_EVER = f"{LONGEST:.0f}"
     "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
 )
 @with_presets
-@click.option("--cwd", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where it runs.")
+@click.option(
+    "--cwd",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Where it runs; a client continues a conversation only where that was held.  [default: here]",
+)
 @click.option("--pruned", is_flag=True, help="Give it what `context` prints in place of the whole transcript.")
 @click.option(
     "--wait",
@@ -92,8 +96,8 @@ def command(
     what = Command(command, cwd=cwd, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
 
     def tell(event: str, folder: str) -> None:
-        if event != STARTED:
-            output.print_aside(event, *command_runs.told_of(session_id, event, folder, what), as_json=call.as_json)
+        if told := command_runs.told_of(session_id, event, folder, what):
+            output.print_aside(event, *told, as_json=call.as_json)
 
     with call.noticing_kept_messages():
         outcome = send(

@@ -18,34 +18,38 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
 
 
-def told_of(agent_id: str, event: str, folder: str, command: Command) -> tuple[str, str]:
+def told_of(
+    agent_id: str, event: str, folder: str, command: Command, *, verbose: bool = False
+) -> tuple[str, str] | None:
     """What happened to the ``command`` of a session, and what to type about it, empty for nothing.
 
-    ``folder`` is the one that it has to do with: text of a record, which is quoted.
+    None for what is as expected, unless ``verbose``. ``folder`` is text of a record.
     """
-    hint = Copyable(f"--cwd {quote(folder)}", "to continue it: ") if event == supervise.CONVERSATION_ELSEWHERE else ""
-    return f"{agent_id}: {_EVENTS[event](command, folder)}", hint
+    if event == supervise.STARTED and not verbose:
+        return None
+    if event == supervise.CONVERSATION_ELSEWHERE:
+        what = f"its conversation is in {safe(folder)}; {_ANEW}"
+        return f"{agent_id}: {what}", Copyable(f"--cwd {quote(folder)}", "to continue it, stop this now, and add ")
+    if event == supervise.CONVERSATION_MOVED:
+        return f"{agent_id}: its conversation was held in {safe(folder)}, which is not your folder now; {_ANEW}", ""
+    return f"{agent_id}: {_EVENTS[event](command)}", ""
 
 
 _ANEW = "a new one begins, and is told what was said so far"
-_EVENTS: dict[str, Callable[[Command, str], str]] = {
-    supervise.STARTED: lambda one, _: f"{safe(one.words[0], 80)} runs, and is told to end after {exactly(one.timeout)}",
-    supervise.SOFT_LIMIT: lambda one, _: f"told to end after {exactly(one.timeout)}; it has {exactly(one.grace)} left",
-    supervise.HARD_LIMIT: lambda one, _: f"hard timed out after {one.hard_timeout:.10g} seconds, and was killed",
-    supervise.TOKENS_USED_UP: lambda one, _: f"told to end: its tokens are used up; it has {exactly(one.grace)} left",
-    supervise.SIGNAL_PASSED: lambda *_: "told to end; once more kills it",
-    supervise.BACKGROUND_ENDED: lambda *_: "what it left in the background was ended (--keep-background leaves it)",
-    supervise.BACKGROUND_LEFT: lambda *_: "what it left in the background goes on without limits",
-    supervise.ANOTHER_CONVERSATION: lambda *_: f"its conversation is gone; {_ANEW}",
-    supervise.CONVERSATION_ELSEWHERE: lambda _, folder: f"its conversation is in {safe(folder)}; {_ANEW}",
-    supervise.CONVERSATION_LEFT: lambda _, folder: (
-        f"its conversation was held in {safe(folder)}, which is not there any more, or not yours; {_ANEW}"
-    ),
-    supervise.CONVERSATION_UNKNOWN: lambda *_: f"its record names no conversation of this client; {_ANEW}",
-    supervise.WITHOUT_TASK: lambda *_: (
+_EVENTS: dict[str, Callable[[Command], str]] = {
+    supervise.STARTED: lambda one: f"{safe(one.words[0], 80)} runs, and is told to end after {exactly(one.timeout)}",
+    supervise.SOFT_LIMIT: lambda one: f"told to end after {exactly(one.timeout)}; it has {exactly(one.grace)} left",
+    supervise.HARD_LIMIT: lambda one: f"hard timed out after {one.hard_timeout:.10g} seconds, and was killed",
+    supervise.TOKENS_USED_UP: lambda one: f"told to end: its tokens are used up; it has {exactly(one.grace)} left",
+    supervise.SIGNAL_PASSED: lambda _: "told to end; once more kills it",
+    supervise.BACKGROUND_ENDED: lambda _: "what it left in the background was ended (--keep-background leaves it)",
+    supervise.BACKGROUND_LEFT: lambda _: "what it left in the background goes on without limits",
+    supervise.ANOTHER_CONVERSATION: lambda _: f"its conversation is gone; {_ANEW}",
+    supervise.CONVERSATION_UNKNOWN: lambda _: f"its record names no conversation of this client; {_ANEW}",
+    supervise.WITHOUT_TASK: lambda _: (
         "a conversation begins that is not told the task, which is not kept: say it by --task"
     ),
-    supervise.NOT_KILLED: lambda *_: (
+    supervise.NOT_KILLED: lambda _: (
         "not all that it has started could be killed, such as what has become another user's"
     ),
 }
