@@ -40,6 +40,7 @@ print(json.dumps([
 Of the file only the texts of an entry are passed on: a few lines of YAML may stand for gigabytes of anything else.
 """
 _SECONDS = 60
+_LONGEST_SHOWN = 80
 _MOST_BYTES = 1 << 16
 _MOST_FILES = 10
 """Each costs a second."""
@@ -93,7 +94,12 @@ def _why_not_loaded(content: bytes) -> tuple[str, bool] | None:
         of_yaml = [line for line in said if line.startswith(("yaml.", "UnicodeDecodeError"))]
         return " ".join([*of_yaml, said[-1].strip()][: 1 + bool(of_yaml)]), bool(of_yaml)
     ours = [entry for entry in json.loads(ended.stdout) if entry.get("scheme") == "gaia"]
-    wrong = [f"{key} is {entry.get(key)!r}" for entry in ours for key in _ENTRY if entry.get(key) != _ENTRY[key]]
+    wrong = [f"{key} is {_shown(entry, key)}" for entry in ours for key in _ENTRY if entry.get(key) != _ENTRY[key]]
     if not ours:
         return "none of its services has the scheme gaia", True
     return (", ".join(wrong), True) if wrong else None
+
+
+def _shown(entry: dict[str, str | None], key: str) -> str:
+    found = entry.get(key)
+    return repr(found[:_LONGEST_SHOWN]) if found else "no text" if key in entry else "missing"

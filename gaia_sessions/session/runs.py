@@ -152,7 +152,7 @@ def started_or_claimed_at(run: Run) -> datetime | None:
 
 
 def latest_run_with_file(record: Record) -> Run | None:
-    """The latest run whose agent writes to a file, by that its host or its command tells of it.
+    """The latest run that names a file of its agent: a transcript, or the output of a command.
 
     None for work that is over, which is idle for ever.
     """

@@ -212,7 +212,7 @@ class _Pass:
 def _as_imported(record: Record, cancellation: Cancellation | None, directory: str, now: datetime) -> Record:
     """``record`` as it is kept here: nobody is at work on it, a cancelled session has ended, nothing leads elsewhere.
 
-    That a command was run, and not the agent of a host, stays: by a process of which nothing is known.
+    A run of a command stays one: its ``wrapper`` is kept, empty.
     """
     for run in record.get("runs", ()):
         if not has_ended(run):

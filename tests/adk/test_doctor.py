@@ -126,5 +126,5 @@ def test_a_file_of_a_repository_neither_holds_it_up_nor_fills_the_memory(put: st
     found = finding()
 
     assert found["state"] == ("problem" if "bomb" in put else "ok"), found
-    assert ("type is None, class is None" in found["found"]) == (put == "a bomb in the entry")
+    assert ("type is no text, class is no text" in found["found"]) == (put == "a bomb in the entry")
     shutil.rmtree(folder)

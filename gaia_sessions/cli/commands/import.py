@@ -38,8 +38,8 @@ def command(call: Call, directories: tuple[str, ...], *, dry_run: bool) -> int:
     DIR has one folder per session, each with a state.json, or is a project with such a folder in .claude/session. It
     may also be the folder of one session.
 
-    Sessions come with everything that is theirs and keep their IDs, but for what leads elsewhere: conversations and
-    files of clients. One whose ID is here already stays as it is. A run without an end ends as lost, and what is
+    Sessions come with everything that is theirs and keep their IDs. What leads elsewhere stays behind: conversations
+    and files of clients. One whose ID is here already stays as it is. A run without an end ends as lost, and what is
     cancelled there as abandoned. Nothing in DIR is changed. After an interruption the same command does the rest.
     """
     for directory in directories:
