@@ -77,12 +77,14 @@ def read_ancestors(sessions: ReaderAbove, record: Record) -> dict[str, Record | 
     """All sessions above ``record``, as ``ancestors_of`` has them. Raises ``StoreFailure``, also for too many."""
     from gaia_sessions.session.lineage import ancestors_of  # a hook that writes a log loads this package too
 
-    left = iter(range(MOST_ABOVE))
+    above: list[str] = []
 
     def read(agent_id: str) -> Record | None:
-        if next(left, None) is None:
-            problem = f"more than {MOST_ABOVE} sessions are above it"
-            raise errors.StoreFailure("look above", record["agent_id"], problem, "remove the uppermost of them")
+        if len(above) == MOST_ABOVE:
+            hint = f"take parent_id out of {above[-1]}/state.json: then nothing is above that session, and none is lost"
+            problem = f"there are more than {MOST_ABOVE}"
+            raise errors.StoreFailure("read all sessions above it", record["agent_id"], problem, hint)
+        above.append(agent_id)
         return read_if_readable(sessions, agent_id)
 
     return ancestors_of(record, read)

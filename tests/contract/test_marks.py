@@ -138,12 +138,19 @@ def test_a_circle_of_parents_is_followed_to_its_end(store: Store, new: New) -> N
     assert store.change("agent-1", planned)["phase"] == "abandoned"
 
 
-def test_below_more_than_a_hundred_sessions_nothing_is_written(store: Store, new: New) -> None:
+def test_below_more_than_a_hundred_sessions_nothing_is_written_until_one_has_no_parent(store: Store, new: New) -> None:
     for number in reversed(range(102)):  # from below: whoever is begun looks at all above
         store.create(new(f"agent-{number}", **(below(f"agent-{number - 1}") if number else {})))
     assert store.change("agent-100", planned)["phase"] == "planning"
-    with pytest.raises(StoreFailure, match="agent-101: cannot look above: more than 100 sessions are above it"):
+    with pytest.raises(StoreFailure, match="agent-101: cannot read all sessions above it: there are more") as raised:
         store.change("agent-101", planned)
+    assert raised.value.hint.startswith("take parent_id out of agent-1/state.json: ")
+
+    def without_parent(record: Any) -> Any:
+        return {key: record[key] for key in record if key != "parent_id"}
+
+    store.change("agent-1", without_parent)
+    assert store.change("agent-101", planned)["phase"] == "planning"
 
 
 def a_link(path: Path) -> None:
