@@ -160,7 +160,7 @@ def session_start(store: Store, event: Event, context: HandlerContext) -> EventR
 
 def finalize(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """``finalized``, or ``waits_for_approval``. Texts that do not fit are shortened: a hook is not asked again."""
-    for max_length in _TEXT_LIMITS if "summary" in event or "error" in event else ():
+    for max_length in _TEXT_LIMITS:
         try:
             return _finalize_with_texts(store, event, context, max_length)
         except errors.TooLarge:

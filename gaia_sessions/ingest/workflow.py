@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .join import JoinedRun
 
 _RESUMED_DETAIL = "its host resumed the work"
+"""Why the runs before are lost: a host resumes work only when nobody is at work on it any more."""
+
 _STOPPED_DETAIL = "stopped with its workflow"
 
 
@@ -101,7 +103,7 @@ def _lock_key(event: Event) -> tuple[str, str]:
 def _with_resumed_run(store: Store, event: Event, earlier: Record, context: HandlerContext) -> Record:
     def claim(record: Record) -> Change:
         claimed = runs.with_claimed_run(record, delegations.run_fields_of(event), context.now)
-        claimed = check_room_for_run(_with_earlier_runs_ended(claimed, context.now))
+        claimed = check_room_for_run(with_earlier_runs_lost(claimed, _RESUMED_DETAIL, context.now))
         return Change(claimed, [changed_run_entry(event, claimed, claimed["runs"][-1])])
 
     return store.change(earlier["agent_id"], claim, timeout=context.timeout)
@@ -120,7 +122,7 @@ def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventRe
 
     def resume(parent: Record | None) -> Record:
         def rule(record: Record) -> Change:
-            record = _with_earlier_runs_ended(runs.with_new_run(record, {}), context.now)
+            record = with_earlier_runs_lost(runs.with_new_run(record, {}), _RESUMED_DETAIL, context.now)
             run = record["runs"][-1]
             started = runs.with_start(record, run, starts.first_fields(event, context.now), context.now)
             return Change(with_parent_known(store, started, parent), [changed_run_entry(event, started, run)])
@@ -152,11 +154,6 @@ def _with_parent_agent(event: Event, workflow: Record | None) -> Event:
     """``event`` with the host's id of the workflow's task as that of the agent that started this one, if known."""
     task = workflow["runs"][-1].get("host_agent_id") if workflow else None
     return {**event, "parent_host_agent_id": task} if task else event
-
-
-def _with_earlier_runs_ended(record: Record, now: datetime) -> Record:
-    """With an end for every run but the latest: a host resumes work only when nobody is at work on it any more."""
-    return with_earlier_runs_lost(record, _RESUMED_DETAIL, now)
 
 
 def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) -> None:
