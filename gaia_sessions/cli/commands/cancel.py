@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.tree import TreeLine
 
 _FEW = 16
+"""Of so many sessions each is looked for with what is below it; of more, all sessions are read, but once."""
 
 
 @declare(
@@ -79,23 +80,26 @@ def _concerned(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> Ite
     """The lines of the sessions that were cancelled, and of those below them that were too."""
     with_below = {one["agent_id"]: one["below"] for one in cancelled}
     for tree in _trees(sessions, with_below):
-        top = float("inf")
+        top: int | None = None  # the level of the session that was cancelled with what is below it
         for level, line in tree:
-            top = float("inf") if level <= top else top
-            if line["agent_id"] in with_below or level > top:
+            is_below = top is not None and level > top
+            if is_below or line["agent_id"] in with_below:
                 yield line
-            if with_below.get(line["agent_id"]):
-                top = min(top, level)
+            if not is_below:
+                top = level if with_below.get(line["agent_id"]) else None
 
 
-def _trees(sessions: Sessions, agent_ids: Collection[str]) -> Iterator[Sequence[TreeLine]]:
+def _trees(sessions: Sessions, agent_ids: Collection[str]) -> list[Sequence[TreeLine]]:
     """The trees that have these sessions: of each what is below it, of many all that there is."""
-    with suppress(SessionsError):  # what cannot be read can be cancelled all the same
-        if len(agent_ids) > _FEW:
-            yield sessions.tree(every_app=True)
-    for agent_id in agent_ids if len(agent_ids) <= _FEW else ():
-        with suppress(SessionsError):
-            yield sessions.subtree(agent_id)
+    trees = []
+    if len(agent_ids) > _FEW:
+        with suppress(SessionsError):  # what cannot be read can be cancelled all the same
+            trees.append(sessions.tree(every_app=True))
+    else:
+        for agent_id in agent_ids:
+            with suppress(SessionsError):
+                trees.append(sessions.subtree(agent_id))
+    return trees
 
 
 def _ended_by_itself(phase: str) -> bool:
