@@ -31,28 +31,29 @@ class Places:
     root: the directory of the sessions.
     project: the folder with the project's settings, ``beside`` if given.
     here: the folder in which a client would be started now.
-    home: the user's home. Raises ``BadSetting`` for a user without one.
     variables: the environment variables of this call.
+
+    Raises ``BadSetting`` for a user without a home.
     """
 
-    __slots__ = ("here", "home", "project", "root", "variables")
+    __slots__ = ("here", "project", "root", "variables")
 
     def __init__(self, root: str, variables: Mapping[str, str], beside: str | None = None) -> None:
         self.variables = variables
         self.root = root
         self.here = beside or _start_folder(variables)
         self.project = beside or _project_of(root, variables, self.here)
-        self.home = home_folder(variables)
-        if not self.home:
+        if not home_folder(variables):
             raise BadSetting(
                 "HOME", "is not set, and the system knows no home folder for you", "set it to your home folder"
             )
 
     def folder_of(self, host: HostSettings, scope: str) -> str:
         """The folder of ``host`` in ``scope``, which need not exist."""
-        if scope != USER:
-            return os.path.join(self.project, hosts.FOLDERS[host.name][0])
-        return folder_of(host.name, self.variables)
+        if scope == USER:
+            return folder_of(host.name, self.variables)
+        name, _, _ = hosts.FOLDERS[host.name]
+        return os.path.join(self.project, name)
 
     @property
     def hooks_root(self) -> str:

@@ -14,10 +14,10 @@ import pytest
 from gaia_sessions import hosts as all_hosts
 from gaia_sessions.config import load, user_file
 from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
-from gaia_sessions.hosts import HOOK
+from gaia_sessions.hosts import CLAUDE_CODE, HOOK
 from gaia_sessions.hosts.claude_code import tools
 from gaia_sessions.hosts.payload import HookPayload
-from gaia_sessions.hosts.settings import WantedEntry
+from gaia_sessions.hosts.settings import USER, WantedEntry
 from gaia_sessions.install import hook_command
 from gaia_sessions.install.entries import matches
 from gaia_sessions.install.places import HOSTS, Places
@@ -301,7 +301,8 @@ def test_without_home_the_systems_word_counts_and_without_that_nothing_is_writte
 
     monkeypatch.setattr(pwd, "getpwuid", known)
     for given in ({}, {"HOME": ""}, {"HOME": "relative"}):
-        assert Places(setup.root, given).home == str(away_from_home)
+        places = Places(setup.root, given)
+        assert places.folder_of(HOSTS[CLAUDE_CODE], USER) == f"{away_from_home}/.claude"
         assert user_file(given) == f"{away_from_home}/.config/gaia-sessions/config.toml"
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     for given in ({}, {"HOME": "relative"}):

@@ -403,8 +403,8 @@ def plugin_by_settings(setup: Setup) -> None:
     edit(setup, lambda said: said.update(enabledPlugins={"gaia-sessions@somewhere": True}))
 
 
-def plugin_by_list(setup: Setup) -> None:
-    folder = Path(setup.places.home, ".claude", "plugins")
+def plugin_by_list(_: Setup) -> None:
+    folder = Path.home() / ".claude" / "plugins"
     folder.mkdir(parents=True)
     document = {"version": 2, "plugins": {"gaia-sessions@somewhere": [{"scope": "user"}], "other@somewhere": []}}
     folder.joinpath("installed_plugins.json").write_text(json.dumps(document), encoding="utf-8")
@@ -428,7 +428,7 @@ def test_a_plugin_that_is_switched_off_does_not_count(setup: Setup) -> None:
 
 def test_a_plugin_list_that_cannot_be_read_is_none(setup: Setup) -> None:
     plugin_by_list(setup)
-    Path(setup.places.home, ".claude", "plugins", "installed_plugins.json").write_bytes(b"{torn")
+    (Path.home() / ".claude" / "plugins" / "installed_plugins.json").write_bytes(b"{torn")
     assert look(setup)["plugin"] is False
 
 
