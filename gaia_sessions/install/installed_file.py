@@ -208,5 +208,5 @@ def _refuse_duplicate_keys(text: JsonText, start: int, keys: Iterable[str]) -> N
     wanted = frozenset(keys)
     for element in text.elements(start)[0]:
         if element.key in seen:
-            text.member(start, str(element.key))
+            text.member(start, str(element.key))  # it raises for a key that stands there twice
         seen |= wanted & {element.key}
