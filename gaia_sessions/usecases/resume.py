@@ -49,7 +49,7 @@ def standing(find_cancellation: FindCancellation, record: Record, now: datetime,
         return Standing(decide(find_cancellation, record["agent_id"], record, now, limits), None, {}, ())
     from gaia_sessions.session.state import state_of  # a hook that only decides does not need it
 
-    cancellation, evidence = find_cancellation(record), _evidence_of(record)
+    cancellation, evidence = find_cancellation(record), _evidence_if_any(record)
     decision = policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence)
     alive = _liveness_of(record, decision, now, limits)
     return Standing(decision, alive, state_of(record, decision, alive, evidence["dead_runs"]), evidence["dead_runs"])
@@ -105,10 +105,10 @@ def decide(
 
 def decide_on_known(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
     """The policy's decision on ``record``, of which it is known whether the session is cancelled."""
-    return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **_evidence_of(record))
+    return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **_evidence_if_any(record))
 
 
-def _evidence_of(record: Record) -> Evidence:
+def _evidence_if_any(record: Record) -> Evidence:
     if all(map(has_ended, record.get("runs", ()))) and latest_run_with_file(record) is None:
         return {"dead_runs": frozenset(), "written_at": None}  # there is nothing to look at
     from gaia_sessions.hosts.evidence import evidence_of
