@@ -176,10 +176,11 @@ MOST_FAULTS = 20
 
 
 def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
-    """The settings for the sessions at ``root``; raises ``BadSetting`` for the first unknown key or invalid value."""
+    """The settings for the sessions at ``root``; raises ``BadSetting`` for the first fault that stops commands."""
     config, faults = load_with_faults(root, environ, flags)
-    if faults:
-        raise faults[0].error()
+    for fault in faults:
+        if fault.stops_commands:
+            raise fault.error()
     return config
 
 

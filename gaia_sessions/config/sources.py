@@ -41,12 +41,16 @@ class Fault:
     """What is wrong in the settings at ``origin``, a file, a variable or a flag.
 
     A file may have thousands of faults, so each is put into words when somebody asks, and so is its hint.
+    stops_commands: not the unknown name of a file, which may be meant for another version, and may be a stranger's.
     """
 
-    __slots__ = ("_hint", "_problem", "origin")
+    __slots__ = ("_hint", "_problem", "origin", "stops_commands")
 
-    def __init__(self, origin: str, problem: Callable[[], str], hint: Callable[[], str]) -> None:
+    def __init__(
+        self, origin: str, problem: Callable[[], str], hint: Callable[[], str], *, stops_commands: bool = True
+    ) -> None:
         self.origin = origin
+        self.stops_commands = stops_commands
         self._problem = problem
         self._hint = hint
 
@@ -166,7 +170,12 @@ def _parse_settings(
     for origin, key, value in settings:
         name = names.get(key)
         if name is None:
-            faults.append(_unknown(origin, key, names))
+            is_in_file = names is known.by_key
+            is_no_table = is_in_file and key in known.tables and key != ""
+            found = (
+                _no_table(origin, key, value) if is_no_table else _unknown(origin, key, names, is_in_file=is_in_file)
+            )
+            faults.append(found)
             continue
         kind = known.kinds[name]
         try:
@@ -182,8 +191,13 @@ _SIMILARITY_CUTOFF = 0.7
 """How similar an unknown key must be to a known one to be suggested; ``hooks`` does not suggest ``hooks.note``."""
 
 
-def _unknown(origin: str, key: str, option_names: Mapping[str, str]) -> Fault:
-    return Fault(origin, lambda: f"unknown setting {_shown(key)}", lambda: _meant(key, option_names))
+def _unknown(origin: str, key: str, option_names: Mapping[str, str], *, is_in_file: bool) -> Fault:
+    return Fault(
+        origin,
+        lambda: f"unknown setting {_shown(key)}",
+        lambda: _meant(key, option_names),
+        stops_commands=not is_in_file,
+    )
 
 
 def _meant(key: str, option_names: Mapping[str, str]) -> str:
@@ -202,6 +216,10 @@ def _meant(key: str, option_names: Mapping[str, str]) -> str:
         others = ", ".join(sorted(by_short_name))
         return f"type unset {_shown(key)}; what may follow {VARIABLE_PREFIX} is {others}"
     return "the settings are " + ", ".join(sorted(option_names))
+
+
+def _no_table(origin: str, table: str, value: object) -> Fault:
+    return Fault(origin, lambda: f"{table} = {_shown_value(value)}", lambda: f"must be a table: [{table}]")
 
 
 def _is_valid(kind: str, value: object) -> bool:

@@ -295,7 +295,7 @@ def test_a_current_folder_that_is_gone_matters_only_to_whoever_needs_it(
     ],
 )
 @table("place", [".claude/gaia-sessions.toml", "elsewhere/.config.toml"])
-def test_an_unknown_setting_in_a_project_file_is_a_usage_error_with_a_suggestion(
+def test_an_unknown_setting_in_a_projects_file_stops_no_command_and_doctor_has_a_suggestion(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, place: str, key: str, unknown: str, hint: str
 ) -> None:
     file = Path(place).absolute()
@@ -303,8 +303,9 @@ def test_an_unknown_setting_in_a_project_file_is_a_usage_error_with_a_suggestion
     file.write_text(key, encoding="utf-8")
     root = file.parent if file.name == ".config.toml" else file.parent / "session"
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(root))
-    error = gaia("list", "--json").error
-    assert error == {"code": "bad_setting", "message": f"{file}: unknown setting {unknown}", "hint": hint}
+    assert gaia("list", "--json").json == []
+    [found] = [one for one in json.loads(gaia("doctor", "--json").out)["checks"] if one["name"] == "settings"]
+    assert (found["state"], found["found"]) == ("problem", f"{file}: unknown setting {unknown} ({hint})")
 
 
 @table(

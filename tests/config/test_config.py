@@ -242,6 +242,8 @@ BAD_LINES: list[tuple[str, str, str]] = [
     ('hooks.note = ["all"]', "hooks.note = ['all']", NOTE),
     ('hooks.track = "off"', "hooks.track = 'off'", TRACK),
     ("hooks.track = 1", "hooks.track = 1", TRACK),
+    ("hooks = true", "hooks = True", "must be a table: [hooks]"),
+    ("[[limits]]\ntokens = 1", "limits = [{'tokens': 1}]", "must be a table: [limits]"),
 ]
 
 
@@ -318,14 +320,22 @@ def test_a_flag_is_read_like_everything_else(root: str) -> None:
         ("[hook]\nenabled = true", "hook", ALL_KEYS),  # another table
         ("[hoooks]\n", "hoooks", ALL_KEYS),  # another table without keys
         ("[max_error]\na = 1", "max_error", "did you mean max_errors?"),  # a table for a setting
-        ("hooks = true", "hooks", ALL_KEYS),  # a value for a table
         ("[hooks.enable]", "hooks.enable", "did you mean hooks.enabled?"),  # a table in a table
         ("xyzzy = 1", "xyzzy", ALL_KEYS),  # nothing near
     ],
 )
-def test_an_unknown_key_is_refused_with_the_nearest_known(root: str, line: str, key: str, hint: str) -> None:
+def test_an_unknown_key_in_a_file_is_a_fault_with_the_nearest_known_and_stops_no_command(
+    root: str, line: str, key: str, hint: str
+) -> None:
     path = write(project_file(root), line)
-    assert refusal(root, {}) == (f"{path}: unknown setting {key}", hint)
+    config, [fault] = load_with_faults(root, {})
+    assert (str(fault), fault.hint) == (f"{path}: unknown setting {key}", hint)
+    assert settings(load(root, {})) == settings(config) == DEFAULTS
+
+
+def test_an_unknown_key_hides_no_value_that_means_nothing(root: str) -> None:
+    path = write(project_file(root), "idle_minute = 1\nmax_errors = 0\n")
+    assert refusal(root, {}) == (f"{path}: max_errors = 0", COUNT)
 
 
 @table(

@@ -241,23 +241,14 @@ def test_dots_in_a_comment_and_in_lines_of_their_own_are_no_key(tmp_path: Path) 
     assert len(load(str(tmp_path), {}).limits_search_tools) == 400
 
 
-def test_of_thousands_of_unknown_names_a_command_looks_for_one_that_was_meant(
+def test_of_thousands_of_unknown_names_a_command_and_whoever_counts_them_look_for_none_that_was_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"k{number}" for number in range(8_000)]
     (tmp_path / ".config.toml").write_text("\n".join(f"{name}=1" for name in names), encoding="utf-8")
-    asked: list[str] = []
-
-    def matches(word: str, *_: object, **__: object) -> list[str]:
-        asked.append(word)
-        return []
-
-    monkeypatch.setattr(difflib, "get_close_matches", matches)
-    with pytest.raises(BadSetting, match=r"unknown setting k0\n"):
-        load(str(tmp_path), {})
-    assert asked == ["k0"]
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *_, **__: pytest.fail("it was looked for"))
+    assert load(str(tmp_path), {}).max_errors == 3
     assert len(load_with_faults(str(tmp_path), {})[1]) == len(names)
-    assert asked == ["k0"], "whoever only counts them looks for none"
 
 
 @table(
