@@ -39,7 +39,8 @@ def folder_of(host: str, environ: Mapping[str, str]) -> str:
 
 def conversations_of(host: str, environ: Mapping[str, str]) -> str:
     """Where ``host`` keeps conversations."""
-    return os.path.join(folder_of(host, environ), FOLDERS[host][2])
+    _, _, name = FOLDERS[host]
+    return os.path.join(folder_of(host, environ), name)
 
 
 def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
@@ -47,7 +48,10 @@ def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
     base, (*above, name) = _place(host, path)
     with _opened(base, above) as folder:
         fd, found = folder.open_file(name)
-    is_own = found.st_uid == os.geteuid() or found.st_uid == os.stat(base).st_uid
+    try:
+        is_own = found.st_uid == os.geteuid() or found.st_uid == os.stat(base).st_uid
+    except OSError:  # that folder was removed meanwhile
+        is_own = False
     if is_own and found.st_size <= LARGEST_FILE:
         return fd, found
     os.close(fd)

@@ -1,6 +1,7 @@
+"""Which files of a host are opened by a path that somebody named, and that no other is."""
+
 from __future__ import annotations
 
-import json
 import os
 import socket
 from pathlib import Path
@@ -9,119 +10,49 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.hosts import CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, host_files
-from gaia_sessions.hosts.agent_files import delegation_of, member_of, noted_delegation
-from gaia_sessions.hosts.evidence import file_written_at
+from tests.config.test_files import as_root
 from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LONGEST_FILE = 1 << 16
-SOUND = b'{"toolUseId": "toolu_1"}'
+SOUND = b"what the client wrote"
 
 
 @pytest.fixture
 def path(talks: Path) -> Path:
-    """Where the host would write the file; nothing is there yet."""
+    """Where the client would write a file; nothing is there yet."""
     (talks / "c" / "subagents").mkdir(parents=True)
-    return talks / "c" / "subagents" / "agent-a1.meta.json"
+    return talks / "c" / "subagents" / "agent-a1.jsonl"
 
 
-def read_key(path: Path) -> str | None:
-    """The delegation of the agent ``a1`` by its file, as the hooks ask for it in either of two ways."""
-    found = delegation_of(CLAUDE_CODE, f"{path.parent.parent}.jsonl", "a1")
-    event: Any = {"host": CLAUDE_CODE, "host_agent_id": "a1", "key_file": str(path)}
-    assert noted_delegation(event) == found
-    return found
+def held(path: Path) -> bytes | None:
+    """What is read at ``path``; None if nothing is."""
+    try:
+        return host_files.content(CLAUDE_CODE, str(path), len(SOUND))
+    except OSError:
+        return None
 
 
-def key_in(path: Path, content: bytes) -> str | None:
-    path.write_bytes(content)
-    return read_key(path)
-
-
-def test_the_key_is_what_stands_under_its_name(path: Path) -> None:
-    content = b'{"agentType": "Explore", "toolUseId": "toolu_1", "more": {"toolUseId": "not this"}}\n'
-    assert key_in(path, content) == "toolu_1"
-    assert member_of(CLAUDE_CODE, str(path), "agentType") == "Explore"
-
-
-def test_a_file_that_is_not_there_yet_has_no_key_until_it_is(path: Path) -> None:
-    assert read_key(path) is None
-    assert key_in(path, SOUND) == "toolu_1"
+def open_files() -> list[str]:
+    return sorted(os.listdir("/dev/fd"))
 
 
 def test_reading_leaves_nothing_behind_and_no_file_open(path: Path) -> None:
     path.write_bytes(SOUND)
-    before = sorted(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else None
+    before = open_files()
     for _ in range(3):
-        read_key(path)
-        member_of(CLAUDE_CODE, str(path.parent), "toolUseId")
-        member_of(CLAUDE_CODE, str(path.parent / "no such folder" / "file"), "toolUseId")
-        host_files.is_folder(CLAUDE_CODE, str(path.parent))
-    after = sorted(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else None
+        assert held(path) == SOUND
+        assert host_files.is_file(CLAUDE_CODE, str(path))
+        assert host_files.is_folder(CLAUDE_CODE, str(path.parent))
+        assert held(path.parent / "no such folder" / "file") is None
+    after = open_files()
     assert (before, [found.name for found in path.parent.iterdir()], path.read_bytes()) == (after, [path.name], SOUND)
 
 
-@table(
-    "value",
-    [
-        "t",  # one character
-        "x" * 512,  # 512 characters
-        "ünï\ncode \u2028",  # any characters
-        "../../etc/passwd",  # what looks like a path is a key like any other
-    ],
-)
-def test_any_short_text_is_a_key(path: Path, value: str) -> None:
-    assert key_in(path, json.dumps({"toolUseId": value}).encode()) == value
-
-
-@table(
-    "value",
-    [
-        "",  # empty
-        "x" * 513,  # 513 characters
-        *(None, True, 0, 1.5, [], ["toolu_1"], {}, {"a": "toolu_1"}),
-    ],
-)
-def test_anything_else_is_no_key(path: Path, value: Any) -> None:
-    assert key_in(path, json.dumps({"toolUseId": value}).encode()) is None
-
-
-@table(
-    "content",
-    [
-        b"",  # empty
-        SOUND[:-1],  # half written
-        b"toolu_1",  # no JSON
-        b'"toolu_1"',  # a string
-        b"[" + SOUND + b"]",  # an array
-        b"null",  # null
-        SOUND + SOUND,  # two objects
-        b"{}",  # another object
-        b'{"TOOLUSEID": "toolu_1"}',  # another case
-        b'{"toolUseId": "toolu_1", "toolUseId": "toolu_2"}',  # two keys
-        b'{"toolUseId": "toolu_\xff"}',  # no UTF-8
-        b'{"toolUseId": "toolu_\\u0000"}',  # NUL
-        b'{"toolUseId": "\\ud800"}',  # half of a pair
-        b'{"toolUseId": "toolu_1", "n": NaN}',  # no number
-        b'{"toolUseId": "toolu_1", "n": ' + b"[" * 5000 + b"]" * 5000 + b"}",  # nesting without end
-        b'{"toolUseId": "toolu_1", "n": 1' + b"0" * 5000 + b"}",  # digits without end
-    ],
-)
-def test_what_is_no_sound_object_with_that_key_counts_as_not_there(path: Path, content: bytes) -> None:
-    assert key_in(path, content) is None
-
-
-def test_a_file_may_be_as_large_as_64_kib(path: Path) -> None:
-    assert key_in(path, SOUND.ljust(LONGEST_FILE)) == "toolu_1"
-    assert key_in(path, SOUND.ljust(LONGEST_FILE + 1)) is None
-
-
-def test_a_file_of_gigabytes_is_not_read(path: Path) -> None:
-    path.write_bytes(SOUND)
-    os.truncate(path, 1 << 40)
-    assert read_key(path) is None
+def test_a_file_over_the_limit_of_who_asks_is_not_read(path: Path) -> None:
+    path.write_bytes(SOUND + b".")
+    assert (held(path), host_files.is_file(CLAUDE_CODE, str(path))) == (None, True)
 
 
 def listening(path: Path) -> None:
@@ -144,34 +75,59 @@ def too_large(path: Path) -> None:
     os.truncate(path, (1 << 30) + 1)
 
 
-PUT: dict[str, Callable[[Path], object]] = {
-    "a link": to_a_sound_one,
-    "a link to itself": lambda path: path.symlink_to(path.name),
-    "a link to nothing": lambda path: path.symlink_to("nothing"),
-    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
-    "a pipe that nobody writes to": os.mkfifo,
-    "a folder": Path.mkdir,
-    "a socket": listening,
-    "somebody else's": of_somebody_else,
-    "larger than 1 GiB": too_large,
+LINK = "Too many levels of symbolic links"
+NO_FILE = "is not a regular file"
+REFUSED = "it is somebody else's, or larger than 1 GiB"
+
+PUT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a link": (to_a_sound_one, LINK),
+    "a link to itself": (lambda path: path.symlink_to(path.name), LINK),
+    "a link to nothing": (lambda path: path.symlink_to("nothing"), LINK),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), LINK),
+    "a pipe that nobody writes to": (os.mkfifo, NO_FILE),
+    "a folder": (Path.mkdir, NO_FILE),
+    "a socket": (listening, NO_FILE),
+    "larger than 1 GiB": (too_large, REFUSED),
+    "somebody else's": (of_somebody_else, REFUSED),
 }
 
 
-@pytest.mark.parametrize("put", PUT)
+@pytest.mark.parametrize(
+    "put", [pytest.param(name, marks=as_root) if name == "somebody else's" else name for name in PUT]
+)
 def test_what_is_no_file_of_its_own_counts_as_not_there(path: Path, put: str) -> None:
-    PUT[put](path)
+    plant, why = PUT[put]
+    plant(path)
+    before = open_files()
     assert os.path.lexists(path)
-    assert (read_key(path), host_files.is_file(CLAUDE_CODE, str(path))) == (None, False)
-    assert file_written_at(CLAUDE_CODE, str(path)) is None
-    with pytest.raises(OSError, match=r"."):
+    assert (held(path), host_files.is_file(CLAUDE_CODE, str(path))) == (None, False)
+    with pytest.raises(OSError, match=why):
         host_files.open_file(CLAUDE_CODE, str(path))
+    assert open_files() == before
 
 
+@as_root
+def test_a_file_of_somebody_else_is_refused_too_when_the_folder_of_the_client_is_gone_by_then(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_somebody_else(path)
+    before = open_files()
+
+    def gone(path: str) -> os.stat_result:
+        raise FileNotFoundError(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", gone)
+        is_file = host_files.is_file(CLAUDE_CODE, str(path))
+    assert (is_file, open_files()) == (False, before)
+
+
+@as_root
 def test_a_file_of_the_owner_of_that_folder_is_read_by_root(path: Path, talks: Path) -> None:
     path.write_bytes(SOUND)
     for one in (path, talks.parent):
         os.chown(one, 12345, 12345)
-    assert read_key(path) == "toolu_1"
+    assert held(path) == SOUND
 
 
 @pytest.mark.parametrize("put", ["a link", "a pipe", "a file", "a link to itself"])
@@ -187,7 +143,7 @@ def test_below_what_is_no_folder_of_its_own_nothing_is_there(path: Path, talks: 
             path.parent.touch()
         case _:
             path.parent.symlink_to(path.parent.name)
-    assert (read_key(path), host_files.is_folder(CLAUDE_CODE, str(path.parent))) == (None, False)
+    assert (held(path), host_files.is_folder(CLAUDE_CODE, str(path.parent))) == (None, False)
     assert host_files.is_file(CLAUDE_CODE, f"{subagents}/{path.name}")
 
 
@@ -198,10 +154,10 @@ def test_the_folder_of_the_client_may_be_a_link_and_be_named_with_it_or_without(
     (tmp_path / "link").symlink_to(path.parents[4])
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", f"{tmp_path}/link/")
     monkeypatch.setenv("HOME", "/nowhere")
-    assert read_key(path) == "toolu_1"
-    assert read_key(tmp_path / "link" / path.relative_to(path.parents[4])) == "toolu_1"
+    assert held(path) == SOUND
+    assert held(tmp_path / "link" / path.relative_to(path.parents[4])) == SOUND
     monkeypatch.delenv("CLAUDE_CONFIG_DIR")
-    assert read_key(path) is None
+    assert held(path) is None
 
 
 @table(
@@ -251,15 +207,3 @@ def test_a_path_that_leads_anywhere_else_opens_nothing(talks: Path, given: Any) 
     assert not host_files.is_file(CLAUDE_CODE, path)
     others = (CODEX, QWEN_CODE, GEMINI_CLI, "x", None)
     assert not any(host_files.is_file(host, f"{projects}/{below}") for host in others)
-
-
-def test_an_event_reads_only_the_file_of_its_own_agent(path: Path) -> None:
-    path.write_bytes(SOUND)
-
-    def noted(**changes: str) -> str | None:
-        event: Any = {"host": CLAUDE_CODE, "key_file": str(path), "key_name": "agentType", **changes}
-        return noted_delegation(event)
-
-    assert [noted(), *(noted(host_agent_id=agent) for agent in ("a2", "../a1", ""))] == [None] * 4
-    assert noted(host_agent_id="a1") == "toolu_1"
-    assert [noted(host_agent_id="a1", host=host) for host in (CODEX, "x")] == [None] * 2
