@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from datetime import timedelta
@@ -235,13 +234,6 @@ def test_a_request_that_is_too_long_to_be_read_leaves_the_sum_unknown(talks: Pat
     assert consumption({"host": "claude-code", "transcript_path": str(path)}, None, None, lambda: False) is None
 
 
-def test_no_file_stays_open_that_is_no_transcript(talks: Path) -> None:
-    before = os.listdir("/proc/self/fd")
-
-    assert consumption({"host": "claude-code", "transcript_path": str(talks)}, None, None, lambda: False) is None
-    assert len(os.listdir("/proc/self/fd")) == len(before)
-
-
 NO_FIGURES: dict[str, Any] = {
     "nothing": b"",
     "no JSON": b'{"type": "assistant", "usage"\n\0\xff"usage""assistant"\n',
@@ -267,23 +259,6 @@ def test_what_is_no_figure_is_left_out_of_the_sum(figure: object, talks: Path) -
 
     counted: Any = consumption({"host": "claude-code", "transcript_path": str(path)}, None, None, lambda: False)
     assert counted["consumed"] == {"input_tokens": 10, "total_tokens": 10, "tool_uses": 0}
-
-
-@table("kind", ["pipe", "link", "folder", "missing", "relative"])
-def test_what_is_no_file_is_not_waited_for(kind: str, talks: Path) -> None:
-    talks /= kind
-    talks.mkdir()
-    path = talks / "a.jsonl"
-    (talks / "real.jsonl").write_text(message(1, moment()), encoding="utf-8")
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "link":
-        path.symlink_to(talks / "real.jsonl")
-    elif kind == "folder":
-        path.mkdir()
-    name = "a.jsonl" if kind == "relative" else str(path)
-
-    assert consumption({"host": "claude-code", "transcript_path": name}, None, None, lambda: False) is None
 
 
 @table("name", ["codex", "gemini-cli", "qwen-code", "nobody", None])

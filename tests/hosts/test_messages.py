@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,14 +182,7 @@ def test_lines_of_another_agent_are_left_out(talks: Path) -> None:
 
 def test_a_file_that_cannot_be_opened_is_said(talks: Path) -> None:
     run = run_with(talks / "t.jsonl", line("user", "Hello."))
-    (talks / "link").symlink_to(talks / "t.jsonl")
-    os.mkfifo(talks / "fifo")
-    for name, why in (
-        ("gone", "No such file or directory"),
-        ("link", "Too many levels of symbolic links"),
-        ("fifo", "fifo is not a regular file"),
-        ("", "it is not in the folder of its client"),
-    ):
+    for name, why in (("gone", "No such file or directory"), ("", "it is not in the folder of its client")):
         [found] = messages({**run, "transcript_path": f"{talks}/{name}"})
         assert isinstance(found, StoreFailure)
         assert str(found) == f"{talks}/{name}: cannot read: {why}"
