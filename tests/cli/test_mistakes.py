@@ -45,8 +45,6 @@ WRONG = [
     ("lsit", "No such command 'lsit'.", "did you mean list?"),
     ("Doctro", "No such command 'Doctro'.", "did you mean doctor?"),
     ("frobnicate", "No such command 'frobnicate'.", "gaia-sessions --help lists the commands"),
-    ("lint", "No such command 'lint'.", "gaia-sessions --help lists the commands"),
-    ("adk import a.db", "No such command 'adk'.", "gaia-sessions --help lists the commands"),
     ("hooks instal", "No such command 'instal'.", "did you mean install or uninstall?"),
     ("hooks frobnicate", "No such command 'frobnicate'.", "gaia-sessions hooks --help lists the commands"),
     ("help frobnicate", "No such command 'frobnicate'.", "gaia-sessions --help lists the commands"),

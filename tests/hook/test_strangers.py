@@ -95,7 +95,7 @@ def test_no_path_in_an_event_that_waits_is_followed_out_of_the_folder_of_its_cli
     assert event["key_file"].endswith("/agent-a1.meta.json")
     meta = path.removesuffix(".jsonl") + ".meta.json"
     lock = {"pid": 1, "lock": path, "lock_folder": "1:1"}
-    event |= {"key_file": meta, "key_name": "anything", "transcript_path": path, "host_process": lock}
+    event |= {"key_file": meta, "transcript_path": path, "host_process": lock}
     waiting.write_text(json.dumps(event), encoding="utf-8")
     for payload in (host.event_payload("Stop"), host.starting("a2"), host.event_payload("SessionEnd", reason="exit")):
         with opened() as found:

@@ -41,7 +41,7 @@ CONCERNS: dict[str, tuple[dict[str, object], Any]] = {
     "the end of its conversation": ({"kind": "session_end", "host_session_id": "h1"}, JOINED),
     "the end of a turn of it": ({"kind": "main_stop", "host_session_id": "h1"}, JOINED),
     "a start whose key the host notes later": (
-        {"kind": "start", "host_session_id": "h1", "host_agent_id": "a9", "key_file": "/x", "key_name": "k"},
+        {"kind": "start", "host_session_id": "h1", "host_agent_id": "a9", "key_file": "/x"},
         UNJOINED,
     ),
     "a stop whose delegation the host tells later": (
@@ -64,7 +64,7 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
     "another agent": ({"kind": "stop", "host_session_id": "h1", "host_agent_id": "a2", "tool_use_id": "t2"}, JOINED),
     "another conversation": ({"kind": "session_end", "host_session_id": "h2"}, JOINED),
     "a key noted later, where all are joined": (
-        {"kind": "start", "host_session_id": "h1", "host_agent_id": "a9", "key_file": "/x", "key_name": "k"},
+        {"kind": "start", "host_session_id": "h1", "host_agent_id": "a9", "key_file": "/x"},
         JOINED,
     ),
     "the agent that began it, whose session is known": (
