@@ -1,4 +1,4 @@
-"""What a stranger may put where a path is named, and which files are opened meanwhile."""
+"""What a stranger may put where a path is named, and which files are opened, and which signals sent, meanwhile."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.config.test_files import as_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,7 +95,9 @@ NAMED: dict[str, Callable[[Folders], str]] = {
 }
 """What is named in place of it."""
 
-PLACES = (*MADE, *NAMED)
+PLACES = [
+    pytest.param(name, marks=as_root) if name == "somebody else's" else pytest.param(name) for name in (*MADE, *NAMED)
+]
 
 
 def place(name: str, talks: Path, outside: Path) -> str:
@@ -129,3 +133,22 @@ def opened() -> Iterator[list[str]]:
         patched.setattr(os, "listdir", noting(listdir))
         patched.setattr(os, "scandir", noting(scandir))
         yield found
+
+
+@contextmanager
+def signalled() -> Iterator[list[tuple[int, int]]]:
+    """The signals to other processes and groups until the end of the block, with the pid of each; only 0 is sent."""
+    sent: list[tuple[int, int]] = []
+
+    def noting(call: Any) -> Any:
+        def noting_pid(pid: int, number: int) -> None:
+            sent.append((pid, number))
+            if number == 0:
+                call(pid, number)
+
+        return noting_pid
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "kill", noting(os.kill))
+        patched.setattr(os, "killpg", noting(os.killpg))
+        yield sent
