@@ -74,12 +74,12 @@ def read_arguments(words: list[str]) -> Arguments:
     """What ``words`` say; of two equal options the last one counts. Never an error: a host would take it for a veto."""
     told: Arguments
     told = {"host": None, "root": None, **dict.fromkeys(FLAGS.values(), False), "ignored": []}  # type: ignore[typeddict-item]  # its keys
-    rest = [*words]
+    rest = words[::-1]
     while rest:
-        word = rest.pop(0)
+        word = rest.pop()
         name, glued, value = word.partition("=")
-        if name in VALUES and not glued and rest and not rest[0].startswith("--"):
-            value = rest.pop(0)
+        if name in VALUES and not glued and rest and not rest[-1].startswith("--"):
+            value = rest.pop()
         if name in VALUES and value:
             told[VALUES[name]] = value  # type: ignore[literal-required]  # a key of it
         elif word in FLAGS:

@@ -155,16 +155,16 @@ class _Turns:
 
     def together(self) -> list[_Turn]:
         """The next turn, the last of the list; before it those whose calls it answers. Empty if there is none."""
-        found = list(filter(None, [self._take()]))
-        while found and found[0].is_begun and (lone := unanswered(found[0].messages)):
+        found = list(filter(None, [self._take()]))  # the newest first
+        while found and found[-1].is_begun and (lone := unanswered(found[-1].messages)):
             before = self._take()
             if before is None:
                 break
             if lone.isdisjoint(message.get("tool_call_id") for message in before.messages if is_call(message)):
                 self._given_back.append(before)
                 break
-            found.insert(0, before)
-        return found
+            found.append(before)
+        return found[::-1]
 
     def _take(self) -> _Turn | None:
         if self._given_back:
@@ -219,6 +219,7 @@ class _Fitting:
             self._add_lines(self._add_older())
         else:
             self._add_shortened(newest)
+        context["turns"].reverse()
         return context
 
     def _cost(self, *lines: str) -> int:
@@ -241,7 +242,7 @@ class _Fitting:
         if cost > self._left:
             return False
         self._left -= cost
-        self._context["turns"][:0] = told
+        self._context["turns"] += reversed(told)  # the newest first, until all are there
         self._oldest = together[0].of, together[0].messages[0]
         return True
 
@@ -277,13 +278,13 @@ class _Fitting:
             if self._left - reserved < cost or len(lines) >= most:
                 break
             self._left -= cost
-            lines.insert(0, line)
+            lines.append(line)
         else:
             is_all = first is None and not self._turns.has_more()
         if first and self._left >= reserved:
-            lines.insert(0, first)
+            lines.append(first)
         self._context["left_out"] = not is_all and self._left >= self._cost(*_OTHERS_LEFT_OUT)
-        self._context["earlier"] = lines
+        self._context["earlier"] = lines[::-1]
         if lines or self._context["left_out"]:
             self._left -= reserved
 
