@@ -22,6 +22,7 @@ from gaia_sessions.jsonio import strict
 from gaia_sessions.session.run_ends import with_earlier_runs_lost
 from gaia_sessions.session.runs import run_of_agent, updated_run
 from gaia_sessions.session.shared_state import Delta
+from gaia_sessions.session.tools import ToolRules, may_use
 from gaia_sessions.store.above import all_below
 from gaia_sessions.store.inbox_keys import events_to_try
 from gaia_sessions.store.index import difference
@@ -109,6 +110,12 @@ def runs_that_nobody_saw_end(number: int) -> Callable[[], object]:
     return lambda: reconcile(store, LATER)
 
 
+def tools_in_the_lists_of_two_sessions(number: int) -> Callable[[], object]:
+    names = [f"t{tool}" for tool in range(number)]
+    records: Any = [{**record_with(), "allowed_tools": tools} for tools in (names, names[::-1])]
+    return lambda: may_use("t1", records, ToolRules())
+
+
 def keys_in_the_index(number: int) -> Callable[[], object]:
     before, after = agents_of(number), agents_of(number, tool_use_id=lambda run: f"t{run}", workflow={"run_id": "w"})
     return lambda: difference(before, after)
@@ -152,6 +159,7 @@ CASES: dict[Case, int] = {
     agents_that_began_each_other: 100,
     runs_that_end_with_their_conversation: 40,
     runs_that_nobody_saw_end: 40,
+    tools_in_the_lists_of_two_sessions: 200,
     keys_in_the_index: 200,
     events_that_wait: 300,
     members_below_a_long_key: 1000,
