@@ -17,6 +17,7 @@ from gaia_sessions.errors import BadArgument, InvalidInput, UsageError
 from gaia_sessions.hosts.clients import is_conversation_id
 from tests.cli.conftest import records
 from tests.cli.forks import forked
+from tests.config.test_files import as_root
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -242,7 +243,9 @@ def test_a_record_chooses_no_word_of_the_command_line(root: str, tmp_path: Path,
         assert fresh == (["exec", "--model", "m", "--json"] if preset == "codex" else [*FLAGS, "--model", "m"])
 
 
-@pytest.mark.parametrize("evil", ["own", "link", "gone", "file", "other's", "relative", "odd"])
+@pytest.mark.parametrize(
+    "evil", ["own", "link", "gone", "file", "relative", "odd", pytest.param("other's", marks=as_root)]
+)
 def test_a_record_chooses_no_folder_in_which_a_client_starts(
     root: str, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evil: str
 ) -> None:
@@ -252,7 +255,8 @@ def test_a_record_chooses_no_folder_in_which_a_client_starts(
         (tmp_path / name / "bin/claude").chmod(0o755)
     (tmp_path / "link").symlink_to("own")
     (tmp_path / "file").touch()
-    os.chown(tmp_path / "other's", 12345, 12345)
+    if evil == "other's":
+        os.chown(tmp_path / "other's", 12345, 12345)
     cwd = {"relative": "own", "odd": f"{tmp_path}/odd\x1b[2J"}.get(evil, f"{tmp_path}/{evil}")
     with_conversation(root, {"preset": "claude", "id": "00000000-0000-4000-8000-000000000000", "cwd": cwd})
     monkeypatch.chdir(tmp_path)
