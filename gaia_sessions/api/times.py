@@ -46,7 +46,7 @@ def _read(text: str, now: datetime) -> datetime:
         from dateutil import parser
 
         return _from_local(parser.parse(named[2], default=today - timedelta(days=7 if named[1] else 6)))
-    age = _AGE.fullmatch(word)
+    age = _AGE.fullmatch(" ".join(word.split()))  # of many blanks each may be the one before "ago"
     if age:
         return now - timedelta(seconds=length_of_time(age[1], "s"))
     if _CLOCK.fullmatch(text):

@@ -54,7 +54,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 _RETRIEVAL = re.compile(rf"\W*(?:\d+[.)]\s*)?(?:(?:{_any_of(_POLITE)})\W+)*(?:{_any_of(_VERBS)})\b", re.IGNORECASE)
 _CLAUSE = re.compile(
-    rf"(?:[.;!?]\s+|\n\s*|\b(?:{_any_of(_JOINS)})[\s,]+)(?:(?:{_any_of(_POLITE)})[\s,]+)*$", re.IGNORECASE
+    rf"(?:[.;!?]\s++|\n\s*+|\b(?:{_any_of(_JOINS)})[\s,]++)(?:(?:{_any_of(_POLITE)})[\s,]++)*+$", re.IGNORECASE
 )
 
 

@@ -112,7 +112,7 @@ def _broken(text: str, width: int, indent: int) -> Iterator[str]:
 
 def _units(text: str, room: int) -> Iterator[tuple[str, str]]:
     """What is not broken of ``text``, each with the blanks before it: its words, or parts of those too long."""
-    for blanks, word in _WORD.findall(text):
+    for blanks, word in _WORD.findall(text.rstrip()):
         first, *others = [word] if cells(word) <= room else _parts(word)
         yield blanks, first
         yield from (("", part) for part in others)
