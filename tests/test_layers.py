@@ -551,7 +551,7 @@ def test_everybody_who_asks_the_policy_says_what_is_cancelled_and_has_the_other_
         "ingest/delegate.py": {("cancellation", "cancellation"), (None, "evidence_of(record)")},
         "usecases/resume.py": {
             ("cancellation", "cancellation"),
-            (None, "_evidence_of(record)"),
+            (None, "_evidence_if_any(record)"),
             (None, "evidence"),  # what evidence_of said, of which the state is told too
         },
     }
