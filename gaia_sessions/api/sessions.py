@@ -15,8 +15,8 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.schema import TODO_COMPLETED
-from gaia_sessions.store import continuing, send_lock_key
-from gaia_sessions.store.above import all_that_limit
+from gaia_sessions.store import send_lock_key
+from gaia_sessions.store.above import all_that_limit, continuing
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now

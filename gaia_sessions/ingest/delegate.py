@@ -17,7 +17,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store import continuing, create_under_new_id
+from gaia_sessions.store import create_under_new_id
 
 from . import KNOWN, MAX_MENTIONED, EventResult, id_bytes
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
@@ -195,7 +195,9 @@ def create_session(
     now = context.now
     new = new_record(new_agent_id(now, id_bytes(event)), event["agent_name"], event["purpose"], {}, now)
     if earlier:
-        new |= continuing(store, earlier)
+        from gaia_sessions.store.above import continuing_anyway  # most agents go on with nothing
+
+        new |= continuing_anyway(store, earlier)
     mentioned_fields: Run = {} if earlier else _mentioned_fields(store, event)
 
     def begin(new: Record) -> Record:

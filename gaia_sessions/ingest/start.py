@@ -12,7 +12,7 @@ from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
-from gaia_sessions.store import continuing, create_under_new_id
+from gaia_sessions.store import create_under_new_id
 from gaia_sessions.system import gone_runs
 
 from . import EventResult, id_bytes
@@ -149,12 +149,13 @@ def _has_live_run(record: Record) -> bool:
 
 def _continue_in_new_session(store: Store, event: Event, earlier: Record, context: HandlerContext) -> EventResult:
     from gaia_sessions.session.lineage import with_parent
+    from gaia_sessions.store.above import continuing_anyway
 
     from .parents import put_below
 
     new_id = new_agent_id(context.now, id_bytes(event))
     new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, context.now)
-    new |= continuing(store, earlier)
+    new |= continuing_anyway(store, earlier)
 
     def begin(parent: Record | None) -> EventResult:
         fields = first_fields(event, context.now)

@@ -16,7 +16,6 @@ from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.run_ends import with_earlier_runs_lost, with_end
 from gaia_sessions.session.schema import KILLED
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store import continuing
 
 from . import BUSY, KNOWN, NO_KEY, EventResult, id_bytes
 from . import delegate as delegations
@@ -140,7 +139,9 @@ def _begin_session(
     purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
     new = new_record(new_agent_id(context.now, id_bytes(event)), event["agent_name"], purpose, {}, context.now)
     if earlier:
-        new |= continuing(store, earlier)
+        from gaia_sessions.store.above import continuing_anyway  # most agents go on with nothing
+
+        new |= continuing_anyway(store, earlier)
     fields = starts.first_fields(event, context.now)
 
     def begin(parent: Record | None) -> Record:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.shared_state import Scope
     from gaia_sessions.session.transcript import NewMessage
 
-    from .port import Entry, Reader, ReaderAbove, RecordOrError, Store
+    from .port import Entry, ReaderAbove, RecordOrError, Store
 
 
 MOST_ABOVE = 100
@@ -88,25 +88,6 @@ def read_ancestors(sessions: ReaderAbove, record: Record) -> dict[str, Record | 
         return read_if_readable(sessions, agent_id)
 
     return ancestors_of(record, read)
-
-
-def with_ancestors(sessions: Reader, record: Record) -> list[Record]:
-    """``record`` and those above it that can be read, the nearest first. Raises ``StoreFailure``."""
-    return [record, *filter(None, read_ancestors(sessions, record).values())] if "parent_id" in record else [record]
-
-
-def continuing(sessions: Reader, earlier: Record) -> Record:
-    """What a session has of ``earlier``, whose work it continues: that name, and the tools that its agent could use.
-
-    Those are its own and those of the sessions above it, since the new one may be below another one, or below none.
-    """
-    kept: Record = {"continues": earlier["agent_id"]}  # type: ignore[typeddict-item]  # some keys of a record
-    family = with_ancestors(sessions, earlier)
-    if any("allowed_tools" in one for one in family):
-        from gaia_sessions.session.tools import ToolRules, usable_tools  # few agents are limited
-
-        kept["allowed_tools"] = usable_tools(family, ToolRules()) or []
-    return kept
 
 
 def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:

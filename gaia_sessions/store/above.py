@@ -63,7 +63,7 @@ def _all_below_in_one_look(sessions: Reader, level: list[str], seen: set[str]) -
 
 
 def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
-    """As ``with_ancestors``, for whoever holds what each of them limits: only one that is gone limits nothing.
+    """``record`` and those above it, the nearest first, for whoever holds what each limits; one that is gone does not.
 
     Raises ``CorruptSession``, ``NewerSchema``, ``StoreFailure`` for one that is there and cannot be read.
     """
@@ -75,6 +75,29 @@ def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
             continue
         check_readable(family[-1])
     return family
+
+
+def continuing(sessions: Reader, earlier: Record) -> Record:
+    """What a session has of ``earlier``, whose work it continues: that name, and the tools that its agent could use.
+
+    Those are its own and those of the sessions above it, since the new one may be below another one, or below none.
+    Raises what ``all_that_limit`` raises.
+    """
+    kept: Record = {"continues": earlier["agent_id"]}  # type: ignore[typeddict-item]  # some keys of a record
+    family = all_that_limit(sessions, earlier)
+    if any("allowed_tools" in one for one in family):
+        from gaia_sessions.session.tools import ToolRules, usable_tools  # few agents are limited
+
+        kept["allowed_tools"] = usable_tools(family, ToolRules()) or []
+    return kept
+
+
+def continuing_anyway(sessions: Reader, earlier: Record) -> Record:
+    """As ``continuing``, for work that begins whatever we say: while nobody can say what limits it, it has no tools."""
+    try:
+        return continuing(sessions, earlier)
+    except (errors.CorruptSession, errors.NewerSchema, errors.StoreFailure):
+        return {"continues": earlier["agent_id"], "allowed_tools": []}  # type: ignore[typeddict-item]  # as above
 
 
 class Above:

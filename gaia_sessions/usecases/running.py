@@ -27,8 +27,8 @@ from gaia_sessions.session.runs import has_ended, process_of, updated_run
 from gaia_sessions.session.sends import fitted
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store import continuing, subagent_events
-from gaia_sessions.store.above import Above, all_below
+from gaia_sessions.store import subagent_events
+from gaia_sessions.store.above import Above, all_below, continuing
 from gaia_sessions.system import gone_runs
 
 from .briefing import ENDED

@@ -14,13 +14,7 @@ from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.requests import with_answer, with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import Change, check_writable
-from gaia_sessions.store import (
-    cancellation_or_unread,
-    children_lock_key,
-    continuing,
-    create_under_new_id,
-    read_ancestors,
-)
+from gaia_sessions.store import cancellation_or_unread, children_lock_key, create_under_new_id, read_ancestors
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system import gone_runs
 
@@ -67,6 +61,7 @@ def create(
     """
     if new.continues is not None:
         from gaia_sessions.session.transcript import readable, system_prompt
+        from gaia_sessions.store.above import continuing
 
         from .claiming import ended_session  # few sessions go on with another
 

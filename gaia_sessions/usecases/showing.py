@@ -18,7 +18,7 @@ from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import is_conversation
 from gaia_sessions.session.tools import usable_tools
 from gaia_sessions.session.transcript import readable
-from gaia_sessions.store import with_ancestors
+from gaia_sessions.store import read_ancestors
 from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
@@ -87,7 +87,7 @@ def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View
     check_readable(record)
     above, parent_id, family = Above(sessions), parent_id_of(record), [record]
     with suppress(StoreFailure):
-        family = with_ancestors(sessions, record)
+        family += filter(None, read_ancestors(sessions, record).values())
         above.know(family)
     parent = None if parent_id is None else line_of(sessions, above, parent_id, now, config.limits, family)
     return View(

@@ -129,6 +129,20 @@ def test_what_an_agent_may_use_below_a_session_that_cannot_be_read_is_no_answer(
         gaia_sessions.Sessions(root).tools_of(Start(agent_id="work"))
 
 
+def test_work_below_a_session_that_cannot_be_read_is_not_continued_without_its_limits(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "top", "--tools", "Read")
+    gaia("create", "--id", "middle", "--parent", "top")
+    gaia("create", "--id", "work", "--parent", "middle")
+    gaia("finalize", "work", "completed")
+    Path(root, "top", "state.json").write_text("{", encoding="utf-8")
+    for words in (("create", "--continues", "work"), ("run", "--continues", "work", "--", "true")):
+        ended = gaia(*words)
+        assert (ended.code, ended.out, b"top/state.json" in ended.err) == (6, b"", True)
+    with pytest.raises(CorruptSession):
+        gaia_sessions.Sessions(root).tools_of(Start(continues="work"))
+    assert sorted(ids_in(root)) == ["middle", "top", "work"]
+
+
 def test_what_a_session_has_of_those_above_it_is_shown(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS", "Grep")
     gaia("create", "--id", "top", "--tools", "Read,Bash")

@@ -535,6 +535,40 @@ def test_an_agent_that_goes_on_in_a_new_session_has_the_tools_of_the_one_before(
     assert (new["continues"], new["allowed_tools"]) == (earlier, ["Read", "Grep"])
 
 
+@table("name", [*DAMAGES])
+@own_host
+def test_an_agent_that_goes_on_where_nobody_can_say_what_limited_it_is_recorded_and_has_no_tools(
+    host: Host, name: str
+) -> None:
+    host.words = ["--enforce"]
+    store = gaia_sessions.Sessions(str(host.root))
+    store.create(agent_id="root", tools=["Read"])
+    store.create(agent_id="top", parent_id="root")
+    store.create(agent_id="ended", parent_id="top")
+    store.finalize("ended", "completed")
+    host.begin("toolu_1", settings={"GAIA_SESSION_ID": "top"})
+    host.hear(host.starting())
+    host.hear(host.ending())
+    host.hear(
+        host.event_payload("PostToolUse", tool_name="Agent", tool_use_id="toolu_1", tool_response={"agentId": "a1"})
+    )
+    [woken] = [record["agent_id"] for record in host.records().values() if "runs" in record]
+    store.finalize(woken, "completed")
+    DAMAGES[name](host.root / "root" / "state.json")
+
+    payload = host.delegation("toolu_2")
+    payload["tool_input"]["prompt"] = "[gaia-sessions: resume ended]\nGo on"
+    host.hear(payload)
+    host.hear(host.messaging())
+    host.hear(host.starting())
+
+    assert unsure(asked(host, "a", "Read"))
+    (host.root / "root").rename(host.folder / "away")
+    new = {one["continues"]: one["allowed_tools"] for one in host.records().values() if "continues" in one}
+    assert new == {"ended": [], woken: []}
+    assert "Read is not among the tools of " in str(asked(host, "b", "Read"))
+
+
 def test_the_line_by_which_work_is_resumed_is_no_part_of_the_task(enforced: Host) -> None:
     payload = enforced.delegation("toolu_2")
     payload["tool_input"]["prompt"] = "[gaia-sessions: resume review-1]\nFind the review notes"

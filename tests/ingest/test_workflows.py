@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,8 +25,6 @@ from tests.ingest.conftest import own_folder
 from tests.table import table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gaia_sessions.session.events import Event
     from tests.hook.conftest import Host
 
@@ -133,6 +132,21 @@ def test_what_had_ended_when_its_workflow_is_resumed_is_continued_in_a_new_sessi
         name: before[name]["agent_id"] for name in ("two agents", "alpha")
     }
     assert above(after["alpha"]) == after["two agents"]["agent_id"]
+
+
+def test_what_is_continued_where_nobody_can_say_what_limited_it_has_no_tools(project: Project) -> None:
+    project.tell(DELEGATION, LAUNCH, alpha(), {"kind": "stop", "host_agent_id": "a1", "has_message": True})
+    project.tell({"kind": "notification", "host_agent_id": "w1", "tool_use_id": "t1", "outcome": "completed"})
+    workflow, agent = (project.sessions()[name]["agent_id"] for name in ("two agents", "alpha"))
+    project.tell(AGAIN, RELAUNCH, after=LATER)
+    before = {*project.store.ids()}
+    Path(project.store.root, workflow, "state.json").write_text("{", encoding="utf-8")
+
+    words = project.tell(alpha("a2"), after=LATER)
+
+    [new] = {*project.store.ids()} - before
+    record = project.store.read(new)
+    assert (words, record["continues"], record["allowed_tools"]) == (["continued"], agent, [])
 
 
 def test_a_resumed_workflow_that_is_reported_twice_is_resumed_once(project: Project) -> None:
