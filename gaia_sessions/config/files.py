@@ -12,7 +12,16 @@ import stat
 _MOST_BYTES = 64 << 10
 
 
-def content_of(path: str, opened: int | OSError, *, may_be_link: bool) -> bytes | OSError | None:
+class Unread(Exception):
+    """Why a file is not read, and what a person can do about it. is_file: whether what is there can be corrected."""
+
+    def __init__(self, why: str, hint: str = "remove it", *, is_file: bool = False) -> None:
+        super().__init__(why)
+        self.hint = hint
+        self.is_file = is_file
+
+
+def content_of(path: str, opened: int | OSError, *, may_be_link: bool) -> bytes | Unread | None:
     """What the file at ``path`` holds, which was ``opened`` without following a link, or why it is not read.
 
     None if nobody can say that it is there. Its descriptor is closed.
@@ -23,20 +32,23 @@ def content_of(path: str, opened: int | OSError, *, may_be_link: bool) -> bytes 
             return _read(fd, path)
         finally:
             os.close(fd)
-    except FileNotFoundError:
-        return None
+    except Unread as refused:
+        return refused
     except OSError as error:
-        return error if os.path.lexists(path) else None
+        if not os.path.lexists(path) or isinstance(error, FileNotFoundError):
+            return None
+        why, is_file = error.strerror or str(error), os.path.isfile(path)
+        return Unread(why, "make it readable or remove it", is_file=True) if is_file else Unread(why)
 
 
 def _read(fd: int, path: str) -> bytes:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
-        raise OSError("not a file")
+        raise Unread("not a file")
     if found.st_uid not in (os.geteuid(), 0) and found.st_uid != os.stat(os.path.dirname(path)).st_uid:
-        raise OSError("it belongs to another user")
+        raise Unread(f"it belongs to the user {found.st_uid}", "chown it or remove it")
     if found.st_size > _MOST_BYTES:
-        raise OSError("larger than 64 KiB")
+        raise Unread("larger than 64 KiB", "make it shorter or remove it", is_file=True)
     data = os.read(fd, found.st_size)
     while len(data) < found.st_size and (chunk := os.read(fd, found.st_size - len(data))):
         data += chunk
@@ -48,9 +60,9 @@ def _followed(path: str, refusal: OSError, *, may_be_link: bool) -> int:
     if not os.path.islink(path):
         raise refusal
     if not may_be_link:
-        raise OSError("a link, not a file")
+        raise Unread("a link, not a file", "copy the file here in place of the link")
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if os.geteuid() == 0 and os.lstat(path).st_uid not in (0, os.fstat(fd).st_uid):
         os.close(fd)
-        raise OSError("a link of another user")
+        raise Unread("a link of another user")
     return fd

@@ -14,10 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from .files import Unread
+
     Tables = Mapping[str, Mapping[str, str]]
     """By the table of a file: each setting there, and of what kind it is."""
 
-    FoundFile = tuple[str, bytes | OSError]
+    FoundFile = tuple[str, bytes | Unread]
     """A settings file: its path, and what it holds or why that was not read."""
 
     RawSetting = tuple[str, str, object]
@@ -42,15 +44,23 @@ class Fault:
 
     A file may have thousands of faults, so each is put into words when somebody asks, and so is its hint.
     stops_commands: not the unknown name of a file, which may be meant for another version, and may be a stranger's.
+    is_file: False for what stands in the place of a file and cannot be corrected, such as a link.
     """
 
-    __slots__ = ("_hint", "_problem", "origin", "stops_commands")
+    __slots__ = ("_hint", "_problem", "is_file", "origin", "stops_commands")
 
     def __init__(
-        self, origin: str, problem: Callable[[], str], hint: Callable[[], str], *, stops_commands: bool = True
+        self,
+        origin: str,
+        problem: Callable[[], str],
+        hint: Callable[[], str],
+        *,
+        stops_commands: bool = True,
+        is_file: bool = True,
     ) -> None:
         self.origin = origin
         self.stops_commands = stops_commands
+        self.is_file = is_file
         self._problem = problem
         self._hint = hint
 
@@ -122,16 +132,17 @@ def origin_of(tables: Tables, name: str, files: Iterable[FoundFile], environ: Ma
 def _from_file(file: FoundFile, known: Known, faults: list[Fault]) -> list[RawSetting]:
     """The settings in ``file``; adds to ``faults`` if it cannot be read."""
     path, content = file
+    if not isinstance(content, bytes):
+        faults.append(Fault(path, lambda: str(content), lambda: content.hint, is_file=content.is_file))
+        return []
     import tomllib  # costs more than a whole hook call may, so only where a file exists
 
     try:
-        if isinstance(content, OSError):
-            raise content
         text = content.decode()
         _check_dots(text)
         return [(path, key, value) for key, value in _flatten(tomllib.loads(text), known.tables)]
-    except (OSError, ValueError, RecursionError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+    except (ValueError, RecursionError) as error:
+        why = str(error)
     faults.append(Fault(path, lambda: _shown(why, _LONGEST_REASON), lambda: "correct the file or remove it"))
     return []
 

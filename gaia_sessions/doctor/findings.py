@@ -5,6 +5,7 @@ Owns the form of a finding, and how its command is written so that a shell takes
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from typing import TypedDict
@@ -89,6 +90,14 @@ def undo_command(origin: str) -> str:
     return shell_command("unset", origin) if origin.startswith(VARIABLE_PREFIX) else edit_command(origin)
 
 
+def _fix_of(fault: Fault) -> str:
+    """The command for a fault in the settings; an editor would follow a link to wherever a stranger has it lead."""
+    if fault.is_file:
+        return undo_command(fault.origin)
+    is_folder = os.path.isdir(fault.origin) and not os.path.islink(fault.origin)
+    return shell_command("rm", *(["-r"] if is_folder else []), "--", fault.origin)
+
+
 def edit_command(path: str) -> str:
     """The command that opens a file of the user's, which only the user may change."""
     return f'"${{EDITOR:-vi}}" {shell_command(path)}'
@@ -101,4 +110,4 @@ def setting_faults(faults: list[Fault]) -> Finding:
     told = faults[:MOST_FAULTS]
     number = f"{len(faults):,} faults, of which the first {len(told)} are: " if len(faults) > len(told) else ""
     message = number + "; ".join(f"{fault} ({fault.hint})" for fault in told)
-    return problem("settings", message, " && ".join(dict.fromkeys(undo_command(fault.origin) for fault in told)))
+    return problem("settings", message, " && ".join(dict.fromkeys(_fix_of(fault) for fault in told)))

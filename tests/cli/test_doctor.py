@@ -458,6 +458,24 @@ def test_a_setting_that_means_nothing_is_found_and_stops_no_other_check(
     shell(f"{command.replace('vi', 'sed -i s/minute/minutes/').replace(chr(34), '')} && gaia-sessions doctor")
 
 
+@table("what", ["a link", "a pipe", "a folder"])
+def test_what_is_no_settings_file_is_to_be_removed_and_no_editor_is_started_on_what_a_link_names(
+    gaia: Gaia, found: Gaia, root: str, healthy: str, what: str
+) -> None:
+    path = Path(root, ".config.toml")
+    beside = Path(root).with_name("beside")
+    beside.write_text("of somebody", encoding="utf-8")
+    if what == "a link":
+        path.symlink_to(beside)
+    else:
+        (os.mkfifo if what == "a pipe" else os.mkdir)(path)
+    assert gaia("get", healthy).code == 2
+    fix = found()["settings"]["fix"]
+    assert fix == f"rm {'-r ' if what == 'a folder' else ''}-- {path}"
+    shell(fix)
+    assert (found(), beside.read_text(encoding="utf-8")) == ({}, "of somebody")
+
+
 def test_of_thousands_of_faults_in_the_settings_the_first_are_told_and_how_many_there_are(
     gaia: Gaia, found: Gaia, root: str, healthy: str
 ) -> None:

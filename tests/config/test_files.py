@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 LIMIT = 64 << 10
 SECRET = "token = 'hunter2'\n"  # noqa: S105  # of nobody
-HINT = "correct the file or remove it"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
 
 
@@ -54,12 +53,13 @@ def link(target: str) -> Plant:
     return plant
 
 
-NO_FILES: dict[str, tuple[Plant, str]] = {
-    "a folder": (Path.mkdir, "not a file"),
-    "a pipe": (os.mkfifo, "not a file"),
-    "a socket": (bound, "No such device or address"),
-    "2 GiB of nothing": (sparse, "larger than 64 KiB"),
-    "a byte too many": (size(LIMIT + 1), "larger than 64 KiB"),
+REMOVE, SHORTEN, COPY = "remove it", "make it shorter or remove it", "copy the file here in place of the link"
+NO_FILES: dict[str, tuple[Plant, str, str]] = {
+    "a folder": (Path.mkdir, "not a file", REMOVE),
+    "a pipe": (os.mkfifo, "not a file", REMOVE),
+    "a socket": (bound, "No such device or address", REMOVE),
+    "2 GiB of nothing": (sparse, "larger than 64 KiB", SHORTEN),
+    "a byte too many": (size(LIMIT + 1), "larger than 64 KiB", SHORTEN),
 }
 LINKS = {
     "a link to a file": "beside",
@@ -71,13 +71,14 @@ LINKS = {
 }
 
 
-def refused(root: str) -> str:
-    """What is said of the one thing that is wrong, without the path."""
+def refused(root: str) -> tuple[str, str]:
+    """What is said of the one thing that is wrong, without the path; the hint. Only what is too large is a file."""
     config, [fault] = load_with_faults(root, os.environ)
     with pytest.raises(BadSetting) as raised:
         load(root, os.environ)
-    assert (str(raised.value), raised.value.hint, config.max_errors) == (str(fault), HINT, 3)
-    return str(fault).removeprefix(f"{fault.origin}: ")
+    assert (str(raised.value), raised.value.hint, config.max_errors) == (str(fault), fault.hint, 3)
+    assert fault.is_file == (fault.hint == SHORTEN)
+    return str(fault).removeprefix(f"{fault.origin}: "), fault.hint
 
 
 @table("name", [*NO_FILES])
@@ -85,12 +86,12 @@ def refused(root: str) -> str:
 def test_what_is_no_small_file_is_one_fault_and_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, name: str
 ) -> None:
-    plant, why = NO_FILES[name]
+    plant, *said = NO_FILES[name]
     path = planted(tmp_path / place / name, place, monkeypatch)
     plant(path)
     with monkeypatch.context() as patched:
         patched.setattr(os, "read", lambda *_: pytest.fail("it was read"))
-        assert refused(str(tmp_path / place / name / "root")) == why
+        assert refused(str(tmp_path / place / name / "root")) == (*said,)
 
 
 def planted(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -106,7 +107,7 @@ def test_a_link_in_a_project_is_not_followed_wherever_it_leads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     link(LINKS[name])(planted(tmp_path / name, "project", monkeypatch))
-    assert refused(str(tmp_path / name / "root")) == "a link, not a file"
+    assert refused(str(tmp_path / name / "root")) == ("a link, not a file", COPY)
 
 
 @table(
@@ -122,7 +123,7 @@ def test_a_user_may_keep_the_own_file_elsewhere_if_it_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
     link(LINKS[name])(planted(tmp_path / name, "user", monkeypatch))
-    assert refused(str(tmp_path / name / "root")) == why
+    assert refused(str(tmp_path / name / "root")) == (why, REMOVE)
 
 
 def test_a_users_link_is_followed_and_one_that_leads_nowhere_sets_nothing(
@@ -142,7 +143,9 @@ def test_a_file_of_just_64_kib_is_read(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @as_root
-@table(("of_file", "of_folder", "why"), [(65534, 0, "it belongs to another user"), (65534, 65534, ""), (0, 65534, "")])
+@table(
+    ("of_file", "of_folder", "why"), [(65534, 0, "it belongs to the user 65534"), (65534, 65534, ""), (0, 65534, "")]
+)
 def test_the_file_of_another_user_counts_only_in_a_folder_of_that_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_file: int, of_folder: int, why: str
 ) -> None:
@@ -152,7 +155,8 @@ def test_the_file_of_another_user_counts_only_in_a_folder_of_that_user(
     os.chown(path, of_file, of_file)
     os.chown(path.parent, of_folder, of_folder)
     root = str(folder / "root")
-    assert (refused(root) if why else load(root, os.environ).max_errors) == (why or 7)
+    said = (why, "chown it or remove it") if why else 7
+    assert (refused(root) if why else load(root, os.environ).max_errors) == said
 
 
 @as_root
@@ -169,7 +173,7 @@ def test_the_link_of_a_user_leads_root_only_to_what_is_that_users(
     os.chown(target, of_target, of_target)
     os.chown(path.parent, of_link, of_link)
     root = str(folder / "root")
-    assert (refused(root) if why else load(root, os.environ).max_errors) == (why or 7)
+    assert (refused(root) if why else load(root, os.environ).max_errors) == ((why, REMOVE) if why else 7)
 
 
 def test_each_file_is_opened_once_and_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
