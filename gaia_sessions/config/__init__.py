@@ -171,10 +171,6 @@ TABLES = {
 """By the table of a file that has them: the settings, and of what kind the value of each is."""
 
 
-MOST_FAULTS = 20
-"""Of those in the settings, so many are told to people at once."""
-
-
 def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
     """The settings for the sessions at ``root``; raises ``BadSetting`` for the first fault that stops commands."""
     config, faults = load_with_faults(root, environ, flags)

@@ -32,6 +32,9 @@ _MOST_WORDS = 500
 """In a list. A session has at most as many tools."""
 
 _LONGEST_SHOWN = 80
+_MOST_LISTED, _LONGEST_LISTED = 10, 30
+"""So many unknown names of one file are told, and so much of each."""
+
 _LONGEST_REASON = 200
 _TOO_LARGE = 1e9
 _TOOLS_BY_TYPE, _TYPES_BY_KEY = _TABLES = "ToolsByType", "TypesByKey"
@@ -42,7 +45,7 @@ _NOT_OPTIONS = frozenset([ROOT_VARIABLE])
 class Fault:
     """What is wrong in the settings at ``origin``, a file, a variable or a flag.
 
-    A file may have thousands of faults, so each is put into words when somebody asks, and so is its hint.
+    It is put into words when somebody asks, since looking for what was meant costs a hook too much.
     stops_commands: not the unknown name of a file, which may be meant for another version, and may be a stranger's.
     is_file: False for what stands in the place of a file and cannot be corrected, such as a link.
     """
@@ -66,6 +69,11 @@ class Fault:
 
     def __str__(self) -> str:
         return str(errors.BadSetting(self.origin, self._problem(), ""))
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without its origin."""
+        return self._problem()
 
     @property
     def hint(self) -> str:
@@ -178,15 +186,15 @@ def _parse_settings(
 ) -> dict[str, object]:
     """The values of ``settings`` by the names of their options; adds to ``faults`` those without a meaning."""
     parsed: dict[str, object] = {}
+    unknown: list[tuple[str, str]] = []
+    is_file = names is known.by_key
     for origin, key, value in settings:
         name = names.get(key)
+        if name is None and is_file and key in known.tables and key:
+            faults.append(_no_table(origin, key, value))
+            continue
         if name is None:
-            is_in_file = names is known.by_key
-            is_no_table = is_in_file and key in known.tables and key != ""
-            found = (
-                _no_table(origin, key, value) if is_no_table else _unknown(origin, key, names, is_in_file=is_in_file)
-            )
-            faults.append(found)
+            unknown.append((origin, key))
             continue
         kind = known.kinds[name]
         try:
@@ -195,6 +203,10 @@ def _parse_settings(
             faults.append(_invalid(origin, key, value, kind))
             if kind == _TOOLS_BY_TYPE:
                 parsed[name] = _tools_that_are_sure(value)
+    if unknown and is_file:
+        faults.append(_unknown_in_file(unknown[0][0], [key for _, key in unknown], names))
+    else:
+        faults += [_unknown(origin, key, names) for origin, key in unknown]
     return parsed
 
 
@@ -202,13 +214,26 @@ _SIMILARITY_CUTOFF = 0.7
 """How similar an unknown key must be to a known one to be suggested; ``hooks`` does not suggest ``hooks.note``."""
 
 
-def _unknown(origin: str, key: str, option_names: Mapping[str, str], *, is_in_file: bool) -> Fault:
+def _unknown(origin: str, key: str, option_names: Mapping[str, str], *, stops_commands: bool = True) -> Fault:
     return Fault(
         origin,
         lambda: f"unknown setting {_shown(key)}",
         lambda: _meant(key, option_names),
-        stops_commands=not is_in_file,
+        stops_commands=stops_commands,
     )
+
+
+def _unknown_in_file(path: str, keys: list[str], option_names: Mapping[str, str]) -> Fault:
+    """All unknown names of one file are one fault: there may be thousands."""
+    if len(keys) == 1:
+        return _unknown(path, keys[0], option_names, stops_commands=False)
+
+    def problem() -> str:
+        shown = ", ".join(_shown(key, _LONGEST_LISTED) for key in keys[:_MOST_LISTED])
+        rest = len(keys) - _MOST_LISTED
+        return f"{len(keys):,} unknown settings: {shown}{f' and {rest:,} more' if rest > 0 else ''}"
+
+    return Fault(path, problem, lambda: _all_that_are(option_names), stops_commands=False)
 
 
 def _meant(key: str, option_names: Mapping[str, str]) -> str:
@@ -226,6 +251,10 @@ def _meant(key: str, option_names: Mapping[str, str]) -> str:
     if is_variable:
         others = ", ".join(sorted(by_short_name))
         return f"type unset {_shown(key)}; what may follow {VARIABLE_PREFIX} is {others}"
+    return _all_that_are(option_names)
+
+
+def _all_that_are(option_names: Mapping[str, str]) -> str:
     return "the settings are " + ", ".join(sorted(option_names))
 
 

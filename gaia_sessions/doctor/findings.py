@@ -10,7 +10,6 @@ import shlex
 import sys
 from typing import TypedDict
 
-from gaia_sessions.config import MOST_FAULTS
 from gaia_sessions.errors import well_formed
 from gaia_sessions.system.project_root import VARIABLE_PREFIX
 
@@ -104,10 +103,12 @@ def edit_command(path: str) -> str:
 
 
 def setting_faults(faults: list[Fault]) -> Finding:
-    """The finding about the ``faults`` in the settings of gaia-sessions: how many there are, and the first of them."""
+    """The finding about the ``faults`` in the settings of gaia-sessions: those of one file are told together."""
     if not faults:
         return ok("settings", "all valid")
-    told = faults[:MOST_FAULTS]
-    number = f"{len(faults):,} faults, of which the first {len(told)} are: " if len(faults) > len(told) else ""
-    message = number + "; ".join(f"{fault} ({fault.hint})" for fault in told)
-    return problem("settings", message, " && ".join(dict.fromkeys(_fix_of(fault) for fault in told)))
+    told: dict[str, list[str]] = {}
+    for fault in faults:
+        of_origin = told.setdefault(fault.origin, [])
+        of_origin.append(f"{fault.problem if of_origin else fault} ({fault.hint})")
+    message = "; ".join(text for texts in told.values() for text in texts)
+    return problem("settings", message, " && ".join(dict.fromkeys(_fix_of(fault) for fault in faults)))

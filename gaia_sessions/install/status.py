@@ -60,7 +60,7 @@ def hook_status(
 ) -> HookStatus:
     """The status at ``now`` for the project whose sessions are at ``root``.
 
-    settings: those of gaia-sessions and the faults in them, the first of which are warnings. Raises ``BadSetting`` only
+    settings: those of gaia-sessions and the faults in them, which are warnings. Raises ``BadSetting`` only
     for a user without a home.
     """
     places = Places(root, variables)

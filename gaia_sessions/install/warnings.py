@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from gaia_sessions.config import MOST_FAULTS
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
@@ -135,8 +134,8 @@ def visibility_warnings(files: list[InstalledFile], places: Places, *, plugin: b
 
 
 def own_setting_warnings(faults: list[Fault]) -> Iterator[InstallWarning]:
-    """A warning for each of the first faults in the settings of gaia-sessions, which hooks ignore."""
-    for fault in faults[:MOST_FAULTS]:
+    """A warning for each fault in the settings of gaia-sessions, which hooks ignore."""
+    for fault in faults:
         yield _warning(BAD_SETTING, f"{fault}; {fault.hint}", fault.origin if os.path.isabs(fault.origin) else None)
 
 

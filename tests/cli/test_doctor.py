@@ -476,21 +476,38 @@ def test_what_is_no_settings_file_is_to_be_removed_and_no_editor_is_started_on_w
     assert (found(), beside.read_text(encoding="utf-8")) == ({}, "of somebody")
 
 
-def test_of_thousands_of_faults_in_the_settings_the_first_are_told_and_how_many_there_are(
-    gaia: Gaia, found: Gaia, root: str, healthy: str
+@table(
+    ("number", "count", "rest"),
+    [(2, "2", ""), (10, "10", ""), (11, "11", " and 1 more"), (8_000, "8,000", " and 7,990 more")],
+)
+def test_the_unknown_names_of_a_file_are_told_together_and_as_many_as_are_shown(
+    gaia: Gaia, found: Gaia, root: str, healthy: str, number: int, count: str, rest: str
 ) -> None:
     assert healthy
     path = Path(root, ".config.toml")
-    names = [f"k{number}" for number in range(8_000)]
-    path.write_text("\n".join(f"{name}=1" for name in names), encoding="utf-8")
+    path.write_text("max_errors = 0\n" + "\n".join(f"k{one}=1" for one in range(number)), encoding="utf-8")
+    names = ", ".join(f"k{one}" for one in range(min(number, 10)))
+    known = "durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents"
     finding = found()["settings"]
-    told = [f"{path}: unknown setting {name} (" for name in names]
-    assert finding["found"].startswith(f"8,000 faults, of which the first 20 are: {told[0]}")
-    assert [one in finding["found"] for one in told[:21]] == [True] * 20 + [False]
-    assert (finding["fix"], len(finding["found"]) < 20_000) == (f'"${{EDITOR:-vi}}" {path}', True)
-    assert all(len(line) < 1_200 for line in gaia("doctor").lines)
+    unknown = f"{count} unknown settings: {names}{rest}"
+    start = f"{path}: max_errors = 0 (must be a whole number above 0); {unknown} (the settings are {known}"
+    assert finding["found"].startswith(start)
+    assert (finding["found"].count(str(path)), finding["fix"]) == (1, f'"${{EDITOR:-vi}}" {path}')
+    assert f"problem: {finding['found']}" in gaia("doctor").lines
+    assert f"problem: {finding['found']}" in gaia("hooks", "status").lines
     warnings = gaia("hooks", "status", "--json").json["warnings"]
-    assert [warning["message"].split("; ")[0] for warning in warnings] == [one[:-2] for one in told[:20]]
+    assert [warning["message"].split("; ")[0] for warning in warnings] == [
+        f"{path}: max_errors = 0",
+        f"{path}: {unknown}",
+    ]
+
+
+def test_each_unknown_name_is_shown_in_part_if_it_is_long(found: Gaia, root: str, healthy: str) -> None:
+    assert healthy
+    lines = (f"{letter * 6_000} = 1" for letter in "abcdefghij")
+    Path(root, ".config.toml").write_text("\n".join(lines), encoding="utf-8")
+    told = ", ".join(letter * 27 + "..." for letter in "abcdefghij")
+    assert f": 10 unknown settings: {told} (the settings are " in found()["settings"]["found"]
 
 
 def test_a_root_that_cannot_even_be_found_is_a_finding(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
