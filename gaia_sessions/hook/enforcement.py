@@ -148,11 +148,10 @@ def _refused_task(payload: HookPayload, *, has_input: bool) -> str | None:
 
 
 def _refused_tool(payload: HookPayload, records: list[Record]) -> str | None:
-    rules = payload.config.tool_rules
-    answer = may_use(payload.text("tool_name"), records, rules)
-    others = answer["usable_tools"]
-    if answer["allowed"] or (others is None and answer["tool"] not in rules.blocked):  # then no list limits the agent
+    answer = may_use(payload.text("tool_name"), records, payload.config.tool_rules)
+    if answer["allowed"]:
         return None
+    others = answer["usable_tools"]
     if others is None:
         rest = "Go on without it."
     else:

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 ALWAYS_BLOCKED = ("delegate_to_sub_agent", "send_file_to_user")
 """What no sub-agent may use, whatever the settings say: the document's ``BLOCKED_SUB_AGENT_TOOLS``."""
 
+_HOW_TO_TYPE = "type it as its client does"
+
 LONGEST_NAME = 200
 MOST_TOOLS = 500
 """Of one list: a record has room for it, and for the end of the work."""
@@ -110,13 +112,13 @@ def chosen_tools(
 def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswer:
     """Whether an agent may use the tool ``name``: that of the first of ``records``, below the others.
 
-    The name may be any text: one that cannot be on a list is none that an agent may use.
+    The name may be anything: one that cannot be on a list, be it that of the blocked tools, is none that it may use.
     """
     records = [*records]
     if _is_name(name):
         reason = _reason_against(name, [one for record in records for one in rules.lists_of(record)], rules)
     else:
-        reason = _no_name(name)
+        reason = f"{_no_name(name)}: {_HOW_TO_TYPE}"
     return {
         "agent_id": records[0]["agent_id"],
         "tool": name,
@@ -151,13 +153,26 @@ def _in_all(lists: Sequence[tuple[str, Collection[str]]]) -> list[str] | None:
 
 
 def _is_name(name: object) -> bool:
-    if not isinstance(name, str) or len(name) > LONGEST_NAME:
-        return False
-    return name.isprintable() and name.split() == [name] and "," not in name
+    return _why_no_name(name) is None
+
+
+def _why_no_name(name: object) -> str | None:
+    """What is wrong with the name of a tool, in a few words; None if there can be such a tool."""
+    if not isinstance(name, str):
+        return "no text"
+    if not name:
+        return "empty"
+    if len(name) > LONGEST_NAME:
+        return f"more than {LONGEST_NAME} characters"
+    if "," in name:
+        return "a comma"
+    if name.split() != [name]:
+        return "a blank"
+    return None if name.isprintable() else "a character that cannot be shown"
 
 
 def _no_name(name: object) -> str:
-    return f"{shorten(repr(name))} is not the name of a tool"
+    return f"{shorten(repr(name))} can be the name of no tool ({_why_no_name(name)})"
 
 
 def _checked_names(names: Iterable[str], where: str) -> list[str]:
@@ -168,7 +183,7 @@ def _checked_names(names: Iterable[str], where: str) -> list[str]:
     for name in names:
         check_string(name, where)
         if not _is_name(name):
-            raise InvalidInput(_no_name(name), where, "type it as its client does")
+            raise InvalidInput(_no_name(name), where, _HOW_TO_TYPE)
         checked.append(name)
     found = [*dict.fromkeys(checked)]
     if len(found) > MOST_TOOLS:

@@ -110,7 +110,7 @@ def test_the_agent_of_cancelled_work_may_use_nothing(gaia: Gaia) -> None:
 def test_what_is_no_name_of_a_tool_may_not_be_used_and_is_on_no_list(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "work")
     gaia("create", "--id", "limited", "--tools", "Read")
-    said = "no: 'Read ' is not the name of a tool\n"
+    said = "no: 'Read ' can be the name of no tool (a blank): type it as its client does\n"
     assert gaia("tool", "check", "work", "Read ").all == (1, said, "")
     assert gaia("tool", "check", "limited", "Read ").all == (1, f"{said}  allowed: Read\n", "")
     assert gaia("create", "--id", "other", "--tools", "Read,x y").code == 7

@@ -112,31 +112,32 @@ def test_without_a_list_an_agent_may_use_whatever_is_not_blocked() -> None:
     assert (answer["allowed"], answer["usable_tools"]) == (True, None)
 
 
-NO_NAMES: list[Any] = [
-    "",
-    " ",
-    "a b",
-    "a,b",
-    "a ",
-    " a",
-    "a\n",
-    "\x1b[1m",
-    "\u202ea",
-    "x" * 201,
-    "\ud800",
-    None,
-    3,
-    ["a"],
+NO_NAMES: list[tuple[Any, str]] = [
+    ("", "empty"),
+    (" ", "a blank"),
+    ("a b", "a blank"),
+    ("a,b", "a comma"),
+    ("a ", "a blank"),
+    (" a", "a blank"),
+    ("a\n", "a blank"),
+    ("\x1b[1m", "a character that cannot be shown"),
+    ("\u202ea", "a character that cannot be shown"),
+    ("x" * 201, "more than 200 characters"),
+    ("\ud800", "a character that cannot be shown"),
+    (None, "no text"),
+    (3, "no text"),
+    (["a"], "no text"),
 ]
 
 
-@table("name", NO_NAMES)
+@table(("name", "why"), NO_NAMES)
 @table("rules", [RULES, ToolRules(by_type={"x": ("a", "a b", "")})])
-def test_what_cannot_be_on_a_list_is_none_that_an_agent_may_use(name: Any, rules: ToolRules) -> None:
+def test_what_cannot_be_on_a_list_is_none_that_an_agent_may_use(name: Any, why: str, rules: ToolRules) -> None:
     for records in ([session("own")], [limited("own", "a")], [session("own"), limited("above", "a")]):
         answer = may_use(name, records, rules)
         assert (answer["allowed"], answer["tool"]) == (False, name)
-        assert answer["reason"] == f"{shorten(repr(name))} is not the name of a tool"
+        said = f"{shorten(repr(name))} can be the name of no tool ({why}): type it as its client does"
+        assert answer["reason"] == said
 
 
 def test_the_list_of_its_type_limits_a_new_agent_too() -> None:
