@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TIMEOUT = 10
+_NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 _SPECIAL = re.compile(r"([\\*?\[])")
 
 
@@ -52,9 +53,8 @@ def git_status(path: str, variables: Mapping[str, str]) -> GitStatus:
     """
     folder = _nearest_folder(os.path.dirname(path))
     inside = os.path.relpath(path, folder)
-    ask_git = partial(
-        _ask_git, folder, {name: value for name, value in variables.items() if not name.startswith("GIT_")}
-    )
+    others = {name: value for name, value in variables.items() if not name.startswith("GIT_")}
+    ask_git = partial(_ask_git, folder, others | _NO_FETCH)
     if ask_git("check-ignore", "--quiet", "--", inside) != (1, ""):
         return UNKNOWN_STATUS
     if ask_git("ls-files", "--error-unmatch", "--", inside)[0] == 0:
@@ -88,7 +88,8 @@ def _nearest_folder(folder: str) -> str:
 def _ask_git(folder: str, environment: dict[str, str], *words: str) -> tuple[int, str]:
     """The exit code and output of git; if git cannot be run, 128, its own code for a fatal error.
 
-    The file system monitor is disabled, because it is a program that the repository chooses.
+    The file system monitor is a program that the repository chooses, and so is what fetches objects that are missing:
+    neither is started.
     """
     command = ["git", "-c", "core.fsmonitor=false", "-C", folder, *words]
     try:

@@ -560,6 +560,28 @@ def test_a_file_that_git_tracks_is_said_to_be_shared(
     assert "  Git tracks this file" in gaia("hooks", "install").out.decode()
 
 
+def test_no_program_that_the_repository_names_is_started(
+    gaia: Gaia, repository: Gaia, project: Path, tmp_path: Path
+) -> None:
+    """Its file of patterns is missing, and is to be fetched from elsewhere by that program."""
+    repository(project)
+    blob = "100644,1234567890123456789012345678901234567890,.gitignore"
+    (tmp_path / "elsewhere").mkdir()
+    for words in (
+        ["init", "-q", "--bare", tmp_path / "elsewhere"],
+        ["config", "core.repositoryformatversion", "1"],
+        ["config", "extensions.partialClone", "origin"],
+        ["config", "remote.origin.url", tmp_path / "elsewhere"],
+        ["config", "remote.origin.promisor", "true"],
+        ["config", "remote.origin.uploadpack", f"touch {shlex.quote(str(tmp_path / 'planted'))}; false"],
+        ["update-index", "--add", "--info-only", "--cacheinfo", blob],
+        ["update-index", "--skip-worktree", ".gitignore"],
+    ):
+        subprocess.run(["git", "-C", project, *words], check=True)
+    assert gaia("hooks", "install").code == 0
+    assert not (tmp_path / "planted").exists()
+
+
 @table("words", [["--project"], ["--user"], ["--host", "codex"]])
 def test_of_a_file_that_is_shared_or_in_no_project_git_is_not_asked(
     gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, words: list[str]
