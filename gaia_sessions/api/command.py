@@ -129,8 +129,8 @@ def run_by_helper(request: object, token: Token | None, cancel: Callable[[str | 
     ``StoreFailure`` if that ends without an answer. Whoever is interrupted while he waits has the command interrupted.
     """
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    with subprocess.Popen(  # noqa: S603  # the interpreter that runs this
-        [sys.executable, "-c", _BOOT, package],
+    with subprocess.Popen(  # noqa: S603  # this interpreter; -P: with no module of the folder that it stands in
+        [sys.executable, "-P", "-c", _BOOT, package],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # a terminal interrupts the program, which passes that on, once

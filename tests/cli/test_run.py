@@ -415,6 +415,14 @@ def test_from_python_a_command_is_run_by_a_process_of_its_own(root: str) -> None
     assert only_record(root)["agent_name"] == "greeter"
 
 
+def test_from_python_no_module_of_the_working_directory_is_imported(root: str, tmp_path: Path) -> None:
+    (tmp_path / "pickle.py").write_text("open('planted', 'w')", "utf-8")
+    source = "import sys, gaia_sessions; gaia_sessions.Sessions(sys.argv[1]).run(['true'])"
+    subprocess.run([sys.executable, "-P", "-c", source, root], check=True, cwd=tmp_path)
+    assert only_record(root)["phase"] == "completed"
+    assert not (tmp_path / "planted").exists()
+
+
 def test_from_python_a_token_in_memory_cancels_the_run(root: str) -> None:
     sessions, token = gaia_sessions.Sessions(root), gaia_sessions.CancellationToken()
     token.cancel("enough")
