@@ -86,7 +86,7 @@ def _run_for_json(root: str, payload: Mapping[str, object], hook: str = PRE_DELE
 def _run(root: str, hook: str, payload: Mapping[str, object]) -> str:
     """The output of the script, or of the command if there is no script, for ``payload``; it must exit with 0."""
     script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{_SCRIPTS.get(hook, hook)}.py")
-    target = [script] if os.path.exists(script) else ["-m", "gaia_sessions", HOOK]
+    target = [script] if os.path.exists(script) else ["-P", "-m", "gaia_sessions", HOOK]
     environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_HOOKS": "on"}
     stdin = json.dumps(payload)
     command = [sys.executable, *target]

@@ -11,6 +11,8 @@ from tests.cli.forks import forked
 from tests.table import table
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.cli.conftest import Gaia
 
 DELEGATION = {
@@ -82,3 +84,14 @@ def test_its_own_test_passes() -> None:
 
     assert (code, err) == (0, "")
     assert out.endswith("passed, 0 failed\n")
+
+
+def test_its_own_test_imports_no_module_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gaia_sessions").mkdir()
+    for module in ("json.py", "gaia_sessions/__init__.py", "gaia_sessions/__main__.py"):
+        (tmp_path / module).write_text("open('planted', 'w')", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert forked("hook", "--test").code == 0
+    assert not Path("planted").exists()
