@@ -149,6 +149,8 @@ def _from_file(file: FoundFile, known: Known, faults: list[Fault]) -> list[RawSe
         text = content.decode()
         _check_dots(text)
         return [(path, key, value) for key, value in _flatten(tomllib.loads(text), known.tables)]
+    except UnicodeDecodeError as error:
+        why = f"not UTF-8 at byte {error.start + 1}"
     except (ValueError, RecursionError) as error:
         why = str(error)
     faults.append(Fault(path, lambda: _shown(why, _LONGEST_REASON), lambda: "correct the file or remove it"))
@@ -389,7 +391,7 @@ _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
     "Words": (_words_in_list, f"a list of at most {_MOST_WORDS} texts"),
     _TOOLS_BY_TYPE: (
         _tools_by_type,
-        f'a table with a list for each type, of at most {_MOST_WORDS}, as Explore = ["Read", "Grep"]',
+        f'a table with a list of at most {_MOST_WORDS} tools for each type, as Explore = ["Read", "Grep"]',
     ),
     _TYPES_BY_KEY: (_types_by_key, f'a table of types, as intent = "str"; they are {", ".join(TYPES)}'),
 }

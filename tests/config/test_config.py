@@ -184,6 +184,9 @@ def test_the_keys_of_the_state_are_a_table_of_types(root: str) -> None:
 
 
 def test_tools_by_type_of_agent_are_a_table_and_no_variable(root: str) -> None:
+    write(project_file(root), "limits.tools = 5")
+    wanted = 'must be a table with a list of at most 500 tools for each type, as Explore = ["Read", "Grep"]'
+    assert refusal(root, {})[1] == wanted
     write(project_file(root), '[limits.tools]\nExplore = ["Read", "Grep"]\n" Plan " = []\n')
     assert load(root, {}).limits_tools == {"explore": ("Read", "Grep"), "plan": ()}
     assert "unknown setting" in refusal(root, {"GAIA_SESSIONS_LIMITS_TOOLS": "Explore=Read"})[0]
@@ -363,18 +366,18 @@ def test_the_root_and_other_programs_variables_are_none_of_its_business(root: st
 
 
 @table(
-    "content",
+    ("content", "why"),
     [
-        b"idle_minutes = ",  # no TOML
-        b"idle_minutes = 1\nidle_minutes = 2",  # a key twice
-        b"\xff",  # no UTF-8
+        (b"idle_minutes = ", "Invalid value (at end of document)"),
+        (b"idle_minutes = 1\nidle_minutes = 2", "Cannot overwrite a value (at end of document)"),
+        (b"\xff", "not UTF-8 at byte 1"),
+        (b"# \xc3\xa9\xc3", "not UTF-8 at byte 5"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(root: str, content: bytes) -> None:
+def test_a_file_that_cannot_be_read_is_named(root: str, content: bytes, why: str) -> None:
     path = Path(write(project_file(root), ""))
     path.write_bytes(content)
-    said, hint = refusal(root, {})
-    assert (said.startswith(f"{path}: "), hint) == (True, "correct the file or remove it")
+    assert refusal(root, {}) == (f"{path}: {why}", "correct the file or remove it")
 
 
 def test_a_directory_in_the_place_of_a_file_is_named(root: str) -> None:
