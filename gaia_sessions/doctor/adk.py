@@ -61,7 +61,7 @@ def _problem(file: str, why: str, is_of_file: bool) -> Finding:  # noqa: FBT001 
         entry = "{" + ", ".join(f"{key}: {value}" for key, value in _ENTRY.items()) + "}"
         return problem("adk", f"{file}: {why}; it needs services: [{entry}]", edit_command(file))
     advice = "install google-adk 2.13 or later, for the Python that starts ADK:"
-    install = shell_command(sys.executable, "-m", "pip", "install", "google-adk>=2.13,<3")
+    install = shell_command(sys.executable, "-P", "-m", "pip", "install", "google-adk>=2.13,<3")
     return problem("adk", f"{file}: ADK cannot load the session service: {why}; {advice}", install)
 
 

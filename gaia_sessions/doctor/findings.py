@@ -76,11 +76,14 @@ def shell_command(*words: str) -> str:
 
 
 def own_command(environ: Mapping[str, str], *words: str) -> str:
-    """The command ``gaia-sessions`` with ``words``, by the interpreter if it is not on the path."""
+    """The command ``gaia-sessions`` with ``words``, by the interpreter if it is not on the path.
+
+    With ``-P`` a module of the folder where it is typed is not taken for one of ours.
+    """
     import shutil
 
     installed = shutil.which("gaia-sessions", path=environ.get("PATH"))
-    program = ["gaia-sessions"] if installed else [sys.executable, "-m", "gaia_sessions"]
+    program = ["gaia-sessions"] if installed else [sys.executable, "-P", "-m", "gaia_sessions"]
     return shell_command(*program, *words)
 
 

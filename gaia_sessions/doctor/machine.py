@@ -49,7 +49,7 @@ def packages(_inspection: Inspection) -> Finding:
     return problem(
         "packages",
         f"packages are missing or too old: {', '.join(wanted)}",
-        shell_command(sys.executable, "-m", "pip", "install", *wanted),
+        shell_command(sys.executable, "-P", "-m", "pip", "install", *wanted),
     )
 
 

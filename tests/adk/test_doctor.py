@@ -96,7 +96,7 @@ def test_a_python_without_google_adk_is_told_to_install_it(tmp_path: Path, monke
     (hiding / "__init__.py").touch()  # a package of that name without adk
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     found = finding()
-    assert (found["state"], found["fix"]) == ("problem", f"{sys.executable} -m pip install 'google-adk>=2.13,<3'")
+    assert (found["state"], found["fix"]) == ("problem", f"{sys.executable} -P -m pip install 'google-adk>=2.13,<3'")
 
 
 BOMB = "\n".join(["a0: &a0 [gaia, gaia]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))])

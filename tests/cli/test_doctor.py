@@ -616,7 +616,7 @@ def test_without_the_command_on_the_path_the_interpreter_is_named(
     assert healthy
     torn(Path(root))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert found()["corrupt"]["fix"].startswith(f"{sys.executable} -m gaia_sessions --root {root} cleanup")
+    assert found()["corrupt"]["fix"].startswith(f"{sys.executable} -P -m gaia_sessions --root {root} cleanup")
     shell(found()["corrupt"]["fix"])
     assert found() == {}
 

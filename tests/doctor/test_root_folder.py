@@ -131,4 +131,4 @@ def test_packages_that_are_missing_or_do_not_fit_are_named(made: str, version: s
         patched.setattr(machine, "find_spec", lambda name: None if name == "rich" else object())
         finding: Any = machine.packages(case_of(made))
     assert finding["found"] == "packages are missing or too old: rich, filelock>=4.2.1,<5"
-    assert finding["fix"] == f"{sys.executable} -m pip install rich 'filelock>=4.2.1,<5'"
+    assert finding["fix"] == f"{sys.executable} -P -m pip install rich 'filelock>=4.2.1,<5'"
