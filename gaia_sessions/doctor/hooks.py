@@ -55,10 +55,16 @@ def hook_findings(status: HookStatus, environ: Mapping[str, str]) -> list[Findin
 
 def _findings(status: HookStatus, environ: Mapping[str, str]) -> Iterator[Finding]:
     by_file = {installed["file"]: installed for installed in status["installed"]}
+    # an installation refuses to change these, so nothing else is said of them
+    left_alone = {found["file"] for found in status["warnings"] if found["code"] == warnings.TOO_MANY}
     for found in status["warnings"]:
+        if found["file"] in left_alone and found["code"] != warnings.TOO_MANY:
+            continue
         if found["code"] != warnings.BAD_SETTING:
             yield _finding(status, environ, found, by_file.get(found["file"] or ""))
     for installed in _present(status):
+        if installed["file"] in left_alone:
+            continue
         where = f"the hooks of {installed['host']} in {installed['file']}"
         if installed["missing"]:
             message = f"{where} are not called for {', '.join(installed['missing'])}"

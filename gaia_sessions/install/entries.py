@@ -36,6 +36,11 @@ MOST_OWN = 100
 """So many entries or rules of ours are taken out of one file: after each the whole file is read anew."""
 
 
+def by_hand(what: str) -> str:
+    """What is said of a file where more than so many of ours stand, which is left to its owner."""
+    return f"more than {MOST_OWN} {what} gaia-sessions: take them out by hand"
+
+
 class HookEntry:
     """One handler: its event, the number of its group within the event, and its number within the group, from 0."""
 
@@ -84,7 +89,7 @@ def without_hooks(text: JsonText) -> JsonText:
     """``text`` without any own entry; the last goes first, so that the other numbers stay valid."""
     entries = own_entries(text)
     if len(entries) > MOST_OWN:
-        raise InvalidInput(f"more than {MOST_OWN} entries start gaia-sessions: take them out by hand", HOOKS)
+        raise InvalidInput(by_hand("entries start"), HOOKS)
     for entry in reversed(entries):
         text = _without_entry(text, entry)
     return text

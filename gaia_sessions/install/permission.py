@@ -12,7 +12,7 @@ import re
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hook.messages import UPDATE, find_program, update_command
 
-from .entries import MOST_OWN
+from .entries import MOST_OWN, by_hand
 from .json_edit import append_value, with_member, without_value
 from .json_text import as_object
 
@@ -62,7 +62,7 @@ def without_rules(text: JsonText) -> JsonText:
     Raises ``InvalidInput``.
     """
     if len(own_rules(text)) > MOST_OWN:
-        raise InvalidInput(f"more than {MOST_OWN} rules allow gaia-sessions: take them out by hand", _PERMISSIONS)
+        raise InvalidInput(by_hand("rules allow"), _PERMISSIONS)
     for number, rule in reversed([*enumerate(_allowed(text))]):
         if is_own_rule(rule):
             text = without_value(text, [_PERMISSIONS, _ALLOW, number])

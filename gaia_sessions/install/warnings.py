@@ -13,11 +13,12 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
 
-from .entries import matches
+from .entries import MOST_OWN, by_hand, matches
 from .executable import interpreter_of
 from .hook_command import is_own_script, own_scripts, starts_script_directly, wanted_entry_of, words_of
 from .installed_file import read_files
 from .json_text import as_object
+from .permission import own_rules
 from .places import HOSTS, Places
 from .scopes import files_with_hooks, is_unread_from_here
 
@@ -64,6 +65,7 @@ MIXED_ENTRY = "mixed_entry"
 BROKEN_MIXED_ENTRY = "broken_mixed_entry"
 ROOT_ELSEWHERE = "root_elsewhere"
 BAD_SETTING = "bad_setting"
+TOO_MANY = "too_many"
 
 _REFUSAL_NOTE = "Python then exits with 2, which hosts treat as a refusal"
 _DOES_NOTHING_NOTE = "the hooks then do nothing; install them again, or uninstall them"
@@ -78,6 +80,9 @@ def file_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
     for file in files:
         if error := file.why_no_hooks():
             yield _warning(UNREADABLE_SETTINGS, f"{error}; its host may ignore the whole file", file.path)
+        for what, own in (("entries start", file.own), ("rules allow", own_rules(file.text))):
+            if len(own) > MOST_OWN:
+                yield _warning(TOO_MANY, by_hand(what), file.path)
         program = file.command[0] if file.command else ""
         interpreter = interpreter_of(program) if is_own_script(program) else program
         if interpreter and os.path.isabs(interpreter) and not os.access(interpreter, os.X_OK):

@@ -112,6 +112,27 @@ def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) 
     assert look(project)["state"] == "ok"
 
 
+@table("what", ["entries start", "rules allow"])
+def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation_would_say(
+    tmp_path: Path, what: str
+) -> None:
+    project = tmp_path / what.split()[0]
+    (project / ".claude").mkdir(parents=True)
+    words = ["--root", f"{project}/.claude/session", "hooks", "install"]
+    typed(shlex.join(["gaia-sessions", *words]))
+    document: Any = json.loads(settings(project).read_bytes())
+    if what == "entries start":
+        document["hooks"]["Stop"] *= 150
+    else:
+        document["permissions"] = {"allow": ["Bash(gaia-sessions update *)"] * 150}
+    settings(project).write_text(json.dumps(document), encoding="utf-8")
+    told = f"more than 100 {what} gaia-sessions: take them out by hand"
+    finding = look(project)
+    expected = ("problem", f"{told} ({settings(project)})", f'"${{EDITOR:-vi}}" {settings(project)}')
+    assert (finding["state"], finding["found"], finding["fix"]) == expected
+    assert told in gaia(*words, "--track-tools").err.decode()
+
+
 def test_hooks_switched_off_name_the_switch(project: Path) -> None:
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
     own_settings = project / ".claude" / "gaia-sessions.toml"
