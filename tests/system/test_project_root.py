@@ -13,6 +13,7 @@ from gaia_sessions.system.project_root import SESSIONS_PATH, find_root
 from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -284,6 +285,54 @@ def test_a_linked_worktree_with_a_relative_gitfile_counts_as_its_main_checkout(h
     assert found(home / "linked", home) == root_of(main)
 
 
+def test_a_linked_worktree_of_which_git_names_relative_paths_counts_as_its_main_checkout(home: Path) -> None:
+    main = repository(home / "main")
+    git(main, "worktree", "add", "../linked")
+    (home / "linked" / ".git").write_text("gitdir: ../main/.git/worktrees/linked\n")
+    (main / ".git" / "worktrees" / "linked" / "gitdir").write_text("../../../../linked/.git\n")
+    assert found(home / "linked", home) == root_of(main)
+
+
+def test_a_linked_worktree_behind_a_link_counts_as_its_main_checkout(home: Path) -> None:
+    main = repository(home / "main")
+    git(main, "worktree", "add", "../linked")
+    (home / "link").symlink_to("linked")
+    assert found(home, home, CLAUDE_PROJECT_DIR=str(home / "link")) == root_of(main)
+
+
+def _copy_gitfile(project: Path, linked: Path, _main: Path) -> None:
+    (project / ".git").write_bytes((linked / ".git").read_bytes())
+
+
+def _link_gitfile(project: Path, linked: Path, _main: Path) -> None:
+    (project / ".git").symlink_to(linked / ".git")
+
+
+def _make_gitdir(project: Path, _linked: Path, main: Path) -> None:
+    gitdir = project / "own"
+    gitdir.mkdir()
+    (gitdir / "commondir").write_text(f"{main}/.git\n")
+    (gitdir / "gitdir").write_text(f"{project}/.git\n")
+    (project / ".git").write_text("gitdir: own\n")
+
+
+def _link_gitdir(project: Path, _linked: Path, main: Path) -> None:
+    (project / "linked").symlink_to(main / ".git" / "worktrees" / "linked")
+    (project / ".git").write_text("gitdir: linked\n")
+
+
+@pytest.mark.parametrize("plant", [_copy_gitfile, _link_gitfile, _make_gitdir, _link_gitdir])
+def test_a_project_that_git_did_not_make_a_worktree_of_another_is_not_led_there(
+    home: Path, plant: Callable[[Path, Path, Path], None]
+) -> None:
+    main, linked = repository(home / "main"), home / "linked"
+    git(main, "worktree", "add", "../linked")
+    project = folders(home / "p", "sub")
+    plant(project, linked, main)
+    places = [found(project / "sub", home), found(home, home, CLAUDE_PROJECT_DIR=str(project))]
+    assert places == [root_of(project)] * 2
+
+
 def test_a_worktree_of_a_bare_repository_stands_for_itself(home: Path) -> None:
     main = repository(home / "main")
     git(home, "clone", "--bare", str(main), "bare.git")
@@ -304,6 +353,7 @@ def test_a_submodule_is_a_project_of_its_own(home: Path) -> None:
         b"nonsense\n",  # no gitfile
         b"gitdir: nowhere\n",  # to nothing
         b"gitdir: a\0b\n",  # with a NUL
+        b"gitdir: p/.git/worktrees/" + b"x" * 300,  # too long a name
         b"\xff\xfe",  # no text
         b"gitdir: " + b"x" * 5000,  # too long a path
     ],

@@ -202,6 +202,7 @@ def test_a_worktree_of_ours_counts_as_its_main_checkout_only_if_that_is_ours(
     git(alice, other, "worktree", "add", "../theirs")
     pointer = (world / "theirs" / ".git").read_bytes()
     (world / "linked" / ".git").write_bytes(pointer)
+    (other / ".git" / "worktrees" / "theirs" / "gitdir").write_text(f"{world}/linked/.git\n")
     before = tree(other)
 
     for environment in ({}, {"CLAUDE_PROJECT_DIR": f"{world}/linked"}):
@@ -221,6 +222,7 @@ def test_a_planted_pointer_does_not_lead_sessions_into_another_project_of_ours(
     here = bob.make(world / "here", mode=0o777)
     (here / ".git").write_bytes((world / "linked" / ".git").read_bytes())
     os.chown(here / ".git", alice.uid, alice.gid)
+    (main / ".git" / "worktrees" / "linked" / "gitdir").write_text(f"{here}/.git\n")
     before = tree(main)
 
     _, said = create(bob, here)
