@@ -2,9 +2,9 @@
 
 Owns which limits are looked at, and in which order; what each one means is for ``session``. Nothing is remembered
 between two calls but the searches that were allowed and that the agent was warned, both in the run: everything else is
-the record, the marks and the agent's transcript. Of an agent that has a session all uses are denied while something
-that may limit it is there and cannot be read: what it writes lifts no limit. A lock and a full disk pass, and limit
-nothing meanwhile.
+the record, the marks and the agent's transcript. Of an agent that has a session all uses are denied while a record
+or a mark that may limit it is there and cannot be read, or a transcript by which it is counted: what it writes lifts no
+limit. A lock and a full disk pass, and limit nothing meanwhile.
 """
 
 from __future__ import annotations
