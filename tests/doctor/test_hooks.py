@@ -116,7 +116,7 @@ def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) 
 def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation_would_say(
     tmp_path: Path, what: str
 ) -> None:
-    project = tmp_path / what.split()[0]
+    project = tmp_path / what.split(maxsplit=1)[0]
     (project / ".claude").mkdir(parents=True)
     words = ["--root", f"{project}/.claude/session", "hooks", "install"]
     typed(shlex.join(["gaia-sessions", *words]))
