@@ -55,7 +55,7 @@ def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
     if is_own and found.st_size <= LARGEST_FILE:
         return fd, found
     os.close(fd)
-    raise OSError(errno.EPERM, "it is somebody else's, or larger than 1 GiB", path)
+    raise OSError(errno.EPERM, "it has over 1 GiB" if is_own else "it is somebody else's", path)
 
 
 def open_folder(host: str | None, path: Json) -> Directory:
@@ -107,7 +107,8 @@ def _place(host: str | None, path: Json) -> tuple[str, list[str]]:
             names = path[len(base) + 1 :].split("/")
             if path.startswith(f"{base}/") and not {"", ".", ".."}.intersection(names):
                 return base, names
-    raise PermissionError(errno.EACCES, "it is not in the folder of its client")
+    where = next(_bases(host), "")
+    raise PermissionError(errno.EACCES, f"it is not below {where}" if where else "its client keeps no files here")
 
 
 def _bases(host: str | None) -> Iterator[str]:

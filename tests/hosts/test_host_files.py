@@ -77,7 +77,6 @@ def too_large(path: Path) -> None:
 
 LINK = "Too many levels of symbolic links"
 NO_FILE = "is not a regular file"
-REFUSED = "it is somebody else's, or larger than 1 GiB"
 
 PUT: dict[str, tuple[Callable[[Path], object], str]] = {
     "a link": (to_a_sound_one, LINK),
@@ -87,8 +86,8 @@ PUT: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pipe that nobody writes to": (os.mkfifo, NO_FILE),
     "a folder": (Path.mkdir, NO_FILE),
     "a socket": (listening, NO_FILE),
-    "larger than 1 GiB": (too_large, REFUSED),
-    "somebody else's": (of_somebody_else, REFUSED),
+    "larger than 1 GiB": (too_large, "it has over 1 GiB"),
+    "somebody else's": (of_somebody_else, "it is somebody else's"),
 }
 
 
