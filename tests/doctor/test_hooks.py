@@ -133,6 +133,14 @@ def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation
     assert told in gaia(*words, "--track-tools").err.decode()
 
 
+def test_a_command_to_edit_what_is_a_link_shows_where_it_leads(project: Path) -> None:
+    elsewhere = project / "of somebody"
+    elsewhere.write_text("garbage", encoding="utf-8")
+    settings(project).unlink()
+    settings(project).symlink_to("../of somebody")
+    assert look(project)["fix"] == f"\"${{EDITOR:-vi}}\" '{elsewhere}'"
+
+
 def test_hooks_switched_off_name_the_switch(project: Path) -> None:
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
     own_settings = project / ".claude" / "gaia-sessions.toml"
