@@ -48,7 +48,7 @@ def interpreter_of(program: str) -> str | None:
     """The interpreter in the first line of the script ``program``; None if there is none, or it cannot be read."""
     try:
         first = (external_file.read(program, _LARGEST_SCRIPT) or b"").partition(b"\n")[0]
-    except SessionsError:
+    except (SessionsError, ValueError):  # a name that no file can have
         return None
     words = os.fsdecode(first.removeprefix(b"#!")).split() if first.startswith(b"#!") else []
     return words[0] if words else None

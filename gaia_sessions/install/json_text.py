@@ -12,10 +12,11 @@ import re
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.mistakes import explain, place, refuse_constant
+from gaia_sessions.jsonio.strict import MAX_DEPTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gaia_sessions.jsonio.strict import Json
 
@@ -120,7 +121,7 @@ class JsonText:
         except json.JSONDecodeError as error:
             raise explain(error, self.text) from None
         except RecursionError:
-            raise InvalidInput("nested too deep") from None
+            raise InvalidInput(f"nested deeper than {MAX_DEPTH}") from None
 
     def _past_blanks(self, at: int) -> int:
         found = _BLANK.match(self.plain, at)
@@ -135,7 +136,23 @@ def parse(data: bytes, *, comments: bool) -> JsonText:
         raise InvalidInput("not UTF-8", f"byte {error.start}") from None
     if not text.strip(BLANKS + BYTE_ORDER_MARK):
         text = BYTE_ORDER_MARK * text.startswith(BYTE_ORDER_MARK) + "{}\n"
-    return JsonText(text, comments=comments)
+    found = JsonText(text, comments=comments)
+    _check_depth(found.value)
+    return found
+
+
+def _check_depth(value: Json) -> None:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for one in level for inner in _values_in(one)]
+    if any(isinstance(one, list | dict) for one in level):
+        raise InvalidInput(f"nested deeper than {MAX_DEPTH}")
+
+
+def _values_in(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def as_object(value: Json) -> dict[str, Json]:

@@ -85,8 +85,15 @@ def file_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
                 yield _warning(TOO_MANY, by_hand(what), file.path)
         program = file.command[0] if file.command else ""
         interpreter = interpreter_of(program) if is_own_script(program) else program
-        if interpreter and os.path.isabs(interpreter) and not os.access(interpreter, os.X_OK):
+        if interpreter and os.path.isabs(interpreter) and not _can_be_started(interpreter):
             yield _warning(MISSING_INTERPRETER, f"the file names {interpreter}, which cannot be started", file.path)
+
+
+def _can_be_started(path: str) -> bool:
+    try:
+        return os.access(path, os.X_OK)
+    except ValueError:  # a name that no file can have
+        return False
 
 
 def entry_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
@@ -197,8 +204,8 @@ def _duplicate_warnings(files: list[InstalledFile], *, plugin: bool) -> Iterator
         message = f"the plugin is enabled, and the settings contain the hooks too; {_DUPLICATE_NOTE}"
         yield _warning(INSTALLED_TWICE, message, paths[0])
     for file in files:
-        groups = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in file.own]
-        if len(set(groups)) < len(groups):
+        groups = {repr(wanted_entry_of(entry.event, entry.matcher, entry.handler)) for entry in file.own}
+        if len(groups) < len(file.own):
             message = f"an event has more than one gaia-sessions entry; {_DUPLICATE_NOTE}"
             yield _warning(INSTALLED_TWICE, message, file.path)
 

@@ -99,7 +99,7 @@ ROWS: dict[str, Row] = {
     "escapes in odd spellings": Row(rb'{"\u0061": "\/\u00e9\ud83d\ude00", "b": "\ud800"}'),
     "keys and texts that look like structure": Row(to_json({"{": "}", "],": '[{"hooks":', "//": "/* x */"})),
     "the same unknown key twice": Row(b'{"a": 1, "a": 2}'),
-    "nested deep": Row(b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}"),
+    "nested deep": Row(b'{"a": ' + b"[" * 63 + b"]" * 63 + b"}"),
     "huge": Row(to_json({"a": ["x" * 1000] * 900})),
     "hooks of others": Row(to_json({"hooks": OTHERS, "model": "opus"})),
     "hooks of others, compact": Row(json.dumps({"hooks": OTHERS}, separators=(",", ":")).encode()),
@@ -175,7 +175,8 @@ ROWS: dict[str, Row] = {
     "grants twice": Row(
         b'{"permissions": {"allow": [], "allow": []}}', refused="the same key twice in an object: 'allow'"
     ),
-    "nested too deep": Row(b"[" * 100_000, refused="nested too deep"),
+    "nested too deep": Row(b"[" * 100_000, refused="nested deeper than 64"),
+    "nested one too deep": Row(b'{"x":' + b"[" * 64 + b"]" * 64 + b"}", refused="nested deeper than 64"),
     "too huge": Row(b'{"a": "' + b"x" * (1 << 20) + b'"}', refused="is over the limit of 1048576 bytes"),
 }
 

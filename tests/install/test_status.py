@@ -353,6 +353,17 @@ def test_a_program_whose_interpreter_is_gone_is_reported(setup: Setup, tmp_path:
     assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (warnings.MISSING_INTERPRETER, True)
 
 
+@table("name", ["\0", "\ud800"])
+def test_a_program_that_no_file_can_be_called_is_reported(setup: Setup, name: str) -> None:
+    setup.install()
+    log_event(setup)
+    for words in ([f"/{name}/python", SCRIPT], [f"/{name}/gaia-sessions-hook"], [f"/{name}/hooks/every_event.py"]):
+        group = {"hooks": [{"command": words[0], "args": words[1:]}]}
+        setup.file.write_text(json.dumps({"hooks": {"PreToolUse": [group]}}), encoding="utf-8")
+        expected = warnings.MISSING_INTERPRETER if words[1:] else warnings.MISSING_SCRIPT
+        assert codes(setup) == [expected]
+
+
 def test_a_path_that_only_a_shell_can_resolve_is_not_called_gone(setup: Setup) -> None:
     entry = {"type": "command", "command": "python3 $CLAUDE_PROJECT_DIR/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode())
@@ -390,6 +401,16 @@ def test_what_sub_agents_were_allowed_is_reported(setup: Setup) -> None:
     assert row(setup)["allow_report"] is True
     setup.install()
     assert row(setup)["allow_report"] is False
+
+
+@table("matcher", [["Agent"], {"a": [1]}])
+def test_two_entries_with_a_matcher_that_no_host_takes_are_once_too_often(setup: Setup, matcher: object) -> None:
+    setup.install()
+    log_event(setup)
+    group = {"matcher": matcher, "hooks": [{"command": PROGRAM}]}
+    for number in (1, 2):
+        setup.file.write_text(json.dumps({"hooks": {"PreToolUse": [group] * number}}), encoding="utf-8")
+        assert codes(setup) == [warnings.INSTALLED_TWICE] * (number - 1)
 
 
 def test_two_entries_in_one_file_are_once_too_often(setup: Setup) -> None:
