@@ -212,6 +212,13 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def test_a_dry_run_at_a_terminal_shows_nothing_that_it_obeys(gaia: Gaia, terminal: Gaia, settings: Path) -> None:
+    settings.write_text('{\n  "a": "\x9b2J \u202e evil"\n}\n', encoding="utf-8")
+    shown = terminal("hooks", "install", "--dry-run").out.decode()
+    assert ('"a": " 2J  evil"' in shown, "\x9b" in shown, "\u202e" in shown) == (True, False, False)
+    assert '"a": "\x9b2J \u202e evil"' in gaia("hooks", "install", "--dry-run").out.decode()
+
+
 def test_a_dry_run_of_an_uninstall_is_a_patch_too(gaia: Gaia, project: Path, settings: Path) -> None:
     settings.write_bytes(OLD)
     gaia("hooks", "install")

@@ -110,7 +110,7 @@ def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: 
             output.print_to_stderr(f"writing {well_formed(path)}")
 
     result = carry_out(places, request, announce, dry_run=dry_run)
-    call.print_result(json_document(result), lambda: result_lines(result))
+    call.print_result(json_document(result), lambda: result_lines(result, is_terminal=output.is_stdout_terminal()))
 
 
 for _part in (install, uninstall, status):

@@ -54,10 +54,14 @@ def json_document(value: object) -> object:
     return well_formed(value) if isinstance(value, str) else value
 
 
-def result_lines(result: InstallResult) -> Iterator[str]:
-    """What an installation or an uninstall did; for a dry run, only the difference."""
+def result_lines(result: InstallResult, *, is_terminal: bool) -> Iterator[str]:
+    """What an installation or an uninstall did; for a dry run, only the difference.
+
+    At a terminal nothing of the file is shown that it would obey; what a pipe gets is a patch to the byte.
+    """
     if result["dry_run"]:
-        yield from map(Copyable, result["diff"].split("\n")) if result["diff"] else ["nothing would change"]
+        diff = visible(result["diff"]) if is_terminal else result["diff"]
+        yield from map(Copyable, diff.split("\n")) if diff else ["nothing would change"]
         return
     if not result["changed"]:
         state = "already installed" if result["action"] == plan.INSTALL else "not installed"
