@@ -11,6 +11,7 @@ from gaia_sessions.errors import plural
 from gaia_sessions.store import hook_log as logs
 from gaia_sessions.store import locks as locking
 from gaia_sessions.store import root as roots
+from gaia_sessions.store.hook_log_reader import LOG_NAMES
 from gaia_sessions.system import processes
 from gaia_sessions.system.users import user_name
 
@@ -25,7 +26,7 @@ _STOPPED = "Tt"
 """The states in proc(5) of a process that is stopped until it gets SIGCONT."""
 
 _MOST_BYTES = 2 * logs.MAX_LOG_BYTES
-_LOG_SUFFIXES = (".log", ".log.old")
+_LOG_FILES = frozenset(name + ending for name in LOG_NAMES for ending in (".log", ".log.old"))
 _LONGEST_ERROR = 200
 
 
@@ -77,11 +78,13 @@ def _is_stopped(pid: int) -> bool:
 def log(inspection: Inspection) -> Finding:
     """A log over 1 MiB is rotated; a larger one shows that it could not be."""
     folder = logs.log_folder(inspection.root)
+    if os.path.islink(folder):
+        return warning("log", f"hooks write no log, because they do not follow links: {folder} is one")
     if not os.path.isdir(folder):
         return not_checked("log", "the log of the hooks: no hook has run yet")
     if not os.access(folder, os.W_OK | os.X_OK):
         return _unwritable(folder)
-    sizes = {path: os.path.getsize(path) for path in _log_files(folder)}
+    sizes = _sizes(folder)
     huge = [path for path, size in sizes.items() if size > _MOST_BYTES]
     if huge:
         return problem("log", f"a log of the hooks is too large: {first_few(huge)}", shell_command("rm", "--", *huge))
@@ -102,9 +105,11 @@ def _unwritable(folder: str) -> Finding:
     return problem("log", message, shell_command("mv", "--", folder, f"{folder}.old") if may_move else None)
 
 
-def _log_files(folder: str) -> list[str]:
+def _sizes(folder: str) -> dict[str, int]:
+    """The bytes of each log; others may keep files in the same folder."""
     with os.scandir(folder) as entries:
-        return sorted(entry.path for entry in entries if entry.name.endswith(_LOG_SUFFIXES) and entry.is_file())
+        ours = sorted((entry.path, entry) for entry in entries if entry.name in _LOG_FILES)
+    return {path: entry.stat().st_size for path, entry in ours if entry.is_file(follow_symlinks=False)}
 
 
 def _last_failure(inspection: Inspection) -> str:

@@ -592,6 +592,27 @@ def test_what_failed_in_a_hook_is_reported_here(gaia: Gaia, root: str) -> None:
     assert [json.loads(line)["error"] for line in lines.splitlines()] == ["disk\x1b[2J full"]
 
 
+@pytest.mark.usefixtures("healthy")
+def test_logs_of_others_are_none_of_ours(gaia: Gaia, root: str, tmp_path: Path) -> None:
+    """Neither beside ours, nor behind a link in the place of our log or of its folder."""
+    theirs = tmp_path / "server"
+    for path in (theirs / "hook.log", Path(root, ".logs", "billing.log")):
+        path.parent.mkdir()
+        path.write_bytes(bytes(3 * hook_log.MAX_LOG_BYTES))
+
+    def finding() -> tuple[str, str, str | None]:
+        log = next(finding for finding in gaia("doctor", "--json").json["checks"] if finding["name"] == "log")
+        return log["state"], log["found"], log["fix"]
+
+    logs = Path(root, ".logs")
+    (logs / "hook.log").symlink_to(theirs / "hook.log")
+    assert finding() == ("ok", f"0 bytes in {logs}", None)
+    shutil.rmtree(logs)
+    logs.symlink_to(theirs)
+    expected = f"hooks write no log, because they do not follow links: {logs} is one"
+    assert finding() == ("warning", expected, None)
+
+
 @table("folder", ["with blank", "$(touch planted)", "quo'te", "-n"])
 def test_a_command_can_be_copied_whatever_the_root_is_called(
     gaia: Gaia, typed: Gaia, tmp_path: Path, folder: str
