@@ -19,6 +19,7 @@ from gaia_sessions.hosts.clients import JsonLines
 from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.turn import session_end, session_left
 from gaia_sessions.jsonio import strict
+from gaia_sessions.session.guard import LONGEST_WORD, guard
 from gaia_sessions.session.run_ends import with_earlier_runs_lost
 from gaia_sessions.session.runs import run_of_agent, updated_run
 from gaia_sessions.session.shared_state import Delta
@@ -150,6 +151,12 @@ def sessions_that_would_be_removed(number: int) -> Callable[[], object]:
     return lambda: cleanup(Overlay(store, []), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
 
 
+def tasks_for_the_guard(number: int) -> Callable[[], object]:
+    more = ["a" * length for length in range(1, LONGEST_WORD + 1)]
+    pieces = ("a", "a ", "a-", "\n", "\nplease ", "and please ", "review-", ". ")
+    return lambda: [guard("find " + piece * number, more) for piece in pieces]
+
+
 CASES: dict[Case, int] = {
     keys_that_are_cleared: 400,
     a_key_that_is_cleared_twice: 400,
@@ -166,6 +173,7 @@ CASES: dict[Case, int] = {
     a_line_in_pieces: 500,
     sessions_below_each_other: 24,
     sessions_that_would_be_removed: 12,
+    tasks_for_the_guard: 2000,
 }
 """Each case with how much of it is enough to tell: a square of it would cost more than all that is done once."""
 

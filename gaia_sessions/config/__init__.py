@@ -82,7 +82,7 @@ class GuardConfig:
     guard_mode: Literal["off", "block"] = "off"
     """`"block"` refuses [tasks that ask for analysis](shell.md#tools-and-tasks), in `run` and with `--enforce`"""
     guard_words: Words = ()
-    """beginnings of words that ask for analysis, beside those that the guard knows"""
+    """at most 50 beginnings of words that ask for analysis, beside those that the guard knows"""
 
 
 class StateConfig:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from gaia_sessions.errors import InvalidInput
+from gaia_sessions.errors import InvalidInput, shorten
 
 from .checks import check_string
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     class GuardAnswer(TypedDict):
         """Whether a task may be delegated. keyword: the word that asks for analysis, as it stands in the task.
 
-        reason: why not, and what to do; both are None for a task that may.
+        reason: why not, and what to do. Both are None for a task that may, and keyword for one that is too long.
         """
 
         allowed: bool
@@ -44,18 +44,29 @@ _POLITE = ("please", "kindly", "could you", "can you", "would you", "run", "use"
 _JOINS = ("and", "then", "also", "but", "и", "а", "затем", "потом", "также", "но")  # noqa: RUF001  # a Russian word
 
 
-_LOOKBACK = 100
-"""Characters before a word that are looked at: more than the longest beginning of a clause has."""
+MOST_CHARACTERS = 1 << 20
+"""What is longer may not be delegated: a host does without a hook that takes too long to look through it."""
+
+MOST_WORDS, LONGEST_WORD = 50, 50
+"""For so many beginnings, each of so many characters, tasks are looked through beside those that are known."""
+
+_LONGEST_SHOWN = 80
+_MOST_POLITE = 10
+"""Of such words between the beginning of a clause and what it asks for."""
 
 
 def _any_of(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, words))
 
 
-_RETRIEVAL = re.compile(rf"\W*(?:\d+[.)]\s*)?(?:(?:{_any_of(_POLITE)})\W+)*(?:{_any_of(_VERBS)})\b", re.IGNORECASE)
-_CLAUSE = re.compile(
-    rf"(?:[.;!?]\s++|\n\s*+|\b(?:{_any_of(_JOINS)})[\s,]++)(?:(?:{_any_of(_POLITE)})[\s,]++)*+$", re.IGNORECASE
+_RETRIEVAL = re.compile(
+    rf"\W*+(?:\d++[.)]\s*+)?+(?:(?:{_any_of(_POLITE)})\W++)*+(?:{_any_of(_VERBS)})\b", re.IGNORECASE
 )
+_CLAUSE = (
+    rf"(?:[.;!?]\s++|(?<!\s)[^\S\n]*+\n\s*+|\b(?:{_any_of(_JOINS)})[\s,]++)"
+    rf"(?:(?:{_any_of(_POLITE)})[\s,]++){{0,{_MOST_POLITE}}}+"
+)
+_NO_PATH = r"(?![\w/\\]|\.\w|-[\w-]{0,99}+\.\w)"
 
 
 def guard(task: str, more: Iterable[str] = ()) -> GuardAnswer:
@@ -66,21 +77,28 @@ def guard(task: str, more: Iterable[str] = ()) -> GuardAnswer:
     check_string(task, "task")
     if not task.strip():
         raise InvalidInput("the task is blank", hint="say what is to be done")
-    beginnings = (*_BEGINNINGS, *more)
-    keyword = re.compile(
-        rf"(?<![\w./\\])(?:(?:{_any_of(_WHOLE)})|(?:{_any_of(beginnings)})[^\W\d_]*)(?![\w/\\]|\.\w|-[\w-]{{0,99}}\.\w)",
-        re.IGNORECASE,
-    )
+    more = [*more]
+    if len(task) > MOST_CHARACTERS:
+        most = f"a task may have {MOST_CHARACTERS} characters where it is looked through for what it asks"
+        return _refused(f"{most}, and this one has {len(task)}: name a file in it that has the rest")
+    if len(more) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in more):
+        return _refused(
+            f"the setting guard.words may have {MOST_WORDS} beginnings of words, of {LONGEST_WORD} characters each, "
+            "and has more: until that is corrected, no task may be delegated"
+        )
+    word = rf"(?:{_any_of(_WHOLE)})|(?:{_any_of((*_BEGINNINGS, *more))})[^\W\d_]*+"
+    asking = re.compile(rf"({_CLAUSE})?(?<![\w./\\])({word}){_NO_PATH}", re.IGNORECASE)
     is_retrieval = _RETRIEVAL.match(task) is not None
-    for found in keyword.finditer(task):
-        if (
-            not is_retrieval
-            or found[0].casefold() in _WHOLE
-            or _CLAUSE.search(task, max(0, found.start() - _LOOKBACK), found.start())
-        ):
-            reason = (
-                f"the task asks for analysis ({found[0]!r}), and sub-agents find and fetch: "
-                "word it as what is to be found, and leave the analysis to whoever delegates"
+    for clause, found in (match.groups() for match in asking.finditer(task)):
+        if not is_retrieval or clause is not None or found.casefold() in _WHOLE:
+            keyword = shorten(found, _LONGEST_SHOWN)
+            return _refused(
+                f"the task asks for analysis ({keyword!r}), and sub-agents find and fetch: "
+                "word it as what is to be found, and leave the analysis to whoever delegates",
+                keyword,
             )
-            return {"allowed": False, "keyword": found[0], "reason": reason}
     return {"allowed": True, "keyword": None, "reason": None}
+
+
+def _refused(reason: str, keyword: str | None = None) -> GuardAnswer:
+    return {"allowed": False, "keyword": keyword, "reason": reason}

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session.guard import guard
+from gaia_sessions.session.guard import LONGEST_WORD, MOST_CHARACTERS, MOST_WORDS, guard
 from tests.table import table
 
 BLOCKED = [
@@ -77,6 +77,27 @@ def test_beginnings_of_words_can_be_added_and_are_no_patterns() -> None:
 def test_a_blank_task_is_none(task: str) -> None:
     with pytest.raises(InvalidInput, match="the task is blank"):
         guard(task)
+
+
+@table(
+    ("task", "more"),
+    [
+        ("find " + "x" * (MOST_CHARACTERS - 4), []),
+        ("find x", ["a"] * (MOST_WORDS + 1)),
+        ("find x", ["a" * (LONGEST_WORD + 1)]),
+    ],
+)
+def test_what_is_not_looked_through_is_refused_and_no_word_named(task: str, more: list[str]) -> None:
+    answer = guard(task, more)
+    assert (answer["allowed"], answer["keyword"]) == (False, None)
+    assert answer["reason"]
+    assert guard(task[:MOST_CHARACTERS], [word[:LONGEST_WORD] for word in more[:MOST_WORDS]])["allowed"]
+
+
+def test_of_a_long_word_the_beginning_is_named() -> None:
+    answer = guard("Analyz" + "e" * 1000)
+    assert answer["keyword"] == "Analyz" + "e" * 71 + "..."
+    assert len(answer["reason"] or "") < 300
 
 
 LONG = {
