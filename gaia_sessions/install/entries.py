@@ -29,8 +29,11 @@ HOOKS = "hooks"
 _MATCHERS_OF_ALL = (None, "", "*")
 _NAME_LIST = re.compile(r"[A-Za-z0-9_\-,| ]+")
 _LONGEST_MATCHER = 500
+_ANY = r"(?:\.[*+])?"
+_NAME = r"\^?(?:[\w-]|\.[*+])*\$?"
+_NAMES = rf"(?:{_NAME}(?:\|{_NAME})*|{_ANY}\((?:\?:)?{_NAME}(?:\|{_NAME})*\){_ANY})"
+_KNOWN_FORM = re.compile(rf"\^?{_NAMES}\$?|\^?\(\?!{_NAMES}\$?\){_ANY}\$?", re.ASCII)
 _MOST_REPEATS = 4
-_REPEATED_GROUP = re.compile(r"\)[*+?]|\{")
 
 MOST_OWN = 100
 """So many entries or rules of ours are taken out of one file: after each the whole file is read anew."""
@@ -110,24 +113,22 @@ def is_as_installed(entry: HookEntry, host: HostSettings) -> bool:
 def matches(matcher: Json, tool: str) -> bool:
     """Whether ``matcher`` of a host selects ``tool``: it is empty, a list of names, or a regular expression.
 
-    False for a regular expression that may take long.
+    Of these only names with ``.*``, and what excludes names, are tried, since any other may take for ever: it may
+    select the tool.
     """
     if matcher in _MATCHERS_OF_ALL:
         return True
-    if not isinstance(matcher, str) or len(matcher) > _LONGEST_MATCHER or _may_take_long(matcher):
+    if not isinstance(matcher, str):
         return False
     if _NAME_LIST.fullmatch(matcher):
         return tool in [name.strip() for name in re.split("[,|]", matcher)]
-    try:
-        return re.search(matcher, tool) is not None
-    except re.error:
-        return False
+    return not _is_tried(matcher) or re.search(matcher, tool) is not None
 
 
-def _may_take_long(matcher: str) -> bool:
-    """Whether a search for ``matcher`` may try very many ways: several of its parts are repeated, or a group is."""
-    pattern = matcher.replace("(?", "(")
-    return sum(map(pattern.count, "*+?")) > _MOST_REPEATS or _REPEATED_GROUP.search(pattern) is not None
+def _is_tried(matcher: str) -> bool:
+    repeats = matcher.count("*") + matcher.count("+")
+    is_short = len(matcher) <= _LONGEST_MATCHER and repeats <= _MOST_REPEATS
+    return is_short and _KNOWN_FORM.fullmatch(matcher) is not None
 
 
 def _group(matcher: Json, handler: Json) -> Group:
