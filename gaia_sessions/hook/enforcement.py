@@ -61,7 +61,7 @@ class Verdict:
         agent_id: str | None = None,
         denied: str | None = None,
         warning: str | None = None,
-        unread: SessionsError | None = None,
+        unread: Exception | None = None,
     ) -> None:
         self.agent_id = agent_id
         self.denied = denied
@@ -130,6 +130,12 @@ def _verdict_on_session(
 def payload_before(key: bytes, data: bytes) -> Payload:
     """The members of the object ``data`` before ``key``; none if they cannot be read, or it has no such key."""
     return object_in_bytes(data.partition(key)[0].rstrip(b", \t\r\n") + b"}", len(data) + 1)
+
+
+def unjudged(error: Exception) -> Verdict:
+    """The verdict on the use of a tool by a sub-agent where looking at its limits failed unexpectedly."""
+    why = f"Nobody can say what this agent may do: {type(error).__name__}."
+    return Verdict(denied=f"{why} {USE_NO_MORE_TOOLS}", unread=error)
 
 
 def _refused_task(payload: HookPayload, *, has_input: bool) -> str | None:

@@ -226,9 +226,14 @@ class HookCall:
         self, payload: HookPayload, host: Host, store: FileStore, events: list[Event], *, has_input: bool = True
     ) -> Reply | None:
         """The reply before a use of a tool that is denied, or of which an agent is warned."""
-        from .enforcement import verdict
+        from .enforcement import unjudged, verdict
 
-        found = verdict(payload, host, store, events, has_input=has_input)
+        try:
+            found = verdict(payload, host, store, events, has_input=has_input)
+        except Exception as error:
+            if payload.key("agent_id") is None:
+                raise
+            found = unjudged(error)  # what an agent writes must not lift its limits
         self.line |= {"decision": found.word, "session": found.agent_id}
         self.line |= {"reason": found.denied[:_LONGEST_ERROR]} if found.denied else {}
         self.line |= {"limits": well_formed(str(found.unread))[:_LONGEST_ERROR]} if found.unread else {}

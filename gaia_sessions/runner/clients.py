@@ -16,6 +16,7 @@ from gaia_sessions.hosts.clients import client_class, is_conversation_id
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clients import Told, conversation_to_go_on, standing_of
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.runs import is_send
 
 from .supervise import (
@@ -111,6 +112,7 @@ class ClientOfRun:
         detail = ended.detail or (client.problem if ended.cause == EXITED else None)
         if detail and not client.is_at_rest and supervisor.complaint:
             detail = f"{detail}: {supervisor.complaint}"
+        detail = well_formed(detail)[:MAX_MESSAGE_LENGTH] if detail else detail
         told = Told(client.figures(), began=self._began, untouched=self._untouched)
         if client.is_at_rest and client.conversation_id and well_formed(self._cwd) == self._cwd:
             told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": self._cwd}

@@ -69,7 +69,7 @@ def sum_of(usages: Iterable[Usage]) -> Usage:
     for usage in usages:
         figures: dict[str, int] = usage  # type: ignore[assignment]  # all its values are numbers
         for key, figure in figures.items():
-            sums[key] = sums.get(key, 0) + figure
+            sums[key] = min(sums.get(key, 0) + figure, LARGEST_INTEGER)
     return {key: sums[key] for key in FIGURES if key in sums}  # type: ignore[return-value]
 
 

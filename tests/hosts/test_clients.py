@@ -353,3 +353,31 @@ def test_what_is_the_presets_own_and_a_prompt_are_refused(preset: str, typed: st
     assert (refused.value.exit_code, "--no-preset" in refused.value.hint) == (2, True)
     assert REFUSED[preset][typed] in str(refused.value)
     assert preset_for([preset, *typed.split()], None) is None
+
+
+@pytest.mark.parametrize("preset", ["claude", "codex"])
+def test_links_in_the_folder_of_a_client_are_not_walked_in_circles(
+    preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of them would make as many paths as two to the power of forty."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR" if preset == "claude" else "CODEX_HOME", str(tmp_path))
+    below = ("projects", "-p", ID, "subagents") if preset == "claude" else ("sessions", "2026", "11", "26")
+    folder = tmp_path.joinpath(*below)
+    folder.mkdir(parents=True)
+    for above in (folder, folder.parent):
+        for name in ("one", "two"):
+            (above / name).symlink_to(".")
+    client = begun(preset, ID, tmp_path)
+    assert (client.tokens_of_agents(), client.figures()) == (0, {})
+
+
+def test_figures_that_a_client_made_up_fit_into_a_record() -> None:
+    client = begun()
+    usage = {"input_tokens": (1 << 53) - 1, "output_tokens": 1}
+    for number in range(1100):
+        message = {"id": f"m{number}", "model": "a\ud800", "usage": usage}
+        begins = {"type": "stream_event", "event": {"type": "message_start", "message": message}}
+        shown(client, lines(begins))
+    found = client.figures()
+    assert found["consumed"]["input_tokens"] == found["consumed"]["total_tokens"] == (1 << 63) - 1
+    assert found["model"] == "a\ufffd"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.hosts.claude_code import work_so_far as work_so_far_module
 from gaia_sessions.hosts.claude_code.work_so_far import work_so_far
 from tests.table import table
 
@@ -127,3 +128,22 @@ def test_what_is_no_line_of_the_client_says_nothing(talks: Path, line: bytes) ->
 def test_a_file_that_is_not_there_is_an_error_for_whoever_asks(talks: Path) -> None:
     with pytest.raises(OSError, match="nothing"):
         work_so_far(str(talks / "nothing"), None, "own")
+
+
+def test_a_line_that_an_agent_made_up_fails_nothing_that_is_counted(talks: Path) -> None:
+    deep = asks("a", 1, "one")
+    for line in deep:
+        line["message"]["usage"] = {"a": json.loads("[" * 900 + "]" * 900)}
+    odd = result("one", 2, failed=True)
+    keys: list[Any] = [5, None, {}, "two"]
+    odd[0]["message"]["content"] = [{"type": "tool_result", "is_error": True, "tool_use_id": key} for key in keys]
+    assert done(talks, deep, odd) == (1, 0, ["two"])
+
+
+def test_a_transcript_that_takes_too_long_is_one_that_cannot_be_read(
+    talks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = iter([0.0, 0.1, 5.0])
+    monkeypatch.setattr(work_so_far_module, "monotonic", lambda: next(moments))
+    with pytest.raises(TimeoutError, match="it is too long to be read while a client waits"):
+        done(talks, asks("a", 1, "one"), result("one", 2))

@@ -9,6 +9,7 @@ expected is passed over.
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from gaia_sessions.hosts import Host
 from gaia_sessions.hosts.payload import host_process, key_in, object_in, with_addition
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import NewMessage
 
 GENERAL = "general-purpose"
+_MOST_RUNNING = 1000
 _WORKFLOW = "Workflow"
 _AGENT_TOOLS = ("Agent", "Task", _WORKFLOW)
 _NOTIFICATION = "<task-notification>"
@@ -220,7 +222,7 @@ def _stop(payload: HookPayload) -> list[Event]:
     if not isinstance(tasks, list):
         return [payload.event(events.MAIN_STOP)]
     keys = (key_in(task, "id") for task in tasks if isinstance(task, dict) and "command" not in task)
-    return [payload.event(events.MAIN_STOP, running=[key for key in keys if key])]
+    return [payload.event(events.MAIN_STOP, running=[*islice(filter(None, keys), _MOST_RUNNING)])]
 
 
 def _session_start(payload: HookPayload) -> list[Event]:

@@ -171,8 +171,9 @@ class ClaudeCode:
 
     def _tokens_in_transcripts(self) -> int:
         folder = os.path.join(glob.escape(self._folder), "*", self.conversation_id, "subagents")
-        for path in glob.iglob(os.path.join(folder, "**", "agent-*.jsonl"), recursive=True):
-            self._count(path)
+        for place in (folder, os.path.join(folder, "workflows", "*")):  # "**" would follow a link to where it stands
+            for path in glob.iglob(os.path.join(place, "agent-*.jsonl")):
+                self._count(path)
         return sum(tokens for _, tokens in self._counted.values())
 
     def _count(self, path: str) -> None:
@@ -194,7 +195,7 @@ class ClaudeCode:
         elif kind == "user":
             yield from _failures_in(object_in(told, "message"), is_of_main=is_of_main)
         elif kind == "system" and told.get("subtype") == "api_retry":
-            why = f"{told.get('error_status')}, {text_in(told, 'error')}"
+            why = visible_line(f"{told.get('error_status')}, {text_in(told, 'error')}", _LONGEST_CALL)
             yield 2, shown_text(f"  the API failed ({why}): it tries again\n")
         elif kind == "system":
             self._heard_of_work(told)
@@ -299,7 +300,7 @@ class _Agent:
         if not total:
             return {}
         found: Run = {"consumed": {**total, "tool_uses": len(self.calls)}}
-        return {**found, "model": self._model} if self._model else found
+        return {**found, "model": well_formed(self._model)} if self._model else found
 
 
 def _user_message(text: str) -> bytes:

@@ -23,7 +23,6 @@ from gaia_sessions.hosts import CLAUDE_CODE, agent_files, host_files
 from gaia_sessions.hosts.clients import is_conversation_id
 from gaia_sessions.hosts.payload import is_key, key_in, object_in_bytes
 from gaia_sessions.session.ids import resume_line
-from gaia_sessions.session.visible import visible_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ _MOST_LINES = 200
 _MOST_SCRIPTS = 10
 _LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_TYPE = re.compile(r"[A-Za-z0-9_.:-]+")
 """What an ID may be that stands in a prompt: words would be read as part of it."""
 
 
@@ -67,10 +67,15 @@ def _message(run: Run) -> HostRevival | None:
 def _delegation(work: Work) -> HostRevival:
     """A new agent with a briefing."""
     prompt = (
-        f"Delegate to the agent type {visible_line(work['agent_name'], _LONGEST_NAME)} to go on with unfinished work. "
+        f"Delegate {_to_type(work['agent_name'])}to go on with unfinished work. "
         f"Put this line in its prompt, once, on its own line, not quoted: {resume_line(work['agent_id'])}"
     )
     return _revival("delegation", [_PROGRAM, prompt], work["project"])
+
+
+def _to_type(name: str) -> str:
+    """The words for the type of agent; none for a name that would be read as part of the prompt."""
+    return f"to the agent type {name} " if _TYPE.fullmatch(name) and len(name) <= _LONGEST_NAME else ""
 
 
 def _workflow(run: Run) -> HostRevival | None:

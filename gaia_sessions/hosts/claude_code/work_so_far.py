@@ -10,7 +10,9 @@ the hook before a use the line of that call, and of the rounds right before it, 
 
 from __future__ import annotations
 
+import errno
 import json
+from time import monotonic
 
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import lines
@@ -27,17 +29,25 @@ _USAGE = b'"usage":{'
 _LONGEST_USAGE = 4096
 _MILLISECONDS = len("2026-01-08T18:05:30.123")
 _FIRST_JSON = json.JSONDecoder()
+_SECONDS_TO_READ = 1.0
+"""An agent may write anything into its own transcript, and a hook has three seconds."""
 
 
 def work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
-    """What was done in the transcript at ``path`` from ``since`` on, before the ``call``. Raises ``OSError``."""
+    """What was done in the transcript at ``path`` from ``since`` on, before the ``call``.
+
+    Raises ``OSError``, also where reading it takes too long.
+    """
     began, own = (since or "")[:_MILLISECONDS].encode(), f'"{call}"'.encode()
     usages: dict[bytes, bytes] = {}
     ended: set[bytes] = set()
     without_result: set[bytes] = set()
     failed: list[str] = []
     own_message = None
+    until = monotonic() + _SECONDS_TO_READ
     for line in lines(CLAUDE_CODE, path):
+        if monotonic() > until:
+            raise TimeoutError(errno.ETIMEDOUT, "it is too long to be read while a client waits")
         start = line.find(_MESSAGE)
         head = line[: max(start, 0)]
         is_users = b'"type":"user"' in head
@@ -71,8 +81,9 @@ def _failed_calls(data: bytes) -> list[str]:
     """The keys of the calls whose results, in the message that ``data`` begins with, are errors."""
     try:
         message, _ = _FIRST_JSON.raw_decode(data.decode(errors="replace"))
-        return [block["tool_use_id"] for block in message["content"] if block.get("is_error") is True]
-    except (ValueError, TypeError, KeyError, AttributeError):
+        calls = [block["tool_use_id"] for block in message["content"] if block.get("is_error") is True]
+        return [call for call in calls if isinstance(call, str)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []
 
 
@@ -80,6 +91,6 @@ def _tokens(usage: bytes) -> int:
     """The tokens that count against a budget, of a message whose usage ``usage`` begins with."""
     try:
         figures, _ = _FIRST_JSON.raw_decode(usage.decode(errors="replace"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return 0
     return consumed_tokens(figures_in(figures, REQUEST_FIGURES)) if isinstance(figures, dict) else 0  # type: ignore[arg-type]  # it has their names

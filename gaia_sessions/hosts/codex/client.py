@@ -171,8 +171,9 @@ class _Rollout:
     def total(self, conversation_id: str | None) -> Usage:
         """What all requests of the conversation used so far, by our names; the input with what a cache had."""
         if conversation_id is not None and self._path is None:
-            pattern = os.path.join(glob.escape(self._folder), "**", f"rollout-*-{conversation_id}.jsonl")
-            self._path = next(filter(partial(host_files.is_file, CODEX), glob.iglob(pattern, recursive=True)), None)
+            days = os.path.join(glob.escape(self._folder), "*", "*", "*")
+            pattern = os.path.join(days, f"rollout-*-{conversation_id}.jsonl")
+            self._path = next(filter(partial(host_files.is_file, CODEX), glob.iglob(pattern)), None)
         if self._path is not None:
             for line in self._new_lines(self._path):
                 if b'"token_count"' in line:
