@@ -20,7 +20,7 @@ from gaia_sessions.store.above import all_that_limit, continuing
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import check_owner, claude_folder, find_root, working_directory
+from gaia_sessions.system.project_root import check_links, check_owner, claude_folder, find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class Sessions:
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, working_directory())
         check_owner(self.root)
+        check_links(self.root)
         self.config = config.load(self.root, os.environ, flags)
         self._store = FileStore.from_config(self.root, self.config)
 

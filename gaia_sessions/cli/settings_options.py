@@ -14,7 +14,7 @@ from gaia_sessions import hosts
 from gaia_sessions.errors import OwnedByAnother, UnknownHost, UsageError
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, SCOPES, USER
 from gaia_sessions.install.places import HOSTS, Places
-from gaia_sessions.system.project_root import SESSIONS_PATH, check_owner, find_root, working_directory
+from gaia_sessions.system.project_root import SESSIONS_PATH, check_links, check_owner, find_root, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ _HOST = click.option(
 def settings_options(function: Callable[..., None]) -> Callable[..., None]:
     """Adds the options to a command: ``function`` gets its ``host``, the ``scope`` if one is given, and the ``places``.
 
-    The command raises ``UsageError`` for options that exclude each other, and ``OwnedByAnother`` for the settings of
-    another user's project.
+    The command raises ``UsageError`` for options that exclude each other, ``OwnedByAnother`` for the settings of
+    another user's project, and ``LinkedElsewhere`` for sessions that a link leads out of the project.
     """
 
     @wraps(function)
@@ -66,6 +66,7 @@ def settings_options(function: Callable[..., None]) -> Callable[..., None]:
         places = _places(call, here=here)
         if given_scopes != [USER]:
             _check_project_owner(places.project)
+            check_links(places.root)
         function(call, places=places, scope=given_scopes[0] if given_scopes else None, host=host, **options)
 
     decorated: Callable[..., None] = run_with_scope

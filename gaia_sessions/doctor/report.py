@@ -11,10 +11,10 @@ import stat
 from typing import TypedDict
 
 from gaia_sessions import __version__
-from gaia_sessions.errors import EXPORT_ROOT_COMMAND, BadSetting, OwnedByAnother, plural, well_formed
+from gaia_sessions.errors import EXPORT_ROOT_COMMAND, BadSetting, OwnedByAnother, StoreFailure, plural, well_formed
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import check_owner, find_root_and_skipped, working_directory
+from gaia_sessions.system.project_root import check_links, check_owner, find_root_and_skipped, working_directory
 
 from . import activity, adk, contents, hooks, machine, parents, root_folder, tree
 from .findings import PROBLEM, not_checked, problem
@@ -102,8 +102,9 @@ def make_report(typed_root: str | None, environ: Mapping[str, str], *, fix: bool
         return _report_without_root(fault)
     try:
         check_owner(root)
-    except OwnedByAnother as fault:
-        return _report_of_others_root(root, fault)
+        check_links(root)
+    except StoreFailure as fault:
+        return _report_of_unusable_root(root, fault)
     return examine_and_fix(root, environ, skipped) if fix else examine(root, environ, skipped)
 
 
@@ -127,9 +128,13 @@ def _report_without_root(fault: BadSetting) -> DoctorReport:
     return _report(None, _only_root(problem("root", f"{fault} ({fault.hint})", fix)), [])
 
 
-def _report_of_others_root(root: str, fault: OwnedByAnother) -> DoctorReport:
-    """The report about sessions of another user: who owns them, and what to do."""
-    found = problem("root", f"{fault}; sessions are private to a user", EXPORT_ROOT_COMMAND)
+def _report_of_unusable_root(root: str, fault: StoreFailure) -> DoctorReport:
+    """The report about sessions of another user, or behind a link out of the project: whose, or where, and what to do.
+
+    The command to paste is none that a stranger's link has chosen a word of.
+    """
+    advice = "sessions are private to a user" if isinstance(fault, OwnedByAnother) else fault.hint
+    found = problem("root", f"{fault}; {advice}", EXPORT_ROOT_COMMAND)
     return _report(root, _only_root(found), [])
 
 

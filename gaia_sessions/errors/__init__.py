@@ -42,6 +42,7 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── TaskRefused
     │   └── TooLarge
     ├── StoreFailure            the system refused the operation; nothing was changed
+    │   ├── LinkedElsewhere     a link leads the sessions out of the project
     │   ├── LockUnsupported
     │   └── OwnedByAnother      the sessions belong to another user
     ├── DurabilityUnknown       written, but the sync to disk failed
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from .conflicts import TooManyChildren as TooManyChildren
     from .files import EXPORT_ROOT_COMMAND as EXPORT_ROOT_COMMAND
     from .files import DurabilityUnknown as DurabilityUnknown
+    from .files import LinkedElsewhere as LinkedElsewhere
     from .files import LockUnsupported as LockUnsupported
     from .files import MessagesKeptAside as MessagesKeptAside
     from .files import OwnedByAnother as OwnedByAnother

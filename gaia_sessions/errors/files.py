@@ -78,3 +78,21 @@ class OwnedByAnother(StoreFailure):
             f"it belongs to {owner}, and you are {user}",
             f"sessions are private to a user; store yours elsewhere: {EXPORT_ROOT_COMMAND}",
         )
+
+
+class LinkedElsewhere(StoreFailure):
+    """A link leads the sessions of a project out of it, to ``target``; nothing was read or created there.
+
+    A project may come from a stranger, and its links with it.
+    """
+
+    code = "linked_elsewhere"
+
+    def __init__(self, path: str, target: str) -> None:
+        from shlex import quote
+
+        self.target = target
+        hint = "remove the link"
+        if target.isprintable():
+            hint += f", or, if it is yours, name the folder itself: export GAIA_SESSIONS_ROOT={quote(target)}"
+        super().__init__("use the sessions", path, f"a link leads out of the project, to {target}", hint)

@@ -13,7 +13,7 @@ import os
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
-from gaia_sessions.system.project_root import claude_folder
+from gaia_sessions.system.project_root import check_links, claude_folder
 
 from .directory import Directory, open_private
 
@@ -115,6 +115,7 @@ def _open_folder(root: str) -> Directory:
 
         with make_root(root, durable=False) as root_directory:
             return root_directory.make(name)
+    check_links(above)
     with Directory.at(above) as directory:  # a line is no reason to make the folder of a project
         if not directory.has(name):
             _make_ignored_folder(directory, name)

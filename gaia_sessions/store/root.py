@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.system.project_root import claude_folder, owned_by_another
+from gaia_sessions.system.project_root import check_links, claude_folder, owned_by_another
 
 from . import atomic
 from .directory import Directory, refusal
@@ -38,7 +38,7 @@ GITIGNORE = ".gitignore"
 
 
 def open_if_exists(path: str) -> Directory | None:
-    """The root at ``path``, None if it does not exist; raises ``StoreFailure``, ``OwnedByAnother``."""
+    """The root at ``path``, None if it does not exist; raises ``StoreFailure``, such as ``OwnedByAnother``."""
     try:
         return open_existing(path)
     except FileNotFoundError:
@@ -48,7 +48,8 @@ def open_if_exists(path: str) -> Directory | None:
 
 
 def open_existing(path: str) -> Directory:
-    """The root at ``path``; raises ``OSError``, ``OwnedByAnother``."""
+    """The root at ``path``; raises ``OSError``, ``OwnedByAnother``, ``LinkedElsewhere``."""
+    check_links(path)
     root = Directory.at(path)
     return root if root.is_of_this_user() else _refuse(root)
 

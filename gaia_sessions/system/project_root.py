@@ -81,11 +81,22 @@ def check_owner(root: str) -> None:
             raise owned_by_another(path, uid)
 
 
+def check_links(path: str) -> None:
+    """Raises ``LinkedElsewhere`` if a link leads the root or the ``.claude`` of a project out of the project.
+
+    Whoever made the project would decide where; a user who wants that names the folder itself.
+    """
+    target = _target_outside(path)
+    if target:
+        raise errors.LinkedElsewhere(path, target)
+
+
 def own_roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
     """The existing roots of the current user's projects in ``cwd`` and in every folder above that a search visits."""
     for folder in _folders_upwards(os.path.realpath(cwd), home_folder(environ)) if cwd else ():
         root = os.path.join(folder, SESSIONS_PATH)
-        if [*_owners_by_path(folder, os.path.dirname(root), root).values()] == [os.geteuid()] * 3:
+        is_own = [*_owners_by_path(folder, os.path.dirname(root), root).values()] == [os.geteuid()] * 3
+        if is_own and not _target_outside(root):
             yield root
 
 
@@ -211,6 +222,15 @@ def _check_not_planted(claude: str, owners: dict[str, int]) -> None:
         raise owned_by_another(claude, uid)
 
 
+def _target_outside(path: str) -> str | None:
+    """Where links lead ``path``, a root or a ``.claude``, if that is not below the project; None for any other root."""
+    claude = path if os.path.basename(path) == ".claude" else claude_folder(path)
+    if not claude or not (os.path.islink(path) or os.path.islink(claude)):
+        return None
+    target, project = os.path.realpath(path), os.path.realpath(os.path.dirname(claude))
+    return None if target.startswith(os.path.join(project, "")) else target
+
+
 def _may_use(path: str, uid: int) -> bool:
     if os.geteuid() != _SUPERUSER:
         return uid == os.geteuid()
@@ -229,8 +249,8 @@ def _owners_by_path(*paths: str) -> dict[str, int]:
 def _owner(path: str) -> int | None:
     """The owner of ``path``; None if it does not exist.
 
-    A link belongs to the user who made it, unless that is the current user or the superuser: those may link to
-    anything, while the link of another user may lead into what belongs to the current one.
+    A link belongs to the user who made it, unless that is the current user or the superuser, who mean what it leads
+    to; the link of another user may lead into what belongs to the current one.
     """
     try:
         status = os.lstat(path)

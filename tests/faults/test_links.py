@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
+from gaia_sessions.errors import EXPORT_ROOT_COMMAND
 from gaia_sessions.hook.run import main
+from gaia_sessions.hosts import HOOK
 from gaia_sessions.store.file_store import FileStore
+from tests import commands
 from tests.calls import call
 from tests.faults import worker
 from tests.faults.conftest import copy
@@ -198,6 +201,98 @@ def test_a_journal_whose_second_name_belongs_to_somebody_else_is_not_copied(
 
     assert (ended.returncode, "events.jsonl" in ended.stderr) == (8, True)
     assert journal.samefile(tmp_path / "of somebody else")
+
+
+@pytest.fixture(params=[".claude", ".claude/session"])
+def led_out(request: pytest.FixtureRequest, lived_in: str, tmp_path: Path) -> Path:
+    """A project of which a link leads the sessions into another project of the user."""
+    victim, project = tmp_path / "victim", tmp_path / "project"
+    shutil.move(lived_in, victim / ".claude" / "session")
+    planted = project / request.param
+    planted.parent.mkdir(parents=True)
+    planted.symlink_to(victim / request.param)
+    return project
+
+
+STARTS = {"hook_event_name": "SessionStart", "session_id": "s-9", "source": "startup"}
+AGENT_STARTS = {"hook_event_name": "SubagentStart", "session_id": "s-9", "agent_id": "a1", "agent_type": "Explore"}
+
+
+def test_hooks_follow_no_link_out_of_the_project(led_out: Path, tree: TreeOf) -> None:
+    victim = led_out.with_name("victim")
+    before = tree(victim)
+    environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(led_out)}
+
+    told = [
+        commands.hook(HOOK, payload, *words, environment=environment)
+        for payload in (STARTS, DELEGATION, AGENT_STARTS)
+        for words in ([], ["--enforce"])
+    ]
+
+    assert told == [(0, b"", b"")] * 6
+    assert tree(victim) == before
+    logs = [path.read_text(encoding="utf-8") for path in led_out.glob(".claude/logs/*.log")]
+    is_inside = not led_out.joinpath(".claude").is_symlink()
+    assert [f"{led_out}/.claude/session: cannot use the sessions" in text for text in logs] == [True] * is_inside
+
+
+def test_settings_hold_where_a_link_leads_out_of_the_project(led_out: Path) -> None:
+    use = {**AGENT_STARTS, "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "t", "tool_input": {}}
+    settings = {"CLAUDE_PROJECT_DIR": str(led_out), "GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS": "Bash"}
+
+    ended = commands.hook(HOOK, use, "--enforce", environment={**os.environ, **settings})
+
+    assert ended.answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["create"],
+        ["list"],
+        ["update", "agent-1"],
+        ["cleanup", "--hours", "0"],
+        ["rm", "agent-1"],
+        ["run", "--", "true"],
+        ["hooks", "install", "--local"],
+        ["hooks", "status"],
+    ],
+)
+@pytest.mark.parametrize("way", ["searched", "told by the host", "named"])
+def test_commands_follow_no_link_out_of_the_project(led_out: Path, tree: TreeOf, words: list[str], way: str) -> None:
+    victim = led_out.with_name("victim")
+    root, before = f"{led_out}/.claude/session", tree(victim.parent)
+    told = {"CLAUDE_PROJECT_DIR": str(led_out)} if way == "told by the host" else {}
+    named = ["--root", root] if way == "named" else []
+
+    ended = commands.gaia(*named, *words, environment={**os.environ, **told}, folder="/" if told or named else led_out)
+
+    target = f"{victim}/.claude/session"
+    reason = f"{root}: cannot use the sessions: a link leads out of the project, to {target}"
+    hint = f"remove the link, or, if it is yours, name the folder itself: export GAIA_SESSIONS_ROOT={target}"
+    assert ended.refusal == (8, reason, hint)
+    assert tree(victim.parent) == before
+
+
+def test_doctor_changes_nothing_behind_a_link_out_of_the_project(led_out: Path, tree: TreeOf) -> None:
+    victim = led_out.with_name("victim")
+    victim.joinpath(".claude", "session").chmod(0o755)
+    before = tree(victim.parent)
+
+    ended = commands.gaia("doctor", "--fix", "--json", environment=os.environ, folder=led_out)
+
+    found = json.loads(ended.out)["checks"][0]
+    assert (ended.code, found["name"], found["fix"]) == (1, "root", EXPORT_ROOT_COMMAND)
+    assert "a link leads out of the project" in found["found"]
+    assert tree(victim.parent) == before
+
+
+def test_what_a_link_leads_to_may_be_named(led_out: Path) -> None:
+    target = led_out.with_name("victim") / ".claude" / "session"
+    ended = commands.gaia(
+        "get", "agent-1", environment={**os.environ, "GAIA_SESSIONS_ROOT": str(target)}, folder=led_out
+    )
+    assert ended.code == 0
 
 
 def test_a_root_that_is_a_link_works(tmp_path: Path, run: Run) -> None:

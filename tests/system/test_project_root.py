@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import BadSetting
-from gaia_sessions.system.project_root import SESSIONS_PATH, find_root
+from gaia_sessions.errors import BadSetting, LinkedElsewhere
+from gaia_sessions.system.project_root import SESSIONS_PATH, check_links, find_root
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -362,6 +362,43 @@ def test_a_broken_git_file_still_marks_a_project(home: Path, gitfile: bytes) -> 
     project = folders(home / "p", "sub")
     (project / ".git").write_bytes(gitfile)
     assert found(project / "sub", home) == root_of(project)
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "leads_to"),
+    [
+        (".claude", "../other", "other/session"),  # a folder beside the project
+        (".claude", "../nothing", "nothing/session"),  # one that would be made there
+        (".claude", "..", "session"),  # what is above
+        (".claude/session", "../../other", "other"),
+        (".claude/session", "../../other/.claude/session", "other/.claude/session"),  # the sessions of another project
+        (".claude/session", "../../project-2", "project-2"),  # whose name begins alike
+        (".claude/session", "..", "project"),  # the whole project
+        (".claude", "kept", None),  # below the project
+        (".claude/session", "../kept", None),
+    ],
+)
+@pytest.mark.parametrize("through_link", [False, True])
+def test_links_of_a_project_may_lead_its_sessions_only_below_the_project(
+    home: Path, link: str, target: str, leads_to: str | None, *, through_link: bool
+) -> None:
+    project = folders(home / "project", os.path.dirname(link), "kept")
+    folders(home, "other/.claude/session", "project-2")
+    (project / link).symlink_to(target)
+    (home / "link").symlink_to(project)
+    root = root_of(home / "link" if through_link else project)
+    if leads_to is None:
+        check_links(root)
+        return
+    with pytest.raises(LinkedElsewhere) as caught:
+        check_links(root)
+    assert (caught.value.path, caught.value.target) == (root, str(home / leads_to))
+
+
+def test_a_folder_of_the_users_own_may_be_a_link_to_anything(home: Path) -> None:
+    folders(home, "other")
+    (home / "session").symlink_to("other")
+    check_links(str(home / "session"))
 
 
 def test_the_search_creates_nothing(home: Path) -> None:

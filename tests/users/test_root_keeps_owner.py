@@ -169,7 +169,8 @@ def test_root_follows_no_link_of_a_user_into_what_is_not_that_users(world: Path,
 
 
 def test_root_follows_a_link_of_a_user_into_what_is_that_users(world: Path, alice: User, root_user: User) -> None:
-    project, target = alice.make(world / "project"), alice.make(world / "target")
+    project = alice.make(world / "project")
+    target = alice.make(project / "target")
     (project / ".claude").symlink_to(target)
     os.chown(project / ".claude", alice.uid, alice.gid, follow_symlinks=False)
 

@@ -15,7 +15,7 @@ from gaia_sessions.errors import well_formed
 from gaia_sessions.hook import ALLOW_REPORT, ENFORCE, TRACK_TOOLS
 from gaia_sessions.install.plan import INSTALL, UNINSTALL, InstallRequest, carry_out
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import check_owner
+from gaia_sessions.system.project_root import check_links, check_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +91,7 @@ def status(call: Call, *, verbose: bool) -> None:
 
     root = call.session_root()
     check_owner(root)
+    check_links(root)
     now = utc_now()
     settings = load_with_faults(root, os.environ)
     report = hook_status(root, os.environ, now, settings)
