@@ -37,6 +37,9 @@ _SCRIPT_PATH = os.path.join("hooks", _SCRIPT)
 _PROGRAM = re.compile(rf"(?<![\w.-]){HOOK_PROGRAM_NAME}(?![\w.-])")
 _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
+_MOST_WORDS = 100
+_LONGEST_WORD = 1 << 14
+"""Ours are far shorter, and what is longer takes long to look through."""
 _SUBSTITUTES = ("`", "$(", "\n")
 
 _OF_AGENTS = """p=$(cat); case ${p%%'"tool_input"'*} in *'"agent_id"'*) printf %s "$p" | """
@@ -78,7 +81,7 @@ def wanted_entry_of(event: str, matcher: Json, handler: Json) -> WantedEntry:
 def words_of(entry: Json) -> list[str]:
     """The words of the command of an entry, with operators of a shell as separate words; empty without a command.
 
-    A command that a shell could not parse is one word.
+    A command that a shell could not parse, or that is very long, is one word.
     """
     command = entry.get("command") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(command, str):
@@ -86,7 +89,7 @@ def words_of(entry: Json) -> list[str]:
     arguments = entry.get("args")
     if isinstance(arguments, list):
         return [command, *(word for word in arguments if isinstance(word, str))]
-    return list(_split(_bare(command)))
+    return list(_split(_bare(command))) if len(command) <= _LONGEST_WORD else [command]
 
 
 def _bare(command: str) -> str:
@@ -115,6 +118,8 @@ def arguments_of(words: list[str]) -> Arguments:
 def is_own_hook(entry: Json) -> bool:
     """Whether an entry starts a hook of gaia-sessions and nothing else."""
     words = words_of(entry)
+    if len(words) > _MOST_WORDS or any(len(word) > _LONGEST_WORD for word in words):
+        return False
     return _are_hook_options(_words_after_hook(words)) and not _has_substitution(entry, words)
 
 
@@ -122,8 +127,9 @@ def is_mixed_entry(entry: Json) -> bool:
     """Whether an entry starts a hook of gaia-sessions and something else, or in a way that is not recognised."""
     words = words_of(entry)
     is_named = any(_SCRIPT_PATH in word or _PROGRAM.search(word) for word in words)
+    first = words[:_MOST_WORDS]
     return not is_own_hook(entry) and (
-        is_named or any(_words_after_hook(words[at:]) is not None for at in range(len(words)))
+        is_named or any(_words_after_hook(first[at:]) is not None for at in range(len(first)))
     )
 
 

@@ -28,7 +28,7 @@ BYTE_ORDER_MARK = "\ufeff"
 """The byte order mark that some editors write first."""
 
 _BLANK = re.compile(f"[{BLANKS}]*")
-_TEXT_OR_COMMENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|//[^\n\r]*|/\*.*?\*/', re.DOTALL)
+_TEXT_OR_COMMENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|//[^\n\r]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _MOST_DIGITS = 300
 
 
@@ -161,7 +161,9 @@ def as_object(value: Json) -> dict[str, Json]:
 
 
 def _blank_comment(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith('"') else re.sub(r"[^\n\r]", " ", found[0])
+    """Blanks for a comment; a string, and a comment that is not closed, stay as they are."""
+    is_closed = found[0].startswith("//") or (found[0].startswith("/*") and found[0][2:].endswith("*/"))
+    return re.sub(r"[^\n\r]", " ", found[0]) if is_closed else found[0]
 
 
 def _integer(digits: str) -> int | float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hosts import CLAUDE_CODE
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         warnings: list[InstallWarning]
 
 
+_MOST_ALIKE = 20
 _PLUGIN_PREFIX = "gaia-sessions@"
 
 _DIRECT = "direct"
@@ -86,8 +88,20 @@ def hook_status(
         "installed": installed,
         "last_received": _merged_last_events(last_events),
         "heard_from": last_events,
-        "warnings": found_warnings,
+        "warnings": _first_of_each(found_warnings),
     }
+
+
+def _first_of_each(found: list[InstallWarning]) -> list[InstallWarning]:
+    """At most so many warnings of one code about one file: it may have thousands of entries."""
+    counts: Counter[tuple[str, str | None]] = Counter()
+    first = []
+    for warning in found:
+        key = warning["code"], warning["file"]
+        counts[key] += 1
+        if counts[key] <= _MOST_ALIKE:
+            first.append(warning)
+    return first
 
 
 def _has_plugin(places: Places, files: list[InstalledFile]) -> bool:

@@ -147,6 +147,13 @@ ROWS: dict[str, Row] = {
         host="qwen-code",
     ),
     "hooks of another file": Row(to_json({"hooks": {"Stop": [{"hooks": [OTHER]}]}}), host="codex"),
+    "an end that is missing after many quotes": Row(
+        b'{"a": "' + b'\\"' * 500_000, host="gemini-cli", refused="line 1 column 7: not JSON: no closing quote"
+    ),
+    "an end that is missing after many comments": Row(
+        b"{" + b"/* " * 300_000, host="gemini-cli", refused="line 1 column 2: not JSON: "
+    ),
+    "a comment whose end is its beginning": Row(b"{}/*/", host="gemini-cli", refused="line 1 column 3: not JSON: "),
     "comments where none may be": Row(COMMENTED, refused="line 1 column 1: not JSON: a comment"),
     "a comma too many": Row(b'{"a": 1,}', refused="line 1 column 8: not JSON: a comma before the closing brace"),
     "torn": Row(b'{"hooks": {"Stop": [', refused="line 1 column 20: not JSON: this bracket is not closed"),

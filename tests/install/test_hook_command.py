@@ -80,6 +80,10 @@ def test_it_is_own(entry: Json) -> None:
         {"command": "echo 'it is gaia-sessions hook"},
         {"command": "gaia-sessions-hooks"},
         {"type": "http", "url": "http://localhost/gaia-sessions hook"},
+        {"command": "a " * 400_000},
+        {"command": "a", "args": ["a"] * 200_000},
+        {"command": "python", "args": ["-B"] * 200_000},
+        {"command": "gaia-sessions " + "--root x " * 100_000 + "hook"},
     ],
 )
 def test_it_is_not_own(entry: Json) -> None:
@@ -114,6 +118,8 @@ def test_it_is_not_own(entry: Json) -> None:
         {"command": "/opt/bin/gaia-sessions-hook && beep"},
         {"command": "sh -c 'gaia-sessions-hook; beep'"},
         {"command": "tee log | gaia-sessions hook"},
+        {"command": "gaia-sessions-hook" + " --mine" * 100},
+        {"command": "gaia-sessions-hook --mine" + "e" * (1 << 14)},
     ],
 )
 def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:

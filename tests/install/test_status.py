@@ -511,6 +511,15 @@ def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object,
     setup.file.unlink()
 
 
+def test_of_many_hooks_on_delegations_the_first_are_reported(setup: Setup) -> None:
+    setup.install()
+    log_event(setup)
+    others = [{"type": "command", "command": f"rewrite{number}.sh"} for number in range(100)]
+    edit(setup, lambda said: said["hooks"]["PreToolUse"].append({"hooks": others}))
+    found = [warned["message"].split()[0] for warned in look(setup)["warnings"]]
+    assert found == [f"rewrite{number}.sh" for number in range(20)]
+
+
 def test_another_hook_on_other_events_is_not_reported(setup: Setup) -> None:
     setup.install()
     log_event(setup)
