@@ -34,7 +34,11 @@ _REMOVE_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")
 
 
 def corrupt(inspection: Inspection) -> list[Finding]:
-    """A corrupt record is kept until somebody fixes or removes it; what a command cannot remove, a person may."""
+    """A corrupt record is kept until somebody fixes or removes it; what a command cannot remove, a person may.
+
+    No command is named that would remove what is not ours: a project may come with a link as its root, or with files of
+    somebody in the place of sessions.
+    """
     by_hand = {path: f"{path}: a folder without a record" for path in _folders_without_record(inspection)}
     kept, others = {}, {}
     above_open = inspection.records.above_open()
@@ -47,16 +51,34 @@ def corrupt(inspection: Inspection) -> list[Finding]:
             kept[file] = why
         else:
             others[agent_id] = why
-    removal = f"{shell_command('rm', '-r', '--', *by_hand)} && {inspection.command('doctor', '--fix')}"
+    is_linked = any(map(os.path.islink, (inspection.root, os.path.dirname(inspection.root))))
+    removable = {} if is_linked else {path: why for path, why in by_hand.items() if _has_only_ours(path)}
+    not_ours = {path: why for path, why in by_hand.items() if path not in removable}
+    removal = f"{shell_command('rm', '-r', '--', *removable)} && {inspection.command('doctor', '--fix')}"
     found = [
         _corrupt(others, "fix the file, or remove the session with:", inspection.command(*_REMOVE_CORRUPT)),
         _corrupt(kept, "an open session is below it: fix the file with:", " && ".join(map(edit_command, kept))),
-        _corrupt(by_hand, "put its record back, or remove it with:", removal),
+        _corrupt(removable, "put its record back, or remove it with:", removal),
+        _corrupt(not_ours, "look what is there, and put its record back or move it away", None),
     ]
     return [*filter(None, found)] or [ok("corrupt", "none")]
 
 
-def _corrupt(found: Mapping[str, str], advice: str, command: str) -> Finding | None:
+def _has_only_ours(folder: str) -> bool:
+    """Whether ``folder`` has nothing but files of a session, or empty folders in their place, or is a link itself."""
+    if os.path.islink(folder):
+        return True
+    try:
+        with os.scandir(folder) as entries:
+            return all(
+                reading.is_own_name(entry.name) and not (entry.is_dir(follow_symlinks=False) and os.listdir(entry))
+                for entry in entries
+            )
+    except OSError:
+        return False
+
+
+def _corrupt(found: Mapping[str, str], advice: str, command: str | None) -> Finding | None:
     """The finding about corrupt sessions, each with the reason; None if there are none. The advice is for each."""
     if not found:
         return None

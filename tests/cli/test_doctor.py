@@ -377,6 +377,31 @@ def test_an_empty_folder_that_keeps_an_id_from_being_used_is_found_where_all_is_
         assert gaia("create", "--id", "b", "--root", root).code == 0
 
 
+def test_no_command_is_named_that_removes_what_is_not_of_gaia_sessions(gaia: Gaia, tmp_path: Path) -> None:
+    root = tmp_path / "project" / ".claude" / "session"
+    gaia("create", "--id", "a", "--root", str(root))
+    private(root / "ours/transcript.jsonl", b"")
+    private(root / "theirs/transcript.jsonl", b"")
+    private(root / "theirs/thesis.tex", b"")
+    private(private(root / "folder/state.json", None) / "thesis.tex", b"")
+
+    def corrupt() -> list[tuple[str, str | None]]:
+        checks = json.loads(gaia("doctor", "--root", str(root), "--json").out)["checks"]
+        return [(finding["found"], finding["fix"]) for finding in checks if finding["name"] == "corrupt"]
+
+    advice = "look what is there, and put its record back or move it away"
+    [(_, removal), (found, none)] = corrupt()
+    assert (str(removal).partition(" && ")[0], none) == (f"rm -r -- {root}/ours", None)
+    assert f"{root}/theirs: a folder without a record" in found
+    assert found.startswith("2 corrupt sessions: ")
+    assert found.endswith(advice)
+
+    root.rename(root.with_name("kept"))
+    root.symlink_to("kept")
+    [(found, none)] = corrupt()
+    assert (found.startswith("3 corrupt sessions: "), found.endswith(advice), none) == (True, True, None)
+
+
 def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str) -> None:
     opened(Path(root))
     waiting(Path(root))
