@@ -199,9 +199,15 @@ class HookCall:
 
     def _limit_unreadable(self, data: bytes, config: Config) -> None:
         """Looks at the limits by what stands before what an agent writes."""
-        from .enforcement import payload_before
+        from .enforcement import payload_before, unjudged
 
         raw = payload_before(b'"tool_input"', data) or payload_before(b'"tool_name"', data)
+        if not raw and not self.is_disabled and b'"agent_id"' in data:  # of an agent, and nobody knows of which
+            asking = [host.asks_before_tools for host in map(hosts.host_named, hosts.HOSTS)]
+            output = unjudged(InvalidInput("unreadable")).output() or {}
+            told = [name for name in asking if name and f'"{name}"'.encode() in data]
+            self._reply([{"hookSpecificOutput": {"hookEventName": name, **output}} for name in told])
+            return
         name = self._find_host(raw)
         if name is None or self.is_disabled:
             return

@@ -593,6 +593,17 @@ def test_what_cannot_be_read_is_allowed(enforced: Host, told: bytes) -> None:
     assert (ran.code, ran.out) == (0, b"")
 
 
+@table("before", ["agent_type\0", "\ud800", "\ufeff"])
+def test_what_an_agent_may_not_be_told_apart_by_denies_it(enforced: Host, before: str) -> None:
+    """What stands before the tool cannot be read, so nobody knows whose limits hold."""
+    payload = {"agent_type": before, **enforced.event_payload("PreToolUse", agent_id="a1", tool_name="Bash")}
+    told = json.dumps(payload).encode() if before != "\ufeff" else b"\xef\xbb\xbf" + json.dumps(payload).encode()
+    ran = enforced.run("every_event", told)
+    assert (ran.code, b'"permissionDecision": "deny"' in ran.out) == (0, True)
+    main = {key: value for key, value in payload.items() if key != "agent_id"}
+    assert enforced.run("every_event", json.dumps(main).encode()).out == b""
+
+
 class EnforcedLife(Life):
     """A life with ``--enforce``, in which the files of agents are whole from the start, and written after it."""
 

@@ -48,6 +48,8 @@ _REPORT = (
 _TOOLS = "--tools"
 _UNKNOWN_CONVERSATION = "No conversation found"
 _LONGEST_CALL = 100
+_MOST_SAID = 4 << 20
+"""Characters that are kept of one message: four times what a transcript takes of it."""
 
 _OPTIONS = Options(
     own=(
@@ -228,7 +230,7 @@ class ClaudeCode:
         for block in content if isinstance(content, list) else []:
             if isinstance(block, dict) and block.get("type") == "tool_use":
                 if is_of_main:
-                    self._main.calls.add(text_in(block, "id"))
+                    self._main.calls.add(key_in(block, "id") or "")
                 yield 2, shown_text(_call_line(block, is_of_main=is_of_main))
 
     def _heard_of_work(self, told: Payload) -> None:
@@ -240,9 +242,9 @@ class ClaudeCode:
                 self._to_say.append(dump_line(_INTERRUPT))
             self._has_begun = True
         elif told.get("subtype") == "task_started" and told.get("task_type") == "local_agent":
-            self._agents.add(text_in(told, "task_id"))
+            self._agents.add(key_in(told, "task_id") or "")
         elif told.get("subtype") == "task_notification":
-            self._agents.discard(text_in(told, "task_id"))
+            self._agents.discard(key_in(told, "task_id") or "")
             self.is_told_all = self.is_told_all or (self._result is not None and not self._agents)
 
     def _heard_result(self, told: Payload) -> None:
@@ -267,6 +269,7 @@ class _Agent:
         self._used: Usage = {}  # in the latest message
         self._model: str | None = None
         self._said: list[str] = []
+        self._length = 0
         self._said_before = ""
         self._has_open_line = False
 
@@ -275,7 +278,7 @@ class _Agent:
         return "".join(self._said).strip() or self._said_before
 
     def begin(self, message: Payload) -> None:
-        self._said_before, self._said = self.last_words, []
+        self._said_before, self._said, self._length = self.last_words, [], 0
         self._used_before, self._used = sum_of((self._used_before, self._used)), {}
         self._model = key_in(message, "model") or self._model
         self.use(object_in(message, "usage"))
@@ -284,7 +287,9 @@ class _Agent:
         self._used.update(figures_in(usage, REQUEST_FIGURES))  # type: ignore[typeddict-item]  # it has their names
 
     def say(self, text: str) -> None:
-        self._said.append(text)
+        if self._length < _MOST_SAID:
+            self._said.append(text)
+            self._length += len(text)
         self._has_open_line = not text.endswith("\n")
 
     def ends_line(self) -> bool:

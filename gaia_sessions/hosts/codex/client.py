@@ -13,7 +13,7 @@ from functools import partial
 from gaia_sessions.errors import UsageError
 from gaia_sessions.hosts import CODEX, host_files
 from gaia_sessions.hosts.clients import JsonLines, Options, check_words, is_conversation_id, shown_text
-from gaia_sessions.hosts.payload import figures_in, object_in, object_in_bytes, text_in
+from gaia_sessions.hosts.payload import figures_in, key_in, object_in, object_in_bytes, text_in
 from gaia_sessions.session.usage import add_usage, with_total_tokens
 from gaia_sessions.session.visible import visible_line
 
@@ -143,7 +143,7 @@ class Codex:
         elif kind == "turn.failed":
             self._error = text_in(object_in(told, "error"), "message")
         elif kind == "item.started":
-            self._calls.add(text_in(item, "id"))
+            self._calls.add(key_in(item, "id") or "")
             yield 2, shown_text(_call_line(item))
         elif kind == "item.completed" and item.get("type") == "agent_message":
             self.message = text_in(item, "text")
