@@ -12,6 +12,7 @@ from functools import partial
 
 from gaia_sessions.errors import DurabilityUnknown, StoreFailure
 from gaia_sessions.session.transcript import (
+    EVENT_LINE_LIMIT,
     beginning_with,
     committed_bytes,
     current_turn,
@@ -45,7 +46,8 @@ class _Commit:
     """What happens to the transcript in one commit: what its file holds, and the lines that come behind what counts.
 
     Whole lines that stand there are of a writer that was killed before the record had them; or the record was restored
-    from an older copy, and they were acknowledged. Nothing tells the two apart, so none is cut that is not kept aside.
+    from an older copy, and they were acknowledged. Nothing tells the two apart, so none is cut that is not kept aside,
+    but for what is longer than any message.
     """
 
     def __init__(self) -> None:
@@ -90,7 +92,8 @@ class _Commit:
 
     def _keep_aside(self, session: Directory, *, durable: bool) -> None:
         with open_lines(session, self._name, self._behind_end) as found, translate_errors("read", found.path):
-            for piece in _pieces(line for _, line in found.lines_from(self._behind_start)):
+            lines = (line for _, line in found.lines_from(self._behind_start) if len(line) <= EVENT_LINE_LIMIT)
+            for piece in _pieces(lines):
                 _uncommitted(partial(atomic.append, session, ASIDE, piece, durable=durable))
                 self._kept += piece.count(b"\n")
 

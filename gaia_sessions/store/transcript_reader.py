@@ -9,7 +9,7 @@ import os
 from itertools import chain
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session.transcript import committed_bytes, decode_message, generation_of
+from gaia_sessions.session.transcript import EVENT_LINE_LIMIT, committed_bytes, decode_message, generation_of
 
 from .directory import translate_errors
 from .reading import transcript_name
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 _CHUNK = 16 << 10
 """How many bytes are read at once, unless a line is longer: the last 20 messages are seldom more."""
+_CUT = EVENT_LINE_LIMIT + 1
+"""So much is kept of a line that is longer than any message, which is enough to see that it is."""
+_MOST_PASSED = 64 << 20
+"""Of one line. What stands beyond a longer one is not read: a sparse file may have more than any disk."""
 _FEW = 64 << 10
 """So many bytes of messages may be in memory at once; where more are wanted, they are read again in order."""
 
@@ -144,28 +148,36 @@ class CommittedLines:
     def lines_backwards(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
         """Each line without its newline, and where it begins; the last first. The bytes before ``start`` are no part.
 
-        Of a line in which ``start`` lies the rest comes last.
+        Of a line in which ``start`` lies the rest comes last. One that is too long for a message is cut.
         """
-        position, rest = self.end, b""
-        while position > start:
+        position = line_end = self.end
+        rest = b""
+        while position > start and line_end - position <= _MOST_PASSED:
             size = min(max(_CHUNK, len(rest)), position - start)
             position -= size
             rest, *lines = (os.pread(self.fd, size, position) + rest).split(b"\n")
             yield from reversed(list(_placed(position + len(rest) + 1, lines)))
-        yield from _placed(start, [rest])
+            if lines:
+                line_end = position + len(rest)
+            rest = rest[:_CUT]
+        yield from _placed(position, [rest])
 
     def lines_from(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """Each line from the byte ``start`` on, without its newline, and where it begins."""
-        position, rest = start, b""
-        while position < self.end:
+        """Each line from the byte ``start`` on, without its newline, and where it begins; cut as above."""
+        position = line_start = start
+        rest = b""
+        while position < self.end and position - line_start <= _MOST_PASSED:
             data = os.pread(self.fd, min(max(_CHUNK, len(rest)), self.end - position), position)
             if not data:  # somebody has just cut the file
                 return
-            begin = position - len(rest)
             position += len(data)
             *lines, rest = (rest + data).split(b"\n")
-            yield from _placed(begin, lines)
-        yield from _placed(position - len(rest), [rest])
+            if lines:
+                yield from _placed(line_start, lines[:1])
+                line_start = position - len(rest)
+                yield from _placed(line_start - sum(len(line) + 1 for line in lines[1:]), lines[1:])
+            rest = rest[:_CUT]
+        yield from _placed(line_start, [rest])
 
 
 def _placed(start: int, lines: list[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -13,7 +13,14 @@ import pytest
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, MessagesKeptAside, SessionNotFound, StoreFailure
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.transcript import after, committed_bytes, new_message, turn_rule
+from gaia_sessions.session.transcript import (
+    EVENT_LINE_LIMIT,
+    after,
+    committed_bytes,
+    new_message,
+    number_messages,
+    turn_rule,
+)
 from gaia_sessions.store import transcript_reader
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import generation_in, is_file_name, transcript_name
@@ -316,6 +323,56 @@ def test_a_line_that_cannot_be_read_hides_no_other_and_its_number_is_not_given_a
     say(store, "third")
 
     assert numbers(store) == [1, 3]
+
+
+def commit_all(path: Path) -> None:
+    """The record says that the whole file counts."""
+    state = path.with_name("state.json")
+    state.write_bytes(json.dumps({**json.loads(state.read_bytes()), "transcript_bytes": path.stat().st_size}).encode())
+
+
+def test_a_line_that_is_longer_than_any_message_is_passed_over_and_the_longest_message_is_read(
+    store: FileStore, path: Path
+) -> None:
+    message = {**new_message("user", "longest", NOW), "event": ""}
+    shortest = len(number_messages([message], 3, 1)[1])  # type: ignore[list-item]  # a message with an event
+    longest = {**message, "event": "e" * (EVENT_LINE_LIMIT - shortest)}
+    store.add_messages("one", [longest], untouched)  # type: ignore[list-item]  # the same
+    place = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b'"' + b"x" * (EVENT_LINE_LIMIT + (1 << 20)) + b'"\n')
+    commit_all(path)
+    say(store, "behind")
+
+    *before, error, behind = read(store)
+    assert (before, behind) == (["1 first", "2 second", "3 longest"], "4 behind")
+    assert f"{path} byte {place}: " in str(error)
+    assert numbers(store) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["transcript.jsonl", "transcript-7.jsonl", "transcript-aside.jsonl"])
+def test_of_a_file_with_a_line_without_end_a_bounded_part_is_read_and_kept_in_memory(
+    store: FileStore, path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with path.with_name(name).open("ab") as file:
+        file.truncate(1 << 40)  # sparse
+    if path.name == name:
+        commit_all(path)
+    sizes, pread = [0], os.pread
+
+    def counted(fd: int, size: int, place: int) -> bytes:
+        sizes.append(size)
+        return pread(fd, size, place)
+
+    monkeypatch.setattr(os, "pread", counted)
+
+    found = [*store.messages("one"), *store.messages_backwards("one")]
+    assert [message["seq"] for message in found if isinstance(message, dict)][:2] == [1, 2]
+    say(store, "new")
+    assert numbers(store)[:2] == [1, 2]
+    assert next(iter(store.messages_backwards("one")))["seq"] == 3  # type: ignore[index]  # a message
+    assert sum(sizes) < 8 * transcript_reader._MOST_PASSED
+    assert max(sizes) <= transcript_reader._CUT
 
 
 def test_a_transcript_that_somebody_cut_says_so_and_goes_on(store: FileStore, path: Path) -> None:
