@@ -59,7 +59,7 @@ def problem(name: str, found: str, fix: str | None, *, fixable: bool = False) ->
 
 
 def _finding(name: str, state: str, found: str, fix: str | None = None, *, fixable: bool = False) -> Finding:
-    command = None if fix is None else well_formed(fix)
+    command = fix if fix is not None and well_formed(fix) == fix else None  # as text it would name another file
     return {"name": name, "state": state, "found": well_formed(found), "fix": command, "fixable": fixable}
 
 

@@ -638,6 +638,17 @@ def test_logs_of_others_are_none_of_ours(gaia: Gaia, root: str, tmp_path: Path) 
     assert finding() == ("warning", expected, None)
 
 
+@table("folder", ["lib\u200b", "lib\x1b[2J", "lib\udcff"])
+def test_no_command_is_shown_that_would_name_another_path(gaia: Gaia, tmp_path: Path, folder: str) -> None:
+    root = tmp_path / folder
+    gaia("create", "--id", "a", "--root", str(root))
+    never_rotated(root)
+    shown = gaia("doctor", "--root", str(root)).out.decode()
+    why = "no command is shown, since a name in it has characters that nobody sees: look there yourself"
+    is_text = "\udcff" not in folder
+    assert ("too large" in shown, "rm --" in shown, why in shown) == (True, False, is_text)
+
+
 @table("folder", ["with blank", "$(touch planted)", "quo'te", "-n"])
 def test_a_command_can_be_copied_whatever_the_root_is_called(
     gaia: Gaia, typed: Gaia, tmp_path: Path, folder: str

@@ -556,6 +556,19 @@ def test_the_command_for_git_is_in_one_piece_on_its_line_at_a_terminal(
     assert not not_ignored(project, ".claude/settings.local.json")
 
 
+@table("folder", ["lib\u200b", "lib\x1b[2J", "lib\udcff"])
+def test_no_command_for_git_is_shown_that_would_name_another_file(
+    gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    renew()
+    repository(project)
+    (project / folder).mkdir()
+    monkeypatch.chdir(project / folder)
+    ended = gaia("hooks", "install", "--here")
+    why = "no command is shown, since a name in it has characters that nobody sees: look there yourself"
+    assert (ended.lines[-1].strip(), b"\x1b" in ended.out + ended.err) == (why, False)
+
+
 def test_a_file_that_git_tracks_is_said_to_be_shared(
     gaia: Gaia, repository: Gaia, project: Path, settings: Path
 ) -> None:

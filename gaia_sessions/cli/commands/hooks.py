@@ -10,6 +10,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.render.hooks import json_document, result_lines
+from gaia_sessions.cli.render.words import safe
 from gaia_sessions.cli.settings_options import settings_options
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hook import ALLOW_REPORT, ENFORCE, TRACK_TOOLS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.install.places import Places
 
+_LONGEST = 1000
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Write nothing; print the changes as a patch.")
 
 
@@ -108,7 +110,7 @@ def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: 
 
     def announce(path: str) -> None:
         if not call.as_json:
-            output.print_to_stderr(f"writing {well_formed(path)}")
+            output.print_to_stderr(f"writing {safe(well_formed(path), _LONGEST)}")
 
     result = carry_out(places, request, announce, dry_run=dry_run)
     call.print_result(json_document(result), lambda: result_lines(result, is_terminal=output.is_stdout_terminal()))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gaia_sessions.doctor.findings import NOT_CHECKED, OK, PROBLEM, WARNING
 from gaia_sessions.errors import plural
-from gaia_sessions.session.visible import visible
 
-from .words import Copyable, Hint, safe
+from .words import Hint, command_to_copy, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,4 +43,4 @@ def problem_lines(findings: Iterable[Finding]) -> Iterator[str]:
         for finding in (finding for finding in listed if finding["state"] == state):
             yield f"{state}: {safe(finding['found'], _LONGEST)}"
             if finding["fix"]:
-                yield Copyable(visible(finding["fix"]), before="    ")
+                yield command_to_copy(finding["fix"])

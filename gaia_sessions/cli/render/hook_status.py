@@ -8,10 +8,9 @@ from gaia_sessions.doctor.findings import PROBLEM
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
 from gaia_sessions.install import installed_file
-from gaia_sessions.session.visible import visible
 
 from .doctor import problem_lines
-from .words import Copyable, ago, safe
+from .words import ago, command_to_copy, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _last_event(hook_status: HookStatus, host: str, now: datetime) -> str:
 def _installation_lines(found: InstallState) -> Iterator[str]:
     yield f"{found['host']}, {found['scope']}: {_STATE_TEXTS[found['state']]}: {safe(found['file'], _LONGEST)}"
     if found["command"]:
-        yield Copyable(visible(shlex.join(found["command"])), before="  starts: ")
+        yield command_to_copy(shlex.join(found["command"]), before="  starts: ")
     yield from _event_lines("events", found["wired"])
     yield from _event_lines("missing events", found["missing"])
 

@@ -12,7 +12,7 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install import notices, plan
 from gaia_sessions.session.visible import visible
 
-from .words import Copyable, safe
+from .words import Copyable, command_to_copy, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _note_lines(result: InstallResult) -> Iterator[str]:
     for note in result["remarks"]:
         yield f"  {_NOTES[note].format_map(paths)}"
         if note == notices.NOT_IGNORED and result["exclude"]:
-            yield Copyable(visible(result["exclude"]["command"]), before="    ")
+            yield command_to_copy(result["exclude"]["command"])
 
 
 def _path(path: str) -> str:

@@ -6,7 +6,7 @@ shown.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import plural
+from gaia_sessions.errors import plural, well_formed
 from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
@@ -90,6 +90,13 @@ def safe(text: object, longest: int = 200) -> str:
     """What is ``visible`` of ``text`` on one line of at most ``longest`` characters."""
     words = " ".join(visible(str(text)).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
+
+
+def command_to_copy(command: str, before: str = "    ") -> str:
+    """The line with ``command``; without it where some character of it would not be shown, since it names another."""
+    if visible(command) == command == well_formed(command):
+        return Copyable(command, before)
+    return f"{before}no command is shown, since a name in it has characters that nobody sees: look there yourself"
 
 
 def safe_lines(text: str) -> list[str]:
