@@ -29,7 +29,8 @@ _LONGEST_OBJECT = 1 << 16
 _LONGEST_KEY = 512
 _LONGEST_FIRST_LINE = 1 << 15
 _LONGEST_LAST_LINE = 1 << 16
-_MOST_AGENTS = 1000
+_MOST_AGENTS = 100
+"""The newest: a note may have 64 KiB, and a hook reads all of them."""
 _PREFIX, _SUFFIX, _TRANSCRIPT = "agent-", ".meta.json", ".jsonl"
 _TOOL_USE_ID = "toolUseId"
 _AGENT_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -63,12 +64,7 @@ def noted_delegation(event: Event) -> str | None:
 def agent_of(host: str, transcript_path: Json, tool_use_id: str) -> str | None:
     """The agent that works, or worked, on the delegation ``tool_use_id``."""
     path = _folder(transcript_path) or ""
-    try:
-        with host_files.open_folder(host, path) as folder:
-            names = folder.names()
-    except OSError:
-        return None
-    meta_files = [name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX)][:_MOST_AGENTS]
+    meta_files = newest_names(host, path, _MOST_AGENTS, _PREFIX, _SUFFIX)
     name = next((name for name in meta_files if _delegation_in(host, os.path.join(path, name)) == tool_use_id), None)
     return name.removeprefix(_PREFIX).removesuffix(_SUFFIX) if name else None
 

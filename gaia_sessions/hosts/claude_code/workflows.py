@@ -45,6 +45,8 @@ _COARSENESS = timedelta(seconds=2)
 """Of the times of files: some file systems count in such steps."""
 
 _MOST_STRETCHES = 100
+_MOST_AGENTS = 1000
+"""Of one workflow."""
 _LONGEST_SCRIPT_HEAD = 4000
 _DESCRIPTION = r"""\bdescription\s*:\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`\\]*)`)"""
 _OUTCOMES = {"done": COMPLETED, "error": FAILED}
@@ -133,7 +135,8 @@ def notification_events(payload: HookPayload, notification: Event, folder: str, 
 def agents_in(document: Payload) -> list[Payload]:
     """What the file of a workflow says of each of its agents."""
     progress = document.get("workflowProgress")
-    return [entry for entry in progress if isinstance(entry, dict)] if isinstance(progress, list) else []
+    entries = progress[:_MOST_AGENTS] if isinstance(progress, list) else []
+    return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
