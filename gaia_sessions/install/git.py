@@ -1,7 +1,7 @@
 """Whether git would commit a settings file that is meant for one person.
 
 Owns asking git, which alone knows all its ignore files, and the line that makes it ignore the file. Without git, or
-outside a repository that git can read, the status is unknown.
+outside a repository that git can read, the status is unknown; so it is where its own ignore file is behind a link.
 """
 
 from __future__ import annotations
@@ -64,8 +64,17 @@ def git_status(path: str, variables: Mapping[str, str]) -> GitStatus:
         return UNKNOWN_STATUS
     exclude, prefix = (*output.split("\n"), "")[:2]
     file = os.path.normpath(os.path.join(folder, exclude))
+    if not _is_in_place(file):
+        return UNKNOWN_STATUS
     line = _pattern(prefix + inside)
     return GitStatus(is_tracked=False, exclusion={"file": file, "line": line, "command": _command(line, file)})
+
+
+def _is_in_place(file: str) -> bool:
+    """Whether ``file``, in a folder of git's, can be added to, and is not a link to what is not git's."""
+    folder = os.path.dirname(file)
+    is_linked = os.path.islink(file) or os.path.islink(folder)
+    return not is_linked and (os.path.isfile(file) or not os.path.exists(file))
 
 
 def _command(line: str, file: str) -> str:

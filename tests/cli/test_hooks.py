@@ -556,6 +556,18 @@ def test_the_command_for_git_is_in_one_piece_on_its_line_at_a_terminal(
     assert not not_ignored(project, ".claude/settings.local.json")
 
 
+@table("linked", ["info/exclude", "info"])
+def test_no_command_adds_to_what_is_behind_a_link_in_the_folder_of_git(
+    gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, tmp_path: Path, linked: str
+) -> None:
+    renew()
+    repository(project)
+    theirs = (project / ".git" / linked).rename(tmp_path / linked.replace("/", "-"))
+    (project / ".git" / linked).symlink_to(theirs)
+    answer = gaia("hooks", "install", "--json").json
+    assert (answer["remarks"], answer["exclude"]) == ([], None)
+
+
 @table("folder", ["lib\u200b", "lib\x1b[2J", "lib\udcff"])
 def test_no_command_for_git_is_shown_that_would_name_another_file(
     gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, folder: str
