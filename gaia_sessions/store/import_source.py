@@ -15,6 +15,7 @@ from gaia_sessions.session.ids import is_agent_id
 from . import atomic, reading
 from .directory import Directory, NotAFile, translate_errors
 from .file_reader import FileReader
+from .output_file import LARGEST_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,6 +111,10 @@ class Source(FileReader):
                 try:
                     if found.st_nlink > 1 and found.st_uid != os.fstat(session.fd).st_uid:
                         raise CorruptSession(agent_id, path, "a second name of somebody else's file")
+                    if reading.is_output_name(name) and found.st_size > LARGEST_FILE:
+                        raise CorruptSession(agent_id, path, f"an output has at most {LARGEST_FILE} bytes")
+                    if _has_hole(fd, found.st_size):
+                        raise CorruptSession(agent_id, path, "a part of it is not on the disk there, and would be here")
                     if target is not None:
                         _check_space(target, path, found.st_size)
                         atomic.write_copy(target, name, fd, found.st_size, durable=durable)
@@ -126,6 +131,15 @@ def _open(agent_id: str, session: Directory, name: str, path: str) -> tuple[int,
         if error.errno == errno.ELOOP:
             raise CorruptSession(agent_id, path, "a link, not a file") from None
         raise
+
+
+def _has_hole(fd: int, size: int) -> bool:
+    """Whether the file takes less room there than here: that costs whoever makes it nothing, and us the disk."""
+    if not size:
+        return False
+    first_hole = os.lseek(fd, 0, os.SEEK_HOLE)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return first_hole < size
 
 
 def _check_space(target: Directory, path: str, size: int) -> None:

@@ -29,7 +29,7 @@ MOST_REST = 2 * KEPT_BYTES
 _ROOM_FOR_END = 1 << 17
 """Bytes that the last message of a run and its record hardly ever exceed."""
 
-_LARGEST_FILE = KEPT_BYTES + MOST_REST + 100
+LARGEST_FILE = KEPT_BYTES + MOST_REST + 100
 _WANT_OF_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EIO])
 
 
@@ -155,7 +155,7 @@ def read(folder: Directory, number: int) -> bytes:
     name = reading.output_name(number)
     with translate_errors("read", f"{folder.path}/{name}"):
         try:
-            return folder.read(name, _LARGEST_FILE)
+            return folder.read(name, LARGEST_FILE)
         except FileNotFoundError:
             return b""
 

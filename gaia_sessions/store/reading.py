@@ -70,10 +70,15 @@ def output_name(number: int) -> str:
     return f"{number}".join(_OUTPUT)
 
 
+def is_output_name(name: str) -> bool:
+    """Whether a file with this ``name`` has the output of a run."""
+    return _number_in(name, _OUTPUT) is not None
+
+
 def is_file_name(name: str) -> bool:
     """Whether the store gives this ``name`` to a file in the directory of a session."""
     is_fixed = name in (STATE, CANCELLED, EVENTS, ASIDE)
-    return is_fixed or generation_in(name) is not None or _number_in(name, _OUTPUT) is not None
+    return is_fixed or generation_in(name) is not None or is_output_name(name)
 
 
 def unfinished(names: Iterable[str]) -> list[str]:

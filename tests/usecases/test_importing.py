@@ -23,6 +23,7 @@ from gaia_sessions.session.runs import with_claimed_run, with_start
 from gaia_sessions.store import index
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import Source
+from gaia_sessions.store.output_file import LARGEST_FILE
 from gaia_sessions.usecases.importing import import_folders
 from tests.table import table
 
@@ -344,15 +345,15 @@ def unix_socket(path: Path) -> None:
     os.close(here)
 
 
-def huge(path: Path) -> None:
-    path.touch()
-    os.truncate(path, 1 << 43)
+def sparse(path: Path) -> None:
+    path.write_bytes(b"{}\n" * 10_000)
+    os.truncate(path, 1 << 20)
 
 
-KINDS = [fifo, link, hanging_link, folder, unix_socket, huge]
+KINDS = [fifo, link, hanging_link, folder, unix_socket, sparse]
 
 
-@table("name", ["transcript.jsonl", "events.jsonl", "transcript-aside.jsonl"])
+@table("name", ["transcript.jsonl", "transcript-7.jsonl", "output-1.log", "events.jsonl", "transcript-aside.jsonl"])
 @table("make", KINDS)
 def test_a_session_is_not_taken_without_a_file_of_its_own_that_is_none(
     here: str, there: str, name: str, make: Any
@@ -364,13 +365,33 @@ def test_a_session_is_not_taken_without_a_file_of_its_own_that_is_none(
     path.unlink(missing_ok=True)
     make(path)
     reports = [gaia_sessions.Sessions(here).import_from(there, dry_run=dry_run) for dry_run in (True, False)]
-    assert [report["imported"] for report in reports if make is not huge or not report["dry_run"]] == [["b"]] * (
-        1 if make is huge else 2
-    )
+    assert [report["imported"] for report in reports] == [["b"], ["b"]]
     (failed,) = reports[-1]["failed"]
     assert (failed["agent_id"], failed["detail"].startswith(str(path))) == ("a", True)
     assert sorted(path.name for path in Path(here).glob("[!.]*")) == ["b"]
     assert list(Path(here, ".stage").iterdir()) == []
+
+
+def test_an_output_that_is_longer_than_any_is_not_taken(here: str, there: str) -> None:
+    for agent_id, size in (("a", LARGEST_FILE), ("b", LARGEST_FILE + 1)):
+        create(there, agent_id)
+        Path(there, agent_id, "output-1.log").write_bytes(b"x" * size)
+    report = gaia_sessions.Sessions(here).import_from(there)
+    assert (report["imported"], [one["agent_id"] for one in report["failed"]]) == (["a"], ["b"])
+    assert f"an output has at most {LARGEST_FILE} bytes" in report["failed"][0]["detail"]
+
+
+def test_a_file_for_which_the_disk_has_no_room_is_not_begun(
+    here: str, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(there, "a")
+    gaia_sessions.Sessions(there).add_message("a", "user", "x" * 10_000)
+    fields = [*os.statvfs(there)]
+    fields[4] = 1  # f_bavail
+    monkeypatch.setattr(os, "fstatvfs", lambda _fd: os.statvfs_result(fields))
+    report = gaia_sessions.Sessions(here).import_from(there)
+    assert (report["imported"], [one["reason"] for one in report["failed"]]) == ([], ["io_error"])
+    assert "the disk has less room" in report["failed"][0]["detail"]
 
 
 def test_a_second_name_of_a_file_is_copied_and_shares_nothing(here: str, there: str, tmp_path: Path) -> None:
