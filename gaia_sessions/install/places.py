@@ -13,7 +13,7 @@ from gaia_sessions.errors import BadSetting
 from gaia_sessions.hosts.host_files import folder_of
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.system import home_folder
-from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, working_directory
+from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, target_outside, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ class Places:
 
     @property
     def is_hooks_root(self) -> bool:
-        """Whether that is ``root``."""
-        return os.path.realpath(self.root) == os.path.realpath(self.hooks_root)
+        """Whether that is ``root``; hooks follow no link out of the project to it."""
+        is_same = os.path.realpath(self.root) == os.path.realpath(self.hooks_root)
+        return is_same and not target_outside(self.hooks_root)
 
     def file_of(self, host: HostSettings, scope: str) -> str:
         """The settings file of ``host`` in ``scope``, which need not exist."""

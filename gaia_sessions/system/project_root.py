@@ -86,9 +86,18 @@ def check_links(path: str) -> None:
 
     Whoever made the project would decide where; a user who wants that names the folder itself.
     """
-    target = _target_outside(path)
+    target = target_outside(path)
     if target:
         raise errors.LinkedElsewhere(path, target)
+
+
+def target_outside(path: str) -> str | None:
+    """Where links lead ``path``, a root or a ``.claude``, if that is not below the project; None for any other root."""
+    claude = path if os.path.basename(path) == ".claude" else claude_folder(path)
+    if not claude or not (os.path.islink(path) or os.path.islink(claude)):
+        return None
+    target, project = os.path.realpath(path), os.path.realpath(os.path.dirname(claude))
+    return None if target.startswith(os.path.join(project, "")) else target
 
 
 def own_roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
@@ -96,7 +105,7 @@ def own_roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
     for folder in _folders_upwards(os.path.realpath(cwd), home_folder(environ)) if cwd else ():
         root = os.path.join(folder, SESSIONS_PATH)
         is_own = [*_owners_by_path(folder, os.path.dirname(root), root).values()] == [os.geteuid()] * 3
-        if is_own and not _target_outside(root):
+        if is_own and not target_outside(root):
             yield root
 
 
@@ -220,15 +229,6 @@ def _check_not_planted(claude: str, owners: dict[str, int]) -> None:
     uid = owners.get(claude, _SUPERUSER)
     if uid not in (_SUPERUSER, _owner(os.path.dirname(claude))):
         raise owned_by_another(claude, uid)
-
-
-def _target_outside(path: str) -> str | None:
-    """Where links lead ``path``, a root or a ``.claude``, if that is not below the project; None for any other root."""
-    claude = path if os.path.basename(path) == ".claude" else claude_folder(path)
-    if not claude or not (os.path.islink(path) or os.path.islink(claude)):
-        return None
-    target, project = os.path.realpath(path), os.path.realpath(os.path.dirname(claude))
-    return None if target.startswith(os.path.join(project, "")) else target
 
 
 def _may_use(path: str, uid: int) -> bool:

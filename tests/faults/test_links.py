@@ -17,6 +17,7 @@ import gaia_sessions
 from gaia_sessions.errors import EXPORT_ROOT_COMMAND
 from gaia_sessions.hook.run import main
 from gaia_sessions.hosts import HOOK
+from gaia_sessions.install.places import Places
 from gaia_sessions.store.file_store import FileStore
 from tests import commands
 from tests.calls import call
@@ -293,6 +294,15 @@ def test_what_a_link_leads_to_may_be_named(led_out: Path) -> None:
         "get", "agent-1", environment={**os.environ, "GAIA_SESSIONS_ROOT": str(target)}, folder=led_out
     )
     assert ended.code == 0
+
+
+def test_whoever_names_what_a_link_leads_to_is_told_that_hooks_do_not_follow_it(led_out: Path) -> None:
+    root = f"{led_out.with_name('victim')}/.claude/session"
+    told = {"CLAUDE_PROJECT_DIR": str(led_out), "GAIA_SESSIONS_ROOT": root}
+    without = {**os.environ, "CLAUDE_PROJECT_DIR": str(led_out)}
+
+    assert Places(root, {**os.environ, **told}).is_hooks_root
+    assert not Places(root, without, str(led_out)).is_hooks_root
 
 
 def test_a_root_that_is_a_link_works(tmp_path: Path, run: Run) -> None:
