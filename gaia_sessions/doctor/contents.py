@@ -17,7 +17,7 @@ from gaia_sessions.system.project_root import claude_folder
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS, UNSURE
 
 from .findings import PROBLEM, edit_command, first_few, not_checked, ok, problem, shell_command, warning
-from .machine import SET_CLOCK_COMMAND, clock
+from .machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def times(inspection: Inspection) -> Finding:
         return ok("times", "no activity is in the future")
     message = f"the last activity is in the future: {first_few(in_future)}"
     if clock(inspection)["state"] == PROBLEM:
-        return problem("times", message, SET_CLOCK_COMMAND)
+        return problem("times", message, None)
     fixes = [inspection.command("update", agent_id) for agent_id, final in in_future.items() if not final]
     final_ones = [agent_id for agent_id, final in in_future.items() if final]
     fixes += [inspection.command("rm", *final_ones)] if final_ones else []
