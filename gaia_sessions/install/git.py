@@ -13,6 +13,8 @@ import subprocess
 from functools import partial
 from typing import NamedTuple, TypedDict
 
+from gaia_sessions.system import program_path
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,8 +102,8 @@ def _ask_git(folder: str, environment: dict[str, str], *words: str) -> tuple[int
     The file system monitor is a program that the repository chooses, and so is what fetches objects that are missing:
     neither is started.
     """
-    command = ["git", "-c", "core.fsmonitor=false", "-C", folder, *words]
     try:
+        command = [program_path("git", environment), "-c", "core.fsmonitor=false", "-C", folder, *words]
         completed = subprocess.run(  # noqa: S603  # reads only, with the words above
             command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_TIMEOUT, check=False
         )

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from gaia_sessions.system import program_path
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +44,7 @@ def why_impossible() -> str | None:
         return "only Linux has pid namespaces"
     try:
         tried = subprocess.run(  # noqa: S603  # our own words
-            [*_in_namespace(), "true"],
+            [*_in_namespace(), program_path("true", os.environ)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_SECONDS,
@@ -65,12 +67,12 @@ def contained(argv: Sequence[str | bytes], pipe: int) -> list[str | bytes]:
     started if nobody has the other end of ``pipe`` open by then, a descriptor for writing that the command inherits.
     """
     check = [sys.executable, "-I", "-S", "-c", _IS_WRAPPER_THERE, str(pipe)]
-    return [*_in_namespace(), *check, "sh", "-c", _FIRST_PROCESS, "sh", *argv]
+    return [*_in_namespace(), *check, program_path("sh", os.environ), "-c", _FIRST_PROCESS, "sh", *argv]
 
 
 def _in_namespace() -> list[str]:
     as_user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
-    return ["unshare", *as_user, "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return [program_path("unshare", os.environ), *as_user, "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def namespace_of(pid: int) -> str | None:

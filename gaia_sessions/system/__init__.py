@@ -39,6 +39,20 @@ def _is_gone(process: HostProcess) -> bool:
     return is_gone(process)
 
 
+def program_path(name: str, environ: Mapping[str, str]) -> str:
+    """The program ``name`` on the path, but for folders of it that depend on where the user stands.
+
+    Raises ``FileNotFoundError``.
+    """
+    import shutil  # no hook needs this
+
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    found = shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, folders)))
+    if found is None:
+        raise FileNotFoundError(name)
+    return found
+
+
 def home_folder(environ: Mapping[str, str]) -> str:
     """The user's home, as shells find it: ``HOME``, else the system's user database; empty if neither is a path."""
     variable = environ.get("HOME", "")
