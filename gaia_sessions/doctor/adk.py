@@ -26,30 +26,49 @@ if TYPE_CHECKING:
 _NAMES = ("services.yaml", "services.yml")
 _ENTRY = {"scheme": "gaia", "type": "session", "class": "gaia_sessions.adk.GaiaSessionService"}
 _READ = """
-import json, sys, yaml
+import json, resource, sys, yaml
 from gaia_sessions.adk import GaiaSessionService
-document = yaml.safe_load(sys.stdin.buffer.read())
-services = document.get("services") if isinstance(document, dict) else None
-entries = [one for one in services if isinstance(one, dict)] if isinstance(services, list) else []
-print(json.dumps([
-    {key: one[key] if isinstance(one[key], str) else None for key in sys.argv[1:] if key in one} for one in entries
-]))
+seconds, memory, longest, most, *keys = sys.argv[1:]
+seconds = int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2])) + 1 + int(seconds)
+memory = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + int(memory)
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+print("loaded", flush=True)
+def text_of(value):
+    return value[:int(longest)] if isinstance(value, str) else None
+def entries_of(content):
+    document = yaml.safe_load(content.encode("latin-1"))
+    services = document.get("services") if isinstance(document, dict) else None
+    entries = [one for one in services if isinstance(one, dict)] if isinstance(services, list) else []
+    ours = [one for one in entries if one.get("scheme") == "gaia"][:int(most)]
+    return [{key: text_of(one[key]) for key in keys if key in one} for one in ours]
+for content in json.load(sys.stdin):
+    try:
+        answer = entries_of(content)
+    except Exception as error:
+        lines = str(error).encode(errors="replace").decode().splitlines()
+        kind = f"{type(error).__module__}.{type(error).__name__}".removeprefix("builtins.")
+        answer = " ".join([f"{kind}:", *lines[:1], *lines[1:][-1:]])[:300]
+    print(json.dumps(answer), flush=True)
 """
-"""Loads the service, and reads the file with what ADK reads it with, which is installed with it.
+"""Loads the service, and reads the files with what ADK reads them with, which is installed with it.
 
-Of the file only the texts of an entry are passed on: a few lines of YAML may stand for gigabytes of anything else.
+Only a few texts of each are passed on, and what all may cost is limited once the service is loaded: some lines of YAML
+may stand for gigabytes and hours of anything else.
 """
 _SECONDS = 60
+_SECONDS_FOR_FILES, _MEMORY_FOR_FILES = 5, 1 << 30
 _LONGEST_SHOWN = 80
+_MOST_ENTRIES = 10
 _MOST_BYTES = 1 << 16
 _MOST_FILES = 10
-"""Each costs a second."""
 
 
 def services(_inspection: Inspection) -> list[Finding]:
     """The files, here or in a folder right below, that name us, and why ADK would not load the service by them."""
     named = [*islice(_naming_us(working_directory()), _MOST_FILES)]
-    found = [_problem(file, *why) for file, content in named if (why := _why_not_loaded(content))]
+    reasons = _why_not_loaded([content for _, content in named]) if named else []
+    found = [_problem(file, *why) for (file, _), why in zip(named, reasons, strict=False) if why]
     fine = (
         "services.yaml names the session service, and it can be loaded" if named else "no services.yaml here names it"
     )
@@ -77,29 +96,44 @@ def _naming_us(folder: str) -> Iterator[tuple[str, bytes]]:
                 yield path, content
 
 
-def _why_not_loaded(content: bytes) -> tuple[str, bool] | None:
-    """Why ADK would not load the service by such a file, and whether that is the file's fault; None if it would."""
+def _why_not_loaded(contents: list[bytes]) -> list[tuple[str, bool] | None]:
+    """For each file why ADK would not load the service by it, and whether that is the file's fault; None if it would.
+
+    What stands behind a file that takes too much is not looked at.
+    """
+    limits = map(str, (_SECONDS_FOR_FILES, _MEMORY_FOR_FILES, _LONGEST_SHOWN, _MOST_ENTRIES))
     try:
         ended = subprocess.run(  # noqa: S603  # this interpreter; -P: with no module of the folder that is looked at
-            [sys.executable, "-P", "-c", _READ, *_ENTRY],
-            input=content,
+            [sys.executable, "-P", "-c", _READ, *limits, *_ENTRY],
+            input=json.dumps([content.decode("latin-1") for content in contents]).encode(),
             capture_output=True,
             timeout=_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.SubprocessError) as error:
-        return str(error), False
-    if ended.returncode:
+    except subprocess.TimeoutExpired:
+        return [(f"it is not loaded after {_SECONDS} seconds", False)] * len(contents)
+    except OSError as error:
+        return [(str(error), False)] * len(contents)
+    loaded, *answers = [*ended.stdout.split(b"\n")[:-1]] or [b""]
+    if not loaded:
         said = (ended.stderr.decode(errors="replace").strip() or "it failed").splitlines()
-        of_yaml = [line for line in said if line.startswith(("yaml.", "UnicodeDecodeError"))]
-        return " ".join([*of_yaml, said[-1].strip()][: 1 + bool(of_yaml)]), bool(of_yaml)
-    ours = [entry for entry in json.loads(ended.stdout) if entry.get("scheme") == "gaia"]
-    wrong = [f"{key} is {_shown(entry, key)}" for entry in ours for key in _ENTRY if entry.get(key) != _ENTRY[key]]
-    if not ours:
+        return [(said[-1].strip(), False)] * len(contents)
+    reasons = [_why_not_by(json.loads(answer)) for answer in answers]
+    if len(reasons) < len(contents):
+        reasons.append((f"it takes more than {_SECONDS_FOR_FILES} seconds to read", True))
+    return reasons
+
+
+def _why_not_by(answer: str | list[dict[str, str | None]]) -> tuple[str, bool] | None:
+    """What is wrong with the entries of a file; ``answer`` is a text where it cannot be read."""
+    if isinstance(answer, str):
+        return answer, True
+    wrong = [f"{key} is {_shown(entry, key)}" for entry in answer for key in _ENTRY if entry.get(key) != _ENTRY[key]]
+    if not answer:
         return "none of its services has the scheme gaia", True
     return (", ".join(wrong), True) if wrong else None
 
 
 def _shown(entry: dict[str, str | None], key: str) -> str:
     found = entry.get(key)
-    return repr(found[:_LONGEST_SHOWN]) if found else "no text" if key in entry else "missing"
+    return repr(found) if found else "no text" if key in entry else "missing"

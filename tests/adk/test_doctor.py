@@ -102,6 +102,31 @@ def test_a_python_without_google_adk_is_told_to_install_it(tmp_path: Path, monke
 BOMB = "\n".join(["a0: &a0 [gaia, gaia]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))])
 
 
+MERGED = "gaia: &a {" + ",".join(f"k{number}" for number in range(2000)) + "}\nx: [" + "{<<: *a}," * 3000 + "]\n"
+"""A few KB that stand for six million pairs."""
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_file_that_takes_too_long_is_at_fault_and_hides_none_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adk, "_SECONDS_FOR_FILES", 1)
+    first = write("a", kind="artifact")
+    for folder in ("b", "c"):
+        Path(write(folder)).write_text(MERGED, encoding="utf-8")
+    found = [one for one in json.loads(gaia("doctor", "--json").out)["checks"] if one["name"] == "adk"]
+    told = [one["found"].partition(";")[0] for one in found]
+    slow = str(Path.cwd() / "b" / "services.yaml")
+    assert told == [f"{first}: type is 'artifact'", f"{slow}: it takes more than 1 seconds to read"]
+    assert [path in one["fix"] for path, one in zip((first, slow), found, strict=True)] == [True, True]
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_yaml_itself_refuses_is_the_fault_of_the_file() -> None:
+    path = Path(write("agents"))
+    path.write_text(f"gaia: {'9' * 5000}\n", encoding="utf-8")
+    found = finding()
+    assert (found["state"], "ValueError: " in found["found"], str(path) in found["fix"]) == ("problem", True, True)
+
+
 @table("put", ["a pipe", "2 GiB", "a folder", "a link to a device", "a bomb", "a bomb in the entry"])
 @pytest.mark.usefixtures("quick")
 def test_a_file_of_a_repository_neither_holds_it_up_nor_fills_the_memory(put: str) -> None:
