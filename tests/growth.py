@@ -17,6 +17,8 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.hosts.clients import JsonLines
 from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest.delegate import delegate
+from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.ingest.turn import session_end, session_left
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.guard import LONGEST_WORD, guard
@@ -96,6 +98,14 @@ def agents_that_began_each_other(number: int) -> Callable[[], object]:
     return told(session_left, kept(parents))
 
 
+def times_that_a_delegation_names_a_session(number: int) -> Callable[[], object]:
+    """As often as that one has runs."""
+    store = kept(agents_of(number))
+    event: Any = {"kind": "delegate", "at": WHEN, "host": "claude-code", "host_session_id": "s", "tool_use_id": "t"}
+    event |= {"agent_name": "a", "purpose": "p", "resume": ["s"] * number, "mentioned": ["agent-1", "none"] * number}
+    return lambda: delegate(store, event, HandlerContext(LATER, Config({}), 0))
+
+
 def runs_that_end_with_their_conversation(number: int) -> Callable[[], object]:
     return told(session_end, kept(agents_of(number)))
 
@@ -103,6 +113,16 @@ def runs_that_end_with_their_conversation(number: int) -> Callable[[], object]:
 def told(handler: Any, store: MemoryStore) -> Callable[[], object]:
     event = {"kind": "session_end", "at": WHEN, "host": "claude-code", "host_session_id": "s"}
     return lambda: handler(store, event, HandlerContext(LATER, Config({}), 0))
+
+
+def agents_that_were_heard_of_before_their_parent(number: int) -> Callable[[], object]:
+    store = kept(record_with(*runs_of(1, host_agent_id="parent", tool_use_id="t")))
+    for one in range(number):
+        [run] = runs_of(1, host_agent_id=f"a{one}", parent_host_agent_id="parent")
+        store.create({**record_with(run), "agent_id": f"s{one}"})
+    keys = {"host_session_id": "s", "host_agent_id": "parent", "tool_use_id": "t"}
+    event: Any = {"kind": "start", "at": WHEN, "host": "claude-code", **keys}
+    return lambda: apply_event(store, event, HandlerContext(LATER, Config({}), 0))
 
 
 def runs_that_nobody_saw_end(number: int) -> Callable[[], object]:
@@ -164,7 +184,9 @@ CASES: dict[Case, int] = {
     runs_that_are_looked_up: 200,
     runs_before_the_latest: 100,
     agents_that_began_each_other: 100,
+    times_that_a_delegation_names_a_session: 100,
     runs_that_end_with_their_conversation: 40,
+    agents_that_were_heard_of_before_their_parent: 15,
     runs_that_nobody_saw_end: 40,
     tools_in_the_lists_of_two_sessions: 200,
     keys_in_the_index: 200,

@@ -7,6 +7,8 @@ policy forbids a resume, it gets a new session.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound
 from gaia_sessions.session import runs
@@ -42,6 +44,9 @@ _RUN_FIELDS = (
 
 CLAIM_YIELD_AGE = timedelta(seconds=10)
 """A claim older than this gives way to a new request of the same main session; a younger one holds."""
+
+_MOST_LOOKED_AT = 40
+"""How many of the sessions that a delegation names are looked at: of two texts, each as many as are read of it."""
 
 SEVERAL_REQUESTS = "several_requests"
 
@@ -236,8 +241,9 @@ def _record_before(record: Record, run: Run) -> Record:
 def _mentioned_fields(store: Store, event: Event) -> Run:
     """The sessions that the delegation names, as its run stores them: those it asked for, and others that are open."""
     requested_ids, other_ids = event.get("resume", []), event.get("mentioned", [])
-    mentioned_ids = [*requested_ids, *(agent_id for agent_id in other_ids if _is_open(store, agent_id))]
-    kept = [agent_id for agent_id in dict.fromkeys(mentioned_ids) if is_agent_id(agent_id)][:MAX_MENTIONED]
+    named = islice(filter(is_agent_id, dict.fromkeys([*requested_ids, *other_ids])), _MOST_LOOKED_AT)
+    asked_or_open = (agent_id for agent_id in named if agent_id in requested_ids or _is_open(store, agent_id))
+    kept = list(islice(asked_or_open, MAX_MENTIONED))
     return {"mentioned": kept} if kept else {}
 
 
