@@ -20,6 +20,7 @@ from gaia_sessions.hosts.claude_code.settings import SETTINGS
 from gaia_sessions.hosts.settings import WantedEntry
 from gaia_sessions.install.hook_command import new_handler
 from gaia_sessions.session import agent_limits
+from gaia_sessions.session.guard import MOST_CHARACTERS
 from gaia_sessions.store import MOST_ABOVE, atomic
 from gaia_sessions.store.directory import Directory
 from tests.hook.conftest import own_host
@@ -196,6 +197,15 @@ def test_where_the_guard_is_on_a_delegation_is_denied_and_creates_nothing(enforc
     assert enforced.records() == {}
     assert enforced.hear(payload) is None
     assert len(enforced.records()) == 1
+
+
+def test_where_the_guard_is_on_a_prompt_that_is_not_looked_through_is_denied(enforced: Host) -> None:
+    prompt = "find x" + "\nfind it" * (MOST_CHARACTERS // 8)
+    payload = enforced.delegation(tool_input={"prompt": prompt, "description": "d"})
+    told = enforced.hear(payload, {"GAIA_SESSIONS_GUARD_MODE": "block"})
+    assert told["permissionDecision"] == "deny"
+    assert f"a task may have {MOST_CHARACTERS} characters" in told["permissionDecisionReason"]
+    assert enforced.records() == {}
 
 
 def test_without_the_option_nothing_is_ever_denied(host: Host) -> None:
