@@ -1070,10 +1070,12 @@ class Sessions:
 
         No path if the session has messages of its own, or if none is known.
         """
+        from gaia_sessions.session.record import check_readable
         from gaia_sessions.session.transcript import committed_bytes
         from gaia_sessions.usecases import transcript
 
         record = self.preview(agent_id)
+        check_readable(record)
         if committed_bytes(record):
             return [], iter(())
         paths = dict.fromkeys(run["transcript_path"] for run in record.get("runs", []) if "transcript_path" in run)

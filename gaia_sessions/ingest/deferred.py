@@ -14,6 +14,7 @@ from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError, Store
 from gaia_sessions.hosts import noted_since
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
+from gaia_sessions.session.events import MOST_RUNNING
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 
@@ -68,8 +69,13 @@ def apply_deferred(
     """
     outcomes: list[str] = []
     try:
-        names = None if waiting is None else _names_to_try(store, waiting, new_events)
-        if names == []:
+        if waiting is None:
+            names = [name for name, _ in store.waiting()]
+            if len(names) > TRY_ALL_LIMIT:  # without an index, each would be a look at all sessions
+                store.ensure_index()
+        else:
+            names = _names_to_try(store, waiting, new_events)
+        if not names:
             return outcomes
         for name, event in store.deferred(names):
             if should_stop():
@@ -153,6 +159,8 @@ def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
         raise InvalidInput("missing", missing)
     checked: Event = event  # type: ignore[assignment]  # just checked
     checked.get("host_process", {}).pop("lock", None)  # a host holds none of ours
+    if "running" in checked:
+        del checked["running"][MOST_RUNNING:]
     return checked
 
 

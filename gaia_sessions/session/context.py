@@ -205,7 +205,7 @@ class _Fitting:
         context = self._context
         if self._source.system_prompt is not None:
             context["system_prompt"] = self._source.system_prompt
-        for notice in notices:
+        for notice in map(visible_line, notices):  # one may have text of a record, which leaves no fence
             if self._cost(_notice_line(notice)) <= self._left // _NOTICE_SHARE:
                 context["notices"].append(notice)
                 self._left -= self._cost(_notice_line(notice))

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     Event = shapes.Event
 
+MOST_RUNNING = 1000
+"""Of the agents that a main agent leaves at work when its turn ends, so many are looked at."""
+
 MAX_MESSAGE_LENGTH = 4000
 """How many characters are kept of an agent's last message, and of the description of a failure."""
 

@@ -10,7 +10,7 @@ from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 
 from .clock import format_time
-from .ids import MAX_ID_LENGTH
+from .ids import MAX_ID_LENGTH, is_agent_id
 from .phases import INITIALIZING, is_final, waits_for_approval
 from .schema import DEFAULTS, check_record
 
@@ -109,7 +109,7 @@ def check_readable(record: Record) -> None:
 def parent_id_of(record: Record) -> str | None:
     """The id of the session above that of ``record``; None if it has none that this version understands."""
     parent_id: object = record.get("parent_id")
-    return parent_id if isinstance(parent_id, str) else None
+    return parent_id if isinstance(parent_id, str) and is_agent_id(parent_id) else None
 
 
 def is_child(record: Record, parent_ids: Collection[str], *, open_only: bool) -> bool:

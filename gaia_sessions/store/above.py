@@ -67,6 +67,7 @@ def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
 
     Raises ``CorruptSession``, ``NewerSchema``, ``StoreFailure`` for one that is there and cannot be read.
     """
+    check_readable(record)
     family = [record]
     for agent_id, above in read_ancestors(sessions, record).items() if "parent_id" in record else ():
         try:

@@ -14,7 +14,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.ids import is_agent_id
-from gaia_sessions.session.record import SCHEMA, decode, has_newer_schema
+from gaia_sessions.session.record import SCHEMA, check_readable, decode, has_newer_schema
 
 from . import atomic, send_lock_key
 from .directory import NotAFile, TooBig, refusal
@@ -166,6 +166,10 @@ def _decoded(folder: Directory, agent_id: str, data: bytes) -> Record:
         record = decode(data, agent_id)
     except InvalidInput as error:
         raise CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error)) from None
+    try:
+        check_readable(record)
+    except errors.NewerSchema:  # whatever its runs are
+        return record
     for run in record.get("runs", ()):
         if "output_path" in run:
             run["output_path"] = os.path.join(os.path.abspath(folder.path), output_name(run["run"]))

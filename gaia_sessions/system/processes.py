@@ -130,8 +130,8 @@ def _is_held(process: HostProcess, *, is_known: bool) -> bool | None:
 
 
 def _gone_by_itself(process: HostProcess) -> tuple[bool | None, str]:
-    local = _local_keys()
-    if local is None or "boot_id" not in process:
+    local = _local_keys() if "boot_id" in process else None  # looked up for each of a record's runs
+    if local is None:
         return None, "its process is not known"
     if process["boot_id"] != local["boot_id"]:
         if "machine" in local and process.get("machine") == local["machine"]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import NewMessage
 
 GENERAL = "general-purpose"
-_MOST_RUNNING = 1000
 _WORKFLOW = "Workflow"
 _AGENT_TOOLS = ("Agent", "Task", _WORKFLOW)
 _NOTIFICATION = "<task-notification>"
@@ -222,7 +221,7 @@ def _stop(payload: HookPayload) -> list[Event]:
     if not isinstance(tasks, list):
         return [payload.event(events.MAIN_STOP)]
     keys = (key_in(task, "id") for task in tasks if isinstance(task, dict) and "command" not in task)
-    return [payload.event(events.MAIN_STOP, running=[*islice(filter(None, keys), _MOST_RUNNING)])]
+    return [payload.event(events.MAIN_STOP, running=[*islice(filter(None, keys), events.MOST_RUNNING)])]
 
 
 def _session_start(payload: HookPayload) -> list[Event]:

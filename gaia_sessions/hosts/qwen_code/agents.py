@@ -69,7 +69,7 @@ def stop(payload: HookPayload) -> list[Event]:
 
 def main_stop(payload: HookPayload, tasks: list[Json]) -> list[Event]:
     """The main agent's turn ended: ``tasks`` are all that the conversation has had, those that have ended too."""
-    listed = [task for task in tasks if isinstance(task, dict) and key_in(task, "id")]
+    listed = [task for task in tasks[-events.MOST_RUNNING :] if isinstance(task, dict) and key_in(task, "id")]
     running = [key_in(task, "id") for task in listed if task.get("status") == "running"]
     ends = [event for task in listed for event in _ends(payload, task)]
     return [*ends, payload.event(events.MAIN_STOP, running=running)]
