@@ -39,7 +39,9 @@ def open_source(path: str) -> Source:
             raise NoSuchFolder(path) from None
     folder = os.path.realpath(path)
     below = "session" if os.path.basename(folder) == ".claude" else _PROJECT_SESSIONS
-    source = Source(os.path.join(folder, below) if os.path.isdir(os.path.join(folder, below)) else folder)
+    inside = os.path.join(folder, below)
+    is_there = os.path.isdir(inside) and os.path.realpath(inside) == inside  # a link in what came leads elsewhere
+    source = Source(inside if is_there else folder)
     if not source.names() and os.path.lexists(os.path.join(source.root, reading.STATE)):
         source = Source(*os.path.split(source.root))
     source.waiting()

@@ -144,6 +144,19 @@ def test_the_record_says_where_it_came_from_and_goes_on_with_the_next_revision(h
     assert gaia_sessions.update_state("a", "executing", root=here)["revision"] == 4
 
 
+def test_a_link_in_what_came_is_not_taken_for_the_sessions_of_its_project(
+    here: str, there: str, tmp_path: Path
+) -> None:
+    create(there, "of-another-project")
+    (tmp_path / "session").symlink_to(there)
+    for number, linked in enumerate((".claude", ".claude/session")):
+        came = tmp_path / f"artifact-{number}"
+        (came / linked).parent.mkdir(parents=True)
+        target = there if linked.endswith("session") else Path(there).parent
+        (came / linked).symlink_to(target)
+        assert gaia_sessions.Sessions(here).import_from(str(came))["imported"] == []
+
+
 def test_what_leads_out_of_the_session_stays_behind(here: str, there: str) -> None:
     session = create(there, "work")
     record = json.loads((session / "state.json").read_bytes())
