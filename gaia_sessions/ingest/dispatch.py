@@ -129,14 +129,12 @@ def _with_orphans_adopted(
     from .parents import put_below, with_parent_known
 
     def adopt(parent: Record | None) -> EventResult:
-        while orphan := store.find(alias):
+        for orphan in store.having(alias):
             if context.should_stop():
                 return EventResult(BUSY, result.agent_id)
-            adopted = store.change(
+            store.change(
                 orphan["agent_id"], lambda record: with_parent_known(store, record, parent), timeout=context.timeout
             )
-            if "parent_id" not in adopted:
-                break  # it would be above itself, or the parent is gone by now
         return result
 
     return put_below(store, parent, context.timeout, adopt)

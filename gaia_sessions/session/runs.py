@@ -295,12 +295,16 @@ def _conversations_of(runs: list[Run]) -> list[str]:
     )
 
 
-def newest_session_with(alias: Alias, records: Iterable[Record]) -> Record | None:
-    """The record with ``alias`` that was created last: an agent that wakes after its end begins another session."""
-    matching = [record for record in records if alias in aliases_of(record)]
-    if len(matching) > 1:
-        matching.sort(key=lambda record: (parse_time(record["created_at"]), record["agent_id"]))
-    return matching[-1] if matching else None
+def with_alias(alias: Alias, records: Iterable[Record]) -> list[Record]:
+    """Those of ``records`` that have ``alias``."""
+    return [record for record in records if alias in aliases_of(record)]
+
+
+def newest_of(records: list[Record]) -> Record | None:
+    """The record that was created last: an agent that wakes after its end begins another session."""
+    if len(records) < 2:  # noqa: PLR2004  # times are read only where they decide
+        return records[0] if records else None
+    return max(records, key=lambda record: (parse_time(record["created_at"]), record["agent_id"]))
 
 
 def with_reported_phase(record: Record, phase: str) -> Record:

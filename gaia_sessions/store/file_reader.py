@@ -13,7 +13,7 @@ import os
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import is_child, is_open_of_app
-from gaia_sessions.session.runs import aliases_of, newest_session_with
+from gaia_sessions.session.runs import aliases_of, newest_of, with_alias
 
 from . import index, reading
 from . import journal as journals
@@ -194,19 +194,20 @@ class FileReader:
 
     def find(self, alias: Alias, *, strict: bool = False) -> Record | None:
         """As the port says it; ``strict`` raises if the index names a session that is there and cannot be read."""
+        return newest_of(self.having(alias, strict=strict))
+
+    def having(self, alias: Alias, *, strict: bool = False) -> list[Record]:
         root = self._open_root()
         if root is None:
-            return None
+            return []
         with root:
             indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if self._has_index(root) else None
             ids = self._candidate_ids(root, alias) if indexed_ids is None and self.seconds_left else indexed_ids
             existing = reading.read_existing(self._read, root, ids or (), strict=strict)
-            found = newest_session_with(alias, existing) if ids else None
+            found = with_alias(alias, existing) if ids else []
         if found or ids == [] or ids is not indexed_ids:
             return found
-        return newest_session_with(
-            alias, (record for _, record in self.scan() if not isinstance(record, SessionsError))
-        )
+        return with_alias(alias, (record for _, record in self.scan() if not isinstance(record, SessionsError)))
 
     def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
         root = None if user is None else self._open_root()

@@ -14,7 +14,7 @@ from gaia_sessions.session.cancellation import cancellation_of
 from gaia_sessions.session.ids import check_agent_id, is_agent_id
 from gaia_sessions.session.record import decode, is_child, is_open, is_open_of_app
 from gaia_sessions.session.retention import fit_record
-from gaia_sessions.session.runs import newest_session_with, open_conversations
+from gaia_sessions.session.runs import newest_of, open_conversations, with_alias
 from gaia_sessions.session.transcript import (
     beginning_with,
     committed_bytes,
@@ -236,7 +236,10 @@ class MemoryStore:
         return self._journals.setdefault(agent_id, {}).setdefault(name, [])
 
     def find(self, alias: Alias) -> Record | None:
-        return newest_session_with(alias, map(self.read, list(self._records)))
+        return newest_of(self.having(alias))
+
+    def having(self, alias: Alias) -> list[Record]:
+        return with_alias(alias, map(self.read, list(self._records)))
 
     def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
         for _, record in self.scan(active_only=True):

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session.record import is_child, parent_id_of
-from gaia_sessions.session.runs import aliases_of, newest_session_with
+from gaia_sessions.session.runs import aliases_of, found_by, with_alias
 from gaia_sessions.session.transcript import generation_of
 
 from . import read_if_readable
@@ -48,7 +48,7 @@ class Overlay(MemoryStore):
         self._changed: dict[str, Record] = {}
         self._changed_ids_by_alias: dict[Alias, set[str]] = {}
         self._changed_ids_below: dict[str | None, dict[str, None]] = {}
-        self._ids_below_in_base: dict[str | None, list[str]] | None = None
+        self._ids_in_base: dict[tuple[str, object], list[str]] | None = None
         self._deleted: set[str] = set()
         self._emptied: set[str] = set()
         self._base_records: dict[str, Record] = {}
@@ -100,6 +100,11 @@ class Overlay(MemoryStore):
         """Keeps what it found of a conversation: many of its events may wait, and each asks for all of its sessions."""
         if host_session_id is None:
             return self._base.scan(active_only=active_only, agent_name=agent_name)
+        if self._ids_in_base is not None and active_only:
+            records = self._with_key("conversation", host_session_id)
+            return (
+                (record["agent_id"], record) for record in records if is_active(record, agent_name, host_session_id)
+            )
         criteria = (active_only, agent_name, host_session_id)
         if criteria not in self._conversation_scans:
             self._conversation_scans[criteria] = list(
@@ -115,18 +120,26 @@ class Overlay(MemoryStore):
         return [_copy_of(record) for record in (*below, *found)]
 
     def _in_base(self, parent_ids: Collection[str], open_only: bool) -> list[Record]:  # noqa: FBT001  # as children takes it
-        if self._ids_below_in_base is None:
+        if self._ids_in_base is None:
             return self._base.children(parent_ids, open_only=open_only)
-        ids = (agent_id for one in {*parent_ids} for agent_id in self._ids_below_in_base.get(one, ()))
-        records = filter(None, (read_if_readable(self._base, agent_id) for agent_id in ids))
+        records = (record for one in {*parent_ids} for record in self._with_key("parent", one))
         return [record for record in records if is_child(record, parent_ids, open_only=open_only)]
 
     def ensure_index(self) -> None:
-        """The base may have none, and is not written to."""
-        self._ids_below_in_base = {}
+        """The base may have none, and is not written to: one look at all of its sessions finds who has which key."""
+        if self._ids_in_base is not None:
+            return
+        self._ids_in_base = {}
         for agent_id, found in self._base.scan():
             if not isinstance(found, SessionsError):
-                self._ids_below_in_base.setdefault(parent_id_of(found), []).append(agent_id)
+                _, parent_id, conversations, aliases = found_by(found)
+                keys = {("parent", parent_id), *(("conversation", one) for one in conversations), *aliases}
+                for key in keys:
+                    self._ids_in_base.setdefault(key, []).append(agent_id)
+
+    def _with_key(self, kind: str, value: object) -> Iterator[Record]:
+        ids = (self._ids_in_base or {}).get((kind, value), ())
+        return filter(None, (read_if_readable(self._base, agent_id) for agent_id in ids))
 
     def document(self, scope: Scope) -> Document | None:
         return super().document(scope) or self._base.document(scope)
@@ -137,17 +150,12 @@ class Overlay(MemoryStore):
             return own
         return next((mark for _, mark in self._base.marks([agent_id])), None)
 
-    def find(self, alias: Alias) -> Record | None:
+    def having(self, alias: Alias) -> list[Record]:
+        in_base = self._base.having(alias) if self._ids_in_base is None else self._with_key(*alias)
+        below = (record for record in in_base if not self._hides(record["agent_id"]))
         changed_ids = self._changed_ids_by_alias.get(alias, ())
-        changed = [self._changed[agent_id] for agent_id in changed_ids if agent_id in self._changed]
-        matches = {record["agent_id"]: record for record in changed if alias in aliases_of(record)}
-        below = self._base.find(alias)
-        if below is not None and below["agent_id"] not in matches:
-            if self._hides(below["agent_id"]):  # below, another session may have had this alias before
-                found = (record for _, record in self.scan() if not isinstance(record, SessionsError))
-                return _copy_of(newest_session_with(alias, found))
-            matches[below["agent_id"]] = below
-        return _copy_of(newest_session_with(alias, matches.values()))
+        changed = (self._changed[agent_id] for agent_id in changed_ids if agent_id in self._changed)
+        return _copy_of(with_alias(alias, (*below, *changed)))
 
     def _save(self, record: Record, data: bytes, lines: bytes) -> None:
         super()._save(record, data, lines)

@@ -179,6 +179,9 @@ class StoreReader(Reader, Protocol):
         finished begins another session, and its next events belong there.
         """
 
+    def having(self, alias: Alias) -> list[Record]:
+        """Every record that has exactly this ``alias``, in no order."""
+
     def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
         """The record of every session of the app that is not final, of one ``user`` or of all, in no order.
 

@@ -134,6 +134,16 @@ def test_a_session_is_found_by_each_key_it_was_given_final_or_not_until_it_is_de
     assert [id_found(store, alias) for alias in (delegation, agent)] == [None, None]
 
 
+def test_all_sessions_that_have_a_key_are_had(store: Store, new_with_run: New, new: New) -> None:
+    key = delegation_alias("s", "t")
+    assert store.having(key) == []
+    for number in range(3):
+        store.create(new_with_run(f"agent-{number}", host_session_id="s", tool_use_id="t"))
+    store.create(new("other"))
+    for _ in in_every_state(store):
+        assert sorted(record["agent_id"] for record in store.having(key)) == ["agent-0", "agent-1", "agent-2"]
+
+
 def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store: Store, new: New) -> None:
     ended = {"ended_at": "2026-01-08T18:05:30.123456Z", "end": "stopped", "host_session_id": "h"}
     runs = [{"run": number, "tool_use_id": f"t{number}", "host_agent_id": "a", **ended} for number in range(1, 51)]
