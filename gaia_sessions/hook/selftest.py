@@ -30,6 +30,8 @@ USAGE = "reads one JSON object on standard input; --test tries the whole flow in
 
 _AGENT_NAME = "tester"
 
+_BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.cli.start import main; main()"
+
 
 def main(hook: str, arguments: Arguments) -> int:
     """Runs and prints the steps of ``hook``; 1 if one failed, else 0. Unknown options are named and are no failure."""
@@ -78,6 +80,11 @@ def _subagent_stop(root: str) -> Iterator[Step]:
     yield "a host's stop is recorded without output", _run(root, SUBAGENT_STOP, stop) == ""
 
 
+def _package() -> str:
+    """The folder of the package of this process, which need not be installed."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
 def _run_for_json(root: str, payload: Mapping[str, object], hook: str = PRE_DELEGATE) -> dict[str, object]:
     answer: dict[str, object] = json.loads(_run(root, hook, payload))
     return answer
@@ -86,7 +93,7 @@ def _run_for_json(root: str, payload: Mapping[str, object], hook: str = PRE_DELE
 def _run(root: str, hook: str, payload: Mapping[str, object]) -> str:
     """The output of the script, or of the command if there is no script, for ``payload``; it must exit with 0."""
     script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{_SCRIPTS.get(hook, hook)}.py")
-    target = [script] if os.path.exists(script) else ["-P", "-m", "gaia_sessions", HOOK]
+    target = [script] if os.path.exists(script) else ["-P", "-c", _BOOT, HOOK, _package()]
     environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_HOOKS": "on"}
     stdin = json.dumps(payload)
     command = [sys.executable, *target]
