@@ -33,6 +33,7 @@ from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.usecases.importing import _as_imported
 from gaia_sessions.usecases.reconcile import reconcile
 from tests.records import LIMITS, START, WHEN, record_with
 
@@ -104,6 +105,11 @@ def times_that_a_delegation_names_a_session(number: int) -> Callable[[], object]
     event: Any = {"kind": "delegate", "at": WHEN, "host": "claude-code", "host_session_id": "s", "tool_use_id": "t"}
     event |= {"agent_name": "a", "purpose": "p", "resume": ["s"] * number, "mentioned": ["agent-1", "none"] * number}
     return lambda: delegate(store, event, HandlerContext(LATER, Config({}), 0))
+
+
+def runs_that_are_imported_without_an_end(number: int) -> Callable[[], object]:
+    record = record_with(*({"run": run} for run in range(1, number + 1)))
+    return lambda: _as_imported(record, None, "/elsewhere", LATER)
 
 
 def runs_that_end_with_their_conversation(number: int) -> Callable[[], object]:
@@ -185,6 +191,7 @@ CASES: dict[Case, int] = {
     runs_before_the_latest: 100,
     agents_that_began_each_other: 100,
     times_that_a_delegation_names_a_session: 100,
+    runs_that_are_imported_without_an_end: 1800,
     runs_that_end_with_their_conversation: 40,
     agents_that_were_heard_of_before_their_parent: 15,
     runs_that_nobody_saw_end: 40,

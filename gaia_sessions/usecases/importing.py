@@ -21,8 +21,8 @@ from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
-from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import has_ended, updated_run, without_keys
+from gaia_sessions.session.run_ends import with_earlier_runs_lost, with_end
+from gaia_sessions.session.runs import has_ended, without_keys
 from gaia_sessions.session.schema import LOST
 from gaia_sessions.session.shared_state import scopes_of
 from gaia_sessions.session.updates import check_writable, with_next_revision
@@ -214,10 +214,11 @@ def _as_imported(record: Record, cancellation: Cancellation | None, directory: s
 
     A run of a command stays one: its ``wrapper`` is kept, empty.
     """
-    for run in record.get("runs", ()):
-        if not has_ended(run):
-            written = written_at(run)
-            record = with_end(record, updated_run(record, run), LOST, {"detail": UNENDED_DETAIL}, now, written)
+    if record.get("runs"):
+        record = with_earlier_runs_lost(record, UNENDED_DETAIL, now)
+        latest = record["runs"][-1]
+        if not has_ended(latest):
+            record = with_end(record, latest, LOST, {"detail": UNENDED_DETAIL}, now, written_at(latest))
     if cancellation is not None and is_open(record):
         record = abandoned(record, cancellation)
     if "runs" in record:
