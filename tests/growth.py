@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.hosts.clients import JsonLines
@@ -177,6 +178,10 @@ def sessions_that_would_be_removed(number: int) -> Callable[[], object]:
     return lambda: cleanup(Overlay(store, []), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
 
 
+def a_parent_that_is_no_id(number: int) -> Callable[[], object]:
+    return lambda: shorten_ids(["agent-1", "é" * number])
+
+
 def tasks_for_the_guard(number: int) -> Callable[[], object]:
     more = ["a" * length for length in range(1, LONGEST_WORD + 1)]
     pieces = ("a", "a ", "a-", "\n", "\nplease ", "and please ", "review-", ". ")
@@ -202,6 +207,7 @@ CASES: dict[Case, int] = {
     a_line_in_pieces: 500,
     sessions_below_each_other: 24,
     sessions_that_would_be_removed: 12,
+    a_parent_that_is_no_id: 5000,
     tasks_for_the_guard: 2000,
 }
 """Each case with how much of it is enough to tell: a square of it would cost more than all that is done once."""

@@ -20,14 +20,17 @@ _CALLER_ID_LENGTH = 12
 def shorten_ids(ids: Sequence[str], others: Iterable[str] = ()) -> list[str]:
     """For each of ``ids``, a short part that no other of them and none of ``others`` has, or else the whole id.
 
-    For a generated id, it is the random part; for an id chosen by a caller, its beginning or its last words.
+    For a generated id, it is the random part; for an id chosen by a caller, its beginning or its last words. What is no
+    id, as a record may name a parent, stays whole.
     """
-    parts = _PartCounts([*ids, *others])
+    parts = _PartCounts(filter(is_agent_id, [*ids, *others]))
     return [next(filter(parts.is_unique, _candidates(agent_id)), agent_id) for agent_id in ids]
 
 
 def _candidates(agent_id: str) -> Iterator[str]:
     """The parts to try, the best first, without those that a command would not accept as ID."""
+    if not is_agent_id(agent_id):
+        return iter(())
     parts = _parts_of_generated(agent_id) if is_generated_id(agent_id) else _parts_of_caller_id(agent_id)
     return filter(is_agent_id, parts)
 
