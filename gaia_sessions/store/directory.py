@@ -88,25 +88,28 @@ class Directory:
 
     def read(self, name: str, limit: int) -> bytes:
         """The whole of the regular file ``name``; ``TooBig`` over ``limit`` bytes, ``NotAFile`` for anything else."""
-        fd, found = self.open_file(name)
+        fd, found = self.open_file(name, limit)
         try:
-            if found.st_size > limit:
-                raise TooBig(f"{name} is larger than {limit} bytes")
             return read_all(fd, found.st_size)
         finally:
             os.close(fd)
 
-    def open_file(self, name: str) -> tuple[int, os.stat_result]:
-        """The regular file ``name``, open for reading, and what the system says of it; ``NotAFile`` for others."""
+    def open_file(self, name: str, limit: int | None = None) -> tuple[int, os.stat_result]:
+        """The regular file ``name``, open for reading, and what the system says of it; ``NotAFile`` for others.
+
+        ``TooBig`` if it has more than ``limit`` bytes.
+        """
         fd = _open_file(self.fd, name)
         try:
             found = os.fstat(fd)
         except OSError:
             os.close(fd)
             raise
-        if stat.S_ISREG(found.st_mode):
+        if stat.S_ISREG(found.st_mode) and (limit is None or found.st_size <= limit):
             return fd, found
         os.close(fd)
+        if stat.S_ISREG(found.st_mode):
+            raise TooBig(f"{name} is larger than {limit} bytes")
         raise NotAFile(f"{name} is not a regular file")
 
     def is_of_this_user(self) -> bool:

@@ -6,6 +6,8 @@ of any journal are read.
 
 from __future__ import annotations
 
+import os
+
 from gaia_sessions import errors
 from gaia_sessions.jsonio.strict import dump_line, loads
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from .port import Entry
 
 _MAX_BYTES = 64 << 20
+_MOST_ERRORS = 100
 _END_FIELDS = ("end", "detail")
 
 
@@ -58,19 +61,29 @@ def append_events(session: Directory, lines: bytes, *, durable: bool) -> None:
 def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
     """The entries of a session's ``journal`` in order, with an error in place of each invalid line.
 
-    A last line without a newline is left out: it is being written, or was never finished.
+    Of more than a hundred of those, one error at the end says how many there are. A last line without a newline is left
+    out: it is being written, or was never finished. So is what is added while this is read.
     """
     path = f"{folder.path}/{journal}"
     with translate_errors("read", path):
         try:
-            lines = folder.read(journal, _MAX_BYTES).split(b"\n")
+            fd, found = folder.open_file(journal, _MAX_BYTES)
         except FileNotFoundError:
             return
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            yield loads(line)
-        except errors.InvalidInput as error:
-            yield errors.InvalidInput(str(error), f"{path} line {number}")
+        left, invalid = found.st_size, 0
+        with os.fdopen(fd, "rb") as lines:
+            for number, line in enumerate(lines, 1):
+                left -= len(line)
+                if left < 0 or line[-1:] != b"\n":
+                    break
+                try:
+                    yield loads(line[:-1])
+                except errors.InvalidInput as error:
+                    invalid += 1
+                    if invalid <= _MOST_ERRORS:
+                        yield errors.InvalidInput(str(error), f"{path} line {number}")
+    if invalid > _MOST_ERRORS:
+        yield errors.InvalidInput(f"{invalid - _MOST_ERRORS} further lines cannot be read", path)
 
 
 def numbered(found: Iterator[Json | SessionsError], most: int | None = None) -> Iterator[Json | SessionsError]:

@@ -193,8 +193,8 @@ class StoreReader(Reader, Protocol):
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         """The entries of a journal in order, with an ``InvalidInput`` in the place of each unreadable one.
 
-        An unfinished last entry is left out. Takes no lock. Raises ``SessionNotFound`` when it is called, not when the
-        first entry is asked for.
+        Of many the first hundred have one, and the rest one at the end. An unfinished last entry is left out. Takes no
+        lock. Raises ``SessionNotFound`` when it is called, not when the first entry is asked for.
         """
 
     def waiting(self) -> list[WaitingEvent]:

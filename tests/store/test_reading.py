@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -205,6 +206,40 @@ def test_an_unfinished_last_line_is_left_out_and_a_bad_one_is_named(root: str, s
 
     assert [entry for entry in found if not isinstance(entry, SessionsError)] == [{"number": 1}, {"number": 2}]
     assert [entry.where for entry in found if isinstance(entry, InvalidInput)] == [f"{path} line 2", f"{path} line 3"]
+
+
+def test_of_many_bad_lines_the_first_are_named_and_the_rest_are_counted(root: str, store: FileStore) -> None:
+    path = Path(root, "one", "events.jsonl")
+    path.write_bytes(b"not json\n" * 150 + b'{"number": 1}\n' + b"not json\n" * 50)
+
+    found = list(store.entries("one", "events.jsonl"))
+
+    assert [entry for entry in found if not isinstance(entry, SessionsError)] == [{"number": 1}]
+    places = [entry.where for entry in found if isinstance(entry, InvalidInput)]
+    assert places == [*(f"{path} line {number}" for number in range(1, 101)), str(path)]
+    assert str(found[-1]).startswith(f"{path}: 100 further lines cannot be read")
+
+
+def test_of_a_journal_one_line_is_in_memory_at_a_time(root: str, store: FileStore) -> None:
+    Path(root, "one", "events.jsonl").write_bytes(b"12\n" * 100_000)
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in store.entries("one", "events.jsonl")) == 100_000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 200_000  # of 300,000 bytes
+
+
+def test_what_is_added_to_a_journal_while_it_is_read_is_left_out(store: FileStore) -> None:
+    store.append("one", "events.jsonl", [1, 2])
+
+    found = []
+    for entry in store.entries("one", "events.jsonl"):
+        store.append("one", "events.jsonl", [3])
+        found.append(entry)
+
+    assert found == [1, 2]
 
 
 def test_what_a_killed_writer_left_unfinished_costs_no_line_but_its_own(root: str, store: FileStore) -> None:

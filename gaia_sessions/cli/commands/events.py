@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -39,8 +40,8 @@ def command(call: Call, agent_id: str, *, follow: bool, since: int) -> None:
     if call.as_json:
         output.print_json_array(_readable_entries(found))
         return
-    lines = [plain.event_line(entry) for entry in _readable_entries(found)]
-    output.print_lines(lines or ["No events"])
+    lines = map(plain.event_line, _readable_entries(found))
+    output.print_lines(chain([next(lines, "No events")], lines))
 
 
 def _follow(call: Call, agent_id: str, since: int) -> None:
