@@ -206,7 +206,7 @@ CASES: dict[Case, int] = {
     members_below_a_long_key: 1000,
     a_line_in_pieces: 500,
     sessions_below_each_other: 24,
-    sessions_that_would_be_removed: 12,
+    sessions_that_would_be_removed: 24,
     a_parent_that_is_no_id: 5000,
     tasks_for_the_guard: 2000,
 }

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     Copied = TypeVar("Copied")
 
 
+_MOST_LOOKS = 16
+
+
 class Overlay(MemoryStore):
     """``base`` with changes that nobody else sees; ``inbox`` are the events waiting below that wait here too.
 
@@ -49,6 +52,7 @@ class Overlay(MemoryStore):
         self._changed_ids_by_alias: dict[Alias, set[str]] = {}
         self._changed_ids_below: dict[str | None, dict[str, None]] = {}
         self._ids_in_base: dict[tuple[str, object], list[str]] | None = None
+        self._looks = 0
         self._deleted: set[str] = set()
         self._emptied: set[str] = set()
         self._base_records: dict[str, Record] = {}
@@ -100,7 +104,7 @@ class Overlay(MemoryStore):
         """Keeps what it found of a conversation: many of its events may wait, and each asks for all of its sessions."""
         if host_session_id is None:
             return self._base.scan(active_only=active_only, agent_name=agent_name)
-        if self._ids_in_base is not None and active_only:
+        if active_only and self._knows_keys():
             records = self._with_key("conversation", host_session_id)
             return (
                 (record["agent_id"], record) for record in records if is_active(record, agent_name, host_session_id)
@@ -120,22 +124,26 @@ class Overlay(MemoryStore):
         return [_copy_of(record) for record in (*below, *found)]
 
     def _in_base(self, parent_ids: Collection[str], open_only: bool) -> list[Record]:  # noqa: FBT001  # as children takes it
-        if self._ids_in_base is None:
+        if not self._knows_keys():
             return self._base.children(parent_ids, open_only=open_only)
         records = (record for one in {*parent_ids} for record in self._with_key("parent", one))
         return [record for record in records if is_child(record, parent_ids, open_only=open_only)]
 
-    def ensure_index(self) -> None:
-        """The base may have none, and is not written to: one look at all of its sessions finds who has which key."""
-        if self._ids_in_base is not None:
-            return
-        self._ids_in_base = {}
-        for agent_id, found in self._base.scan():
-            if not isinstance(found, SessionsError):
-                _, parent_id, conversations, aliases = found_by(found)
-                keys = {("parent", parent_id), *(("conversation", one) for one in conversations), *aliases}
-                for key in keys:
-                    self._ids_in_base.setdefault(key, []).append(agent_id)
+    def _knows_keys(self) -> bool:
+        """Whether it was found who has which key, by one look at all sessions below, since many keys were looked for.
+
+        The base may have no index, and is not written to: then it looks at all of them for each key.
+        """
+        self._looks += 1
+        if self._looks >= _MOST_LOOKS and self._ids_in_base is None:
+            ids: dict[tuple[str, object], list[str]] = {}
+            for agent_id, found in self._base.scan():
+                if not isinstance(found, SessionsError):
+                    _, parent_id, conversations, aliases = found_by(found)
+                    for key in {("parent", parent_id), *(("conversation", one) for one in conversations), *aliases}:
+                        ids.setdefault(key, []).append(agent_id)
+            self._ids_in_base = ids
+        return self._ids_in_base is not None
 
     def _with_key(self, kind: str, value: object) -> Iterator[Record]:
         ids = (self._ids_in_base or {}).get((kind, value), ())
@@ -151,7 +159,7 @@ class Overlay(MemoryStore):
         return next((mark for _, mark in self._base.marks([agent_id])), None)
 
     def having(self, alias: Alias) -> list[Record]:
-        in_base = self._base.having(alias) if self._ids_in_base is None else self._with_key(*alias)
+        in_base = self._with_key(*alias) if self._knows_keys() else self._base.having(alias)
         below = (record for record in in_base if not self._hides(record["agent_id"]))
         changed_ids = self._changed_ids_by_alias.get(alias, ())
         changed = (self._changed[agent_id] for agent_id in changed_ids if agent_id in self._changed)
