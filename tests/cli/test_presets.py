@@ -191,6 +191,7 @@ def test_it_goes_on_in_its_conversation_in_that_folder_alone_and_says_where_that
     assert [one["turns"] for one in sessions(root)] == [7]
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("words", [["run", "work"], ["send", "work", "Go on."]])
 def test_a_conversation_elsewhere_stays_until_another_one_has_said_something(
     gaia: Gaia, claude: Claude, tmp_path: Path, words: list[str]
