@@ -27,7 +27,7 @@ from gaia_sessions.session.run_ends import with_earlier_runs_lost
 from gaia_sessions.session.runs import run_of_agent, updated_run
 from gaia_sessions.session.shared_state import Delta
 from gaia_sessions.session.tools import ToolRules, may_use
-from gaia_sessions.store.above import all_below
+from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.store.inbox_keys import events_to_try
 from gaia_sessions.store.index import difference
 from gaia_sessions.store.memory import MemoryStore
@@ -164,11 +164,22 @@ def a_line_in_pieces(number: int) -> Callable[[], object]:
     return lambda: [[*lines.add(b" " * 64)] for _ in range(number)]
 
 
-def sessions_below_each_other(number: int) -> Callable[[], object]:
+def below_each_other(number: int) -> MemoryStore:
     store = MemoryStore()
     for one in reversed(range(number)):  # whoever is begun looks at all above
         store.create({**record_with(), "agent_id": f"s{one}", **({"parent_id": f"s{one - 1}"} if one else {})})  # type: ignore[typeddict-item]  # keys of one
+    return store
+
+
+def sessions_below_each_other(number: int) -> Callable[[], object]:
+    store = below_each_other(number)
     return lambda: [*all_below(store, "s0")]
+
+
+def sessions_that_may_be_below_one(number: int) -> Callable[[], object]:
+    store = below_each_other(number)
+    above, records = Above(store), [store.read(f"s{one}") for one in range(number)]
+    return lambda: [above.is_below(record, "another") for record in records]
 
 
 def sessions_that_would_be_removed(number: int) -> Callable[[], object]:
@@ -206,6 +217,7 @@ CASES: dict[Case, int] = {
     members_below_a_long_key: 1000,
     a_line_in_pieces: 500,
     sessions_below_each_other: 24,
+    sessions_that_may_be_below_one: 50,
     sessions_that_would_be_removed: 24,
     a_parent_that_is_no_id: 5000,
     tasks_for_the_guard: 2000,

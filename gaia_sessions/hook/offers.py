@@ -8,6 +8,8 @@ workflow, which its host resumes as a whole, and an agent that may still be at w
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
 from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, STOPPED_BY_USER
@@ -88,7 +90,7 @@ def _sessions_of(
 
     only_conversation = event["host_session_id"] if event.get("source") in _CONTINUING_SOURCES else None
     sessions = Preview(store, payload.now, payload.config, is_late)
-    scanned = sessions.scan(active_only=True, host_session_id=only_conversation)
+    scanned = takewhile(lambda _: not is_late(), sessions.scan(active_only=True, host_session_id=only_conversation))
     records = (record for _, record in scanned if not isinstance(record, SessionsError))
     return (record for record in records if is_in_reach(record, payload, above))
 

@@ -104,13 +104,14 @@ def continuing_anyway(sessions: Reader, earlier: Record) -> Record:
 class Above:
     """Answers for the sessions of one call, as they and their parents were when it first asked for them."""
 
-    __slots__ = ("_known", "_marks", "_parents", "_sessions")
+    __slots__ = ("_below", "_known", "_marks", "_parents", "_sessions")
 
     def __init__(self, sessions: ReaderAbove) -> None:
         self._sessions = sessions
         self._parents: dict[str, str | None] = {}
         self._marks: dict[str, MarkOf | None] = {}
         self._known: dict[str | None, Known] = {None: _NOBODY}
+        self._below: dict[str, dict[str, bool]] = {}
 
     def know(self, records: Iterable[Record]) -> None:
         """Takes from each of ``records`` who is right above it, and looks for the marks of all of them at once.
@@ -179,10 +180,18 @@ class Above:
 
     def is_below(self, record: Record, agent_id: str) -> bool:
         """Whether the session ``agent_id`` is above that of ``record``; not where nobody can say who is above it."""
+        known = self._below.setdefault(agent_id, {agent_id: True})
+        path, is_below = [], False
         try:
-            return record["agent_id"] != agent_id and agent_id in self.ids_above(record)
+            for one in self.ids_above(record) if record["agent_id"] != agent_id else ():
+                if one in known:
+                    is_below = known[one]
+                    break
+                path.append(one)
         except StoreFailure:
             return False
+        known.update(dict.fromkeys(path, is_below))
+        return is_below
 
     def ids_above(self, record: Record) -> Iterator[str]:
         """The ids of all sessions above ``record``, the parent first; none twice, even in a circle.
