@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Event = shapes.Event
 
-MOST_RUNNING = 1000
+MOST_RUNNING = 10_000
 """Of the agents that a main agent leaves at work when its turn ends, so many are looked at."""
 
 MAX_MESSAGE_LENGTH = 4000

@@ -45,7 +45,7 @@ _COARSENESS = timedelta(seconds=2)
 """Of the times of files: some file systems count in such steps."""
 
 _MOST_STRETCHES = 100
-_MOST_AGENTS = 1000
+_MOST_AGENTS = 2000
 """Of one workflow."""
 _LONGEST_SCRIPT_HEAD = 4000
 _DESCRIPTION = r"""\bdescription\s*:\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`\\]*)`)"""
