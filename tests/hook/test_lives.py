@@ -400,7 +400,7 @@ def _notes(lines: list[Line]) -> dict[Any, object]:
 
     It was on the disk all the same, in every such run; there is one at most in a capture.
     """
-    notes: dict[Any, object] = {line.agent: line.meta for line in lines if isinstance(line.meta, dict)}
+    notes: dict[Any, object] = {line.agent: line.meta for line in lines if line.agent and isinstance(line.meta, dict)}
     known = {meta["toolUseId"] for meta in notes.values()}  # type: ignore[index]
     asked = [line.payload["tool_use_id"] for line in lines if line.event == "PreToolUse" and line.tool == "Agent"]
     silent = [

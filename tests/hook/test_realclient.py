@@ -169,6 +169,7 @@ def client(
     monkeypatch.setenv("HOME", own_home)  # npm's own settings; the client gets another home
     monkeypatch.setenv("NPM_CONFIG_CACHE", f"{base}/npm")
     found = Client(host, Path(folder))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(found.run / "home" / ".claude"))  # of ``live``
     with FileLock(f"{base}.lock"):  # other files of tests want it too, and run at the same time
         if not found.program.exists():
             first = ["single", str(host.folder / "first"), "--run-dir", str(host.folder / "first-run")]

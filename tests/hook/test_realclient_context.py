@@ -15,6 +15,8 @@ from tests.hook.test_realclient import client as client  # noqa: PLC0414  # a fi
 from tests.hook.test_realclient import delegation, script
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.hook.test_realclient import Client
 
 pytestmark = pytest.mark.realclient
@@ -38,11 +40,17 @@ THREE_ROUNDS = [says("One.", "echo 1a", "echo 1b"), says("Two.", "echo 2a"), say
 ONE_ROUND = [says("Four.", "echo 4a"), asks("beta")]
 
 
+def kept_by(client: Client) -> Path:
+    """Where the clients of all conversations keep what is the user's."""
+    return client.host.folder / "kept"
+
+
 def first_prompt(client: Client, name: str, turns: list[dict[str, Any]], more: str = "") -> str:
     """The text with which the model of the agent ``name`` was asked first, in a conversation of its own."""
     client.run = client.host.folder / name
     main = [{"tools": [delegation(name, more)]}, {"text": "All done."}]
-    client.live("own", script(client.host.folder, {"main": main, "subs": {name: turns}}))
+    scenario = {"main": main, "subs": {name: turns}, "env": {"CLAUDE_CONFIG_DIR": str(kept_by(client))}}
+    client.live("own", script(client.host.folder, scenario))
     content = json.loads(client.requests(f"sub:{name}")[0])["body"]["messages"][0]["content"]
     return content if isinstance(content, str) else "\n".join(block["text"] for block in content)
 
@@ -111,7 +119,7 @@ def test_an_agent_that_goes_on_in_a_new_conversation_is_told_all_rounds_in_their
 
 def test_without_the_clients_file_an_agent_that_goes_on_is_told_that_and_the_last_message(client: Client) -> None:
     first_prompt(client, "alpha", THREE_ROUNDS)
-    shutil.rmtree(client.run / "home" / ".claude" / "projects")
+    shutil.rmtree(kept_by(client) / "projects")
 
     told = resumed(client, "beta", DONE)
 
