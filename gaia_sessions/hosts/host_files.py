@@ -46,6 +46,7 @@ def conversations_of(host: str, environ: Mapping[str, str]) -> str:
 def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
     """A file of ``host``, open for reading, and what the system says of it; raises ``OSError`` for any other."""
     base, (*above, name) = _place(host, path)
+    os.lstat(path)  # many are looked for before they are there, and each folder on the way takes a call
     with _opened(base, above) as folder:
         fd, found = folder.open_file(name)
     try:
@@ -118,7 +119,10 @@ def _bases(host: str | None) -> Iterator[str]:
     """
     if host not in FOLDERS:
         return
-    found = [conversations_of(host, environ) for environ in (os.environ, {"HOME": os.environ.get("HOME", "")})]
-    named = [base for base in found if os.path.isabs(base)]
-    yield from named
+    named = []
+    for environ in (os.environ, {"HOME": os.environ.get("HOME", "")}):
+        base = conversations_of(host, environ)
+        if os.path.isabs(base):
+            named.append(base)
+            yield base
     yield from map(os.path.realpath, named)
