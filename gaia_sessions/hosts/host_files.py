@@ -46,7 +46,7 @@ def conversations_of(host: str, environ: Mapping[str, str]) -> str:
 def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
     """A file of ``host``, open for reading, and what the system says of it; raises ``OSError`` for any other."""
     base, (*above, name) = _place(host, path)
-    os.lstat(path)  # many are looked for before they are there, and each folder on the way takes a call
+    os.lstat(os.path.join(base, *above, name))  # many are looked for before they are there
     with _opened(base, above) as folder:
         fd, found = folder.open_file(name)
     try:
