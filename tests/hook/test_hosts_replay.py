@@ -373,21 +373,81 @@ def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
     assert [run.get("end") for run in store.read("agent-1")["runs"]] == ["stopped", "denied", None]
 
 
-def test_an_agent_of_codex_that_has_a_path_is_joined_by_it(fresh: Fresh) -> None:
-    life = fresh()
+def with_path(life: OtherLife) -> list[dict[str, Any]]:
+    """The news of an agent of Codex that has a path, with the file that its client writes about it."""
     lines = life.told(HOSTS / FOLDERS["codex"] / "multi-agent-v2.jsonl")
     transcript = Path.home() / ".codex" / "sessions" / "2026" / "rollout.jsonl"
-    transcript.parent.mkdir(parents=True)
+    transcript.parent.mkdir(parents=True, exist_ok=True)
     first = {"type": "session_meta", "payload": {"agent_path": "/root/alpha", "base_instructions": "x" * 60_000}}
     transcript.write_text(json.dumps(first, separators=(",", ":")) + "\n", encoding="utf-8")
     for line in lines:
         if line["event"].startswith("Subagent"):
             key = "transcript_path" if line["event"] == "SubagentStart" else "agent_transcript_path"
             line["stdin"][key] = str(transcript)
+    return lines
 
-    life.play(lines)
+
+def test_an_agent_of_codex_that_has_a_path_is_joined_by_it(fresh: Fresh) -> None:
+    life = fresh()
+
+    life.play(with_path(life))
 
     assert (life.ends(), life.waiting()) == ([DONE], [])
+
+
+def interrupted(lines: list[dict[str, Any]], target: str = "/root/alpha") -> dict[str, Any]:
+    """What Codex tells once an agent was interrupted; of the agent itself nothing more comes."""
+    waited = next(line for line in lines if line["event"] == "PostToolUse" and "wait_agent" in str(line["stdin"]))
+    told = {"tool_name": "collaborationinterrupt_agent", "tool_input": {"target": target}, "tool_use_id": "i"}
+    return {**waited, "stdin": {**waited["stdin"], **told, "tool_response": '{"previous_status":"running"}'}}
+
+
+CUT_OFF = ("investigating", "killed", 0)
+
+
+@table("target", ["/root/alpha", "alpha"])
+@table("times", [1, 2])
+def test_an_agent_of_codex_that_was_interrupted_may_be_resumed(target: str, times: int, fresh: Fresh) -> None:
+    life = fresh()
+    lines = with_path(life)
+    begun = [line for line in lines if line["event"] not in {"SubagentStop", "SessionEnd"}]
+
+    life.play([*begun[:-1], *[interrupted(lines, target)] * times, begun[-1]])
+
+    [record] = life.records()
+    decided = read_and_decide(FileStore(str(life.root)), utc_now(), record["agent_id"], LIMITS)[0]
+    [run] = record["runs"]
+    said = (run["interruption"], run["detail"])
+    assert (life.ends(), life.states(), said) == (
+        [CUT_OFF],
+        ["interrupted"],
+        ("interrupted", "interrupted by another agent"),
+    )
+    assert (decided["should_resume"], life.waiting(), life.errors) == (True, [], [])
+
+
+def test_an_interrupted_agent_of_codex_that_goes_on_does_so_in_its_own_session(fresh: Fresh) -> None:
+    life = fresh()
+    lines = with_path(life)
+    start, stop = ([line for line in lines if line["event"] == f"Subagent{name}"] for name in ("Start", "Stop"))
+    woken = {**start[0], "stdin": {**start[0]["stdin"], "hook_event_name": "UserPromptSubmit", "prompt": "Go on."}}
+    begun = lines[: lines.index(stop[0])]
+
+    life.play([*begun, interrupted(lines), woken, *stop])
+
+    [record] = life.records()
+    assert [run["end"] for run in record["runs"]] == ["killed", "stopped"]
+    assert life.ends() == [DONE]
+
+
+def test_the_answer_of_an_agent_of_codex_counts_more_than_that_it_was_to_be_interrupted(fresh: Fresh) -> None:
+    life = fresh()
+    lines = with_path(life)
+    stopped = next(number for number, line in enumerate(lines) if line["event"] == "SubagentStop")
+
+    life.play([*lines[:stopped], interrupted(lines), *lines[stopped:]])
+
+    assert life.ends() == [DONE]
 
 
 def test_who_waits_for_several_agents_of_codex_gets_one_answer(fresh: Fresh) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from gaia_sessions import hosts
@@ -243,8 +244,58 @@ def test_waiting_for_agents_of_codex_tells_of_each_what_became_of_it() -> None:
     assert found == [
         {"kind": "notification", "host_session_id": "s", "host_agent_id": "a", "outcome": "completed"},
         {"kind": "fail", "host_session_id": "s", "host_agent_id": "b", "error": "400"},
-        {"kind": "fail", "host_session_id": "s", "host_agent_id": "d", "error": "interrupted", "interrupted": True},
+        {**INTERRUPTED, "host_agent_id": "d", "error": "interrupted"},
     ]
+
+
+INTERRUPTED = {
+    "kind": "fail",
+    "host_session_id": "s",
+    "interrupted": True,
+    "interruption": "interrupted",
+    "interrupted_at": "2026-01-08T18:05:30.123456Z",
+}
+THREAD = "01a2007b-0000-7000-8000-000000000001"
+
+
+@table(
+    ("tool", "target", "before", "agent"),
+    [
+        ("interrupt_agent", "/root/long", "running", "/root/long"),
+        ("collaborationinterrupt_agent", "long", "running", "/root/long"),
+        ("interrupt_agent", "long/deep", "running", "/root/long/deep"),
+        ("interrupt_agent", THREAD, "running", THREAD),
+        ("interrupt_agent", "/root/long", {"completed": "Done."}, None),
+        ("interrupt_agent", "/root/long", "not_found", None),
+        ("interrupt_agent", "", "running", None),
+        ("interrupt_agent", ["/root/long"], "running", None),
+        ("interrupt_agent", "x" * 510, "running", None),
+        ("not_interrupt_agent", "/root/long", "running", None),
+    ],
+)
+def test_an_agent_of_codex_that_was_at_work_is_interrupted_by_its_path_its_name_or_its_id(
+    tool: str, target: object, before: object, agent: str | None
+) -> None:
+    payload = {**BASE, "hook_event_name": "PostToolUse", "tool_name": tool, "tool_use_id": "t"}
+    returned = {"tool_input": {"target": target}, "tool_response": json.dumps({"previous_status": before})}
+
+    found = told("codex", {**payload, **returned})
+
+    keys = {"host_agent_id": agent, "error": "interrupted by another agent"}
+    assert found == ([{**INTERRUPTED, **keys}] if agent else [])
+
+
+def test_a_name_that_a_sub_agent_of_codex_gives_is_one_below_itself() -> None:
+    folder = Path.home() / ".codex" / "sessions"
+    folder.mkdir(parents=True)
+    path = folder / "rollout.jsonl"
+    path.write_text('{"type":"session_meta","payload":{"agent_path":"/root/long"}}\n', encoding="utf-8")
+    payload = {**BASE, "hook_event_name": "PostToolUse", "tool_name": "interrupt_agent", "agent_id": THREAD}
+    returned = {"tool_input": {"target": "deep"}, "tool_response": '{"previous_status":"running"}'}
+
+    [found] = told("codex", {**payload, **returned, "transcript_path": str(path)})
+
+    assert found["host_agent_id"] == "/root/long/deep"
 
 
 def test_a_spawn_of_codex_that_failed_is_over() -> None:

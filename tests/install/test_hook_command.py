@@ -212,14 +212,16 @@ def test_no_ordinary_tool_starts_a_process_as_installed(name: str) -> None:
 def test_the_tools_of_agents_are_heard_of_with_and_without_their_namespace(prefix: str) -> None:
     found = {
         event: [
-            tool for tool in ("spawn_agent", "send_input", "wait_agent", "close_agent") if matches(at, prefix + tool)
+            tool
+            for tool in ("spawn_agent", "send_input", "wait_agent", "close_agent", "interrupt_agent")
+            if matches(at, prefix + tool)
         ]
         for event, at in HOSTS["codex"].events.items()
         if event in ("PreToolUse", "PostToolUse")
     }
     assert found == {
         "PreToolUse": ["spawn_agent", "send_input"],
-        "PostToolUse": ["spawn_agent", "wait_agent", "close_agent"],
+        "PostToolUse": ["spawn_agent", "wait_agent", "close_agent", "interrupt_agent"],
     }
 
 

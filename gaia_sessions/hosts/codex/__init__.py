@@ -3,8 +3,8 @@
 The tool that starts a sub-agent is ``spawn_agent``, bare or with its namespace in front. It returns at once with the
 agent's id, which joins the agent to its delegation. Every agent works in the background: only ``wait_agent`` reports
 how one failed, and only the prompt that an agent gets reports that it works again. With the feature ``multi_agent_v2``
-the tool returns a path, which is also in the agent's own transcript, and ``wait_agent`` reports about no agent.
-Everything in a payload is untrusted.
+the tool returns a path, which is also in the agent's own transcript, and ``wait_agent`` reports about no agent. No
+event of its own says that ``interrupt_agent`` stopped an agent. Everything in a payload is untrusted.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from gaia_sessions.hosts.payload import (
     with_addition,
 )
 from gaia_sessions.session import events
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import COMPLETED
+from gaia_sessions.session.schema import INTERRUPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,15 +32,20 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.run_ends import ReportedEnd
+    from gaia_sessions.session.schema import Run
 
 GENERAL = "default"
 
 _PROGRAMS = ("codex",)
 _NAMESPACES = ("", "multi_agent_v1", "collaboration")
-_SPAWN, _WAIT, _CLOSE, _WRITE = (
+_SPAWN, _WAIT, _CLOSE, _INTERRUPT, _WRITE = (
     frozenset(f"{namespace}{tool}" for namespace in _NAMESPACES)
-    for tool in ("spawn_agent", "wait_agent", "close_agent", "send_input")
+    for tool in ("spawn_agent", "wait_agent", "close_agent", "interrupt_agent", "send_input")
 )
+_MAIN_AGENT = "/root"
+"""The path of the main agent, where agents have one."""
+
 _MOST_AGENTS = 64
 _LONGEST_RESPONSE = 1 << 20
 
@@ -88,8 +95,10 @@ def _wait_returned(payload: HookPayload, response: Payload) -> list[Event]:
 
 
 def _agent_outcome(payload: HookPayload, agent: str, state: Json) -> list[Event]:
-    if state in ("interrupted", "shutdown"):
-        return [payload.failure(str(state), host_agent_id=agent, interrupted=True)]
+    if state == "interrupted":
+        return [_interruption(payload, agent, state)]
+    if state == "shutdown":
+        return [payload.failure(state, host_agent_id=agent, interrupted=True)]
     if isinstance(state, dict) and "errored" in state:
         return [payload.failure(str(state["errored"]), host_agent_id=agent)]
     if isinstance(state, dict) and "completed" in state:
@@ -104,10 +113,36 @@ def _close_returned(payload: HookPayload, response: Payload) -> list[Event]:
     return [payload.failure("closed by the main agent", host_agent_id=agent, interrupted=True)]
 
 
+def _interrupt_returned(payload: HookPayload, response: Payload) -> list[Event]:
+    agent = _agent_meant(payload)
+    if not agent or response.get("previous_status") != "running":
+        return []
+    return [_interruption(payload, agent, "interrupted by another agent")]
+
+
+def _interruption(payload: HookPayload, agent: str, how: str) -> Event:
+    keys = {"host_agent_id": agent, "interrupted": True, "interruption": INTERRUPTED}
+    return payload.failure(how, **keys, interrupted_at=format_time(payload.now))
+
+
+def _agent_meant(payload: HookPayload) -> str | None:
+    """The agent that a tool is to act on: by its ID, its path, or its name below the agent that uses the tool."""
+    target = key_in(payload.tool_input, "target")
+    if not target or target.startswith("/"):
+        return target
+    from gaia_sessions.hosts.clients import is_conversation_id
+
+    if is_conversation_id(target):
+        return target
+    path = f"{_agent(payload, 'transcript_path') or _MAIN_AGENT}/{target}"
+    return path if is_key(path) else None
+
+
 _RETURN_READERS: tuple[tuple[frozenset[str], Callable[[HookPayload, Payload], list[Event]]], ...] = (
     (_SPAWN, _spawn_returned),
     (_WAIT, _wait_returned),
     (_CLOSE, _close_returned),
+    (_INTERRUPT, _interrupt_returned),
 )
 
 
@@ -175,10 +210,17 @@ def _response(payload: HookPayload) -> Payload:
         return {}
 
 
+def _end_in_files(run: Run) -> ReportedEnd | None:
+    from .rollouts import end_in_rollout  # only ``reconcile`` asks
+
+    return end_in_rollout(run)
+
+
 HOST = Host(
     GENERAL,
     _READERS,
     replies=(events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START),
     start_event="SubagentStart",
     rewrite_prompt=_rewrite_prompt,
+    end_in_files=_end_in_files,
 )

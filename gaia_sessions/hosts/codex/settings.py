@@ -16,7 +16,7 @@ SETTINGS = HostSettings(
         "SessionStart": None,
         "SessionEnd": None,
         "PreToolUse": "^.*(spawn_agent|send_input)$",
-        "PostToolUse": "^.*(spawn_agent|wait_agent|close_agent)$",
+        "PostToolUse": "^.*(spawn_agent|wait_agent|close_agent|interrupt_agent)$",
         "SubagentStart": None,
         "SubagentStop": None,
         "Stop": None,
