@@ -1,7 +1,9 @@
 """The processes of a command that is run: its start, signals to it, and the end of everything it has started.
 
 This process becomes a sub-reaper, so that whatever its children leave behind becomes a child of its own, wherever it
-fled to. Without ``/proc`` (macOS) only what ``psutil`` can still trace to it is found.
+fled to. So does what leaves those children behind that it had before, if it was begun by ``exec``: a limit that every
+process inherits and that limits nothing tells both apart. Without ``/proc`` (macOS) only what ``psutil`` can still
+trace to it is found.
 """
 
 from __future__ import annotations
@@ -20,11 +22,18 @@ from .contain import contained, namespace_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from psutil import Process
 
 _PROC = "/proc"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+_RLIMIT_LOCKS, _NAME_OF_LIMIT = 10, b"Max file locks"
+"""A limit of the system that has had no effect since Linux 2.4.25."""
+_LOWERED = 1 << 30
+"""What it is lowered to where it was not limited; within that, by one each time."""
 
 _MOST_PASSES = 100
 """How often ``stop`` looks for what was started meanwhile: who always flees would else hold it up for ever."""
@@ -55,14 +64,36 @@ class Child:
         return self.exit_code is not None
 
 
+class _Caller:
+    """Whoever called ``exec`` for this process, if it had children then: they, and all below them, are not ours.
+
+    children: those that have not been reaped, so that no other process has their pids. limit: the limit that they and
+    what they start share with this process, as ``/proc`` has it; a command and what it starts have a lower one. None
+    if nothing has to be told apart, or the system does not show it.
+    """
+
+    def __init__(self) -> None:
+        self.children: set[int] = set()
+        self.limit: bytes | None = None
+
+    def has(self, pid: int) -> bool:
+        return pid in self.children or (self.limit is not None and _limit_of(pid) == self.limit)
+
+
+_caller = _Caller()
+
+
 def become_subreaper() -> None:
     """Has every orphan below this process become a child of it; to be called before anything is started.
 
-    Only for a process that exists to run one command: it reaps and kills children that others may be waiting for.
+    Only for a process that exists to run one command: it reaps and kills children that others may be waiting for. Those
+    that are there already are reaped, and otherwise left alone.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, as some callers leave it, no exit code is kept
     if _prctl is not None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _caller.children.update(_adopted())
+    _caller.limit = _limit_of(os.getpid()) if _caller.children else None
 
 
 def start(
@@ -83,8 +114,11 @@ def start(
     is_contained: in a pid namespace, with all that it starts; whoever is the first there is the child.
     """
     parent = os.getpid()
+    lower_limit = _lowering() if _caller.limit is not None else None
 
     def prepare() -> None:
+        if lower_limit is not None:
+            lower_limit()
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != parent:  # it died before it could be watched
@@ -117,11 +151,30 @@ def start(
     return Child(started.pid)
 
 
+def _lowering() -> Callable[[], None]:
+    """What a process does so that it, and all that it starts, is told from what the caller has started."""
+    import resource
+
+    hard = resource.getrlimit(_RLIMIT_LOCKS)[1]
+    lower = _LOWERED if hard == resource.RLIM_INFINITY else max(0, hard - 1)
+    return lambda: resource.setrlimit(_RLIMIT_LOCKS, (lower, lower))
+
+
+def _limit_of(pid: int) -> bytes | None:
+    """The limit by which a process is told; None if the system does not show it."""
+    with contextlib.suppress(OSError), open(f"{_PROC}/{pid}/limits", "rb") as file:
+        for line in file:
+            if line.startswith(_NAME_OF_LIMIT):
+                return line.removeprefix(_NAME_OF_LIMIT).split()[1]
+    return None
+
+
 def reap(child: Child) -> None:
     """Takes note of all children that have ended, and of how ``child`` ended if it is one of them."""
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             pid, status = ended
+            _caller.children.discard(pid)
             if pid == child.pid and not child.has_ended():  # in a storm its pid is used again
                 code = os.waitstatus_to_exitcode(status)
                 child.exit_code = code if code >= 0 else 128 - code
@@ -252,7 +305,7 @@ def _adopted() -> list[int]:
     """
     if not _lists_children():
         return _traced_below()
-    return [pid for pid in _children(os.getpid()) if not _is_of_this_session(pid)]
+    return [pid for pid in _children(os.getpid()) if not _caller.has(pid)]
 
 
 def _lists_children() -> bool:
@@ -267,13 +320,6 @@ def _children(pid: int) -> list[int]:
             with contextlib.suppress(OSError), open(f"{_PROC}/{pid}/task/{thread}/children", "rb") as file:
                 found += map(int, file.read().split())
     return found
-
-
-def _is_of_this_session(pid: int) -> bool:
-    """Whether ``pid`` was left here by whoever called ``exec`` for this process: a command has another session."""
-    with contextlib.suppress(OSError):
-        return os.getsid(pid) == os.getsid(0)
-    return False
 
 
 def _has_ended(pid: int) -> bool:
@@ -296,5 +342,15 @@ def _traced_below() -> list[int]:
             return []
     with contextlib.suppress(psutil.Error):
         found = psutil.Process().children(recursive=True)
-        return [one.pid for one in found if not _is_of_this_session(one.pid) and one.status() != psutil.STATUS_ZOMBIE]
+        below_others = {below.pid for one in found if one.pid in _caller.children for below in _all_below(one)}
+        ours = [one for one in found if one.pid not in below_others and not _caller.has(one.pid)]
+        return [one.pid for one in ours if one.status() != psutil.STATUS_ZOMBIE]
+    return []
+
+
+def _all_below(process: Process) -> list[Process]:
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return process.children(recursive=True)
     return []

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from tests.runner.conftest import becomes, linux, needs_user
+from tests.runner.conftest import PRELUDE, becomes, linux, needs_user
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -140,18 +140,75 @@ print("fled", flush=True)
 """
 
 
-def test_what_has_fled_is_found_and_killed_and_what_was_there_before_is_not(wrap: Wrap) -> None:
+def test_what_has_fled_is_found_and_killed(wrap: Wrap) -> None:
     source = """
 child = begin(*python(sys.argv[1]))
 ended(child)
 until(lambda: len(tree.descendants()) == 2)
 print("found")
 print(tree.kill_all(child, 5), child.exit_code, tree.descendants())
-print(len(open(f"/proc/self/task/{os.getpid()}/children").read().split()))
 """
-    through = ("sh", "-c", 'sleep 61 < /dev/null > /dev/null 2>&1 & exec "$@"', "sh")  # a child that it did not start
-    wrapper = wrap(source, FLEEING, through=through)
-    assert wrapper.result().splitlines() == ["fled", "found", "[] 0 []", "1"]
+    wrapper = wrap(source, FLEEING)
+    assert wrapper.result().splitlines() == ["fled", "found", "[] 0 []"]
+    assert wrapper.left() == []
+
+
+# A child in our session, a daemon in its own, and one that is begun during the run by a child that ends then.
+BEFORE = """
+{
+    sleep 61 &
+    setsid sleep 62 &
+    (until test -e "$0"; do sleep 0.02; done; setsid sleep 63 &) &
+} > /dev/null 2>&1
+exec "$@"
+"""
+CHILDREN = """
+def children():
+    found = open(f"/proc/self/task/{os.getpid()}/children").read().split()
+    return sorted(open(f"/proc/{pid}/cmdline").read().replace(chr(0), " ").strip() for pid in found)
+"""
+ENDS_ALL = """
+child = begin("sh", "-c", "exec > /dev/null 2>&1; env -i setsid sleep 60 & (setsid sleep 60 &); sleep 60 & exit 0")
+ended(child)
+open(sys.argv[1], "w").close()
+until(lambda: "sleep 63" in children())
+until(lambda: len(tree.descendants()) == 3)
+tree.stop()
+tree.go_on()
+print(tree.kill_all(child, 5), tree.descendants(), [one for one in children() if one])
+"""
+
+
+def test_what_the_caller_had_before_and_all_that_this_starts_is_left_alone(wrap: Wrap, tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    wrapper = wrap(CHILDREN + ENDS_ALL, go, through=("sh", "-c", BEFORE, go))
+    assert wrapper.result() == "[] [] ['sleep 61', 'sleep 62', 'sleep 63']"
+    assert len(wrapper.left()) == 3
+
+
+def test_what_the_caller_had_before_is_left_alone_where_the_kernel_lists_no_children(wrap: Wrap) -> None:
+    source = """
+tree._PROC = "/nowhere"
+tree.become_subreaper()
+child = begin("sh", "-c", "exec 2>/dev/null; sleep 60 & setsid sleep 60 & sleep 60")
+until(lambda: len(tree.descendants()) == 4)
+print(tree.kill_all(child, 5), child.exit_code, tree.descendants())
+"""
+    before = 'sleep 61 > /dev/null 2>&1 & setsid sh -c "sleep 62; true" > /dev/null 2>&1 & exec "$@"'
+    wrapper = wrap(source, through=("sh", "-c", before, "sh"))
+    assert wrapper.result() == "[] 137 []"
+    assert len(wrapper.left()) == 3
+
+
+def test_what_a_wrapper_below_has_started_is_ours_though_it_had_others_to_spare(wrap: Wrap) -> None:
+    inner = f"{PRELUDE}\nbegin('setsid', 'sleep', '60', stdout=2)\nos.kill(os.getpid(), 9)"
+    source = """
+child = begin("sh", "-c", 'exec 2> /dev/null; sleep 60 >&2 & exec "$@"', "sh", sys.executable, "-c", sys.argv[1])
+ended(child)
+print(tree.kill_all(child, 5), child.exit_code)
+"""
+    wrapper = wrap(source, inner, through=("sh", "-c", 'sleep 61 > /dev/null 2>&1 & exec "$@"', "sh"))
+    assert wrapper.result() == "[] 137"
     assert len(wrapper.left()) == 1
 
 
