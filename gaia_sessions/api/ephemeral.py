@@ -15,7 +15,7 @@ from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_final
 from gaia_sessions.system import utc_now
 
 from .cancellation import CancellationToken
-from .memory import Memory
+from .memory import Memory, with_budget_of_memory
 from .send import error_text
 from .sessions import Sessions
 
@@ -147,7 +147,7 @@ class EphemeralSession:
 
     def charge(self, tokens: int) -> TokenUsage:
         """Counts ``tokens`` more against the budget, and returns what was used by then."""
-        return self._sessions.charge(self.agent_id, tokens)
+        return with_budget_of_memory(self._sessions, self._sessions.charge(self.agent_id, tokens))
 
     def elapsed_secs(self) -> int:
         """The whole seconds since the session was created, up to its end.

@@ -5,6 +5,7 @@ Owns the names of the users' document on it. All of it is in the record and in t
 
 from __future__ import annotations
 
+from gaia_sessions.session.budget import max_tokens_of_memory
 from gaia_sessions.session.compaction import is_due
 from gaia_sessions.session.schema import TODO_COMPLETED
 
@@ -83,7 +84,7 @@ class Memory:
     @property
     def max_tokens(self) -> int:
         """The budget: what the session was given, or that of the settings."""
-        return self._usage()["max_tokens"]
+        return max_tokens_of_memory(self._sessions.preview(self._agent_id), self._sessions.config.budgets)
 
     @property
     def limit_reached(self) -> bool:
@@ -92,7 +93,7 @@ class Memory:
 
     def sync_token_count(self, total: int) -> TokenUsage:
         """States that ``total`` tokens were used so far, in place of what was counted; later charges add to it."""
-        return self._sessions.set_token_total(self._agent_id, total)
+        return with_budget_of_memory(self._sessions, self._sessions.set_token_total(self._agent_id, total))
 
     def clear(self) -> None:
         """Forgets all messages but the system prompt, and all todos, and counts from 0 tokens again.
@@ -115,4 +116,10 @@ class Memory:
         return self._sessions.set_todo_status(self._agent_id, number, status)
 
     def _usage(self) -> TokenUsage:
-        return self._sessions.usage(self._agent_id)
+        return with_budget_of_memory(self._sessions, self._sessions.usage(self._agent_id))
+
+
+def with_budget_of_memory(sessions: Sessions, usage: TokenUsage) -> TokenUsage:
+    """``usage`` with the budget of the memory, to which only the program can hold the agent that it runs."""
+    most = max_tokens_of_memory(sessions.preview(usage["agent_id"]), sessions.config.budgets)
+    return {**usage, "max_tokens": most, "limit_reached": usage["tokens"] >= most}

@@ -1127,7 +1127,7 @@ class Sessions:
     def _usage_of(self, record: Record) -> TokenUsage:
         from gaia_sessions.session.budget import usage_of
 
-        return usage_of(record, utc_now(), self.config.budgets)
+        return usage_of(record, utc_now(), self.config.limits_tokens)
 
     def _change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
         """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""

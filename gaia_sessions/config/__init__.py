@@ -102,9 +102,9 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     max_errors: Count = 3
     """work that failed this often is not resumed"""
     max_tokens: Count = 200_000
-    """[the budget](shell.md#budgets-skills-and-todos) of a session that has none of its own"""
+    """the budget of [the memory of an agent in Python](python.md#its-memory) whose session has none of its own"""
     sub_agent_max_tokens: Count = 64_000
-    """the same for the session of a sub-agent"""
+    """the same for the memory of a sub-agent"""
     keep_days: Days = 7.0
     """days for which [`cleanup`](#clean-up-old-sessions) keeps work with turns, or in `approval`"""
     lock_timeout: Seconds = 10.0
@@ -128,7 +128,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
 
     @property
     def budgets(self) -> DefaultBudgets:
-        """How many tokens a session may use whose record does not say it."""
+        """How many tokens the memory of an agent has room for whose record does not say it."""
         from gaia_sessions.session.budget import DefaultBudgets  # no call of a hook asks
 
         return DefaultBudgets(self.max_tokens, self.sub_agent_max_tokens)

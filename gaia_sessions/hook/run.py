@@ -177,6 +177,8 @@ class HookCall:
         payload = HookPayload(name, raw, config, self.now, os.environ)
         found = host.events_of(self.hook, payload, tools=self.arguments["tools"])
         events = [event for event in found if payload.is_tracked(event, host.general)]
+        if self.arguments["enforce"] and host.asks_before_tools:
+            events = [{**event, "enforced": True} for event in events]
         asks = self.arguments["enforce"] and self._asks_before_tool(payload, host)
         if found and not (events or asks):
             self.is_disabled = True

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _RUN_FIELDS = (
     *("host", "host_session_id", "tool_use_id", "parent_host_agent_id"),
-    *("host_process", "background", "unannounced", "workflow"),
+    *("host_process", "background", "unannounced", "enforced", "workflow"),
 )
 
 CLAIM_YIELD_AGE = timedelta(seconds=10)

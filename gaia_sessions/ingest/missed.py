@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _KINDS = (START, STOP, FAIL, RETURNED)
 _RUN_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "tool_use_id", "parent_host_agent_id", "host_process"),
-    *("background", "transcript_path"),
+    *("background", "enforced", "transcript_path"),
 )
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _AGENT_FIELDS = (
     *("host", "host_session_id", "host_agent_id", "parent_host_agent_id", "host_process"),
-    *("background", "transcript_path", "workflow"),
+    *("background", "enforced", "transcript_path", "workflow"),
 )
 
 

@@ -110,6 +110,7 @@ class Run(RunModel, frozen=True):
     hard_timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is killed.")
     background: bool | None = Field(default=None, description="Whether its agent works in the background, so that its delegation returns before.")
     unannounced: bool | None = Field(default=None, description="Its host sends no event when an agent starts.")
+    enforced: bool | None = Field(default=None, description="Its host asks before each use of a tool, so that limits hold.")
     mentioned: list[str] | None = Field(default=None, description="The sessions that its delegation named without resuming one of them.")
     claimed_at: Time | None = Field(default=None, description="When it was delegated: its agent may never have started.")
     started_at: Time | None = Field(default=None, description="When its agent started.")

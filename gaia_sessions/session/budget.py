@@ -14,6 +14,7 @@ from .checks import is_integer
 from .clock import parse_time, seconds_between
 from .phases import is_final
 from .record import check_readable, parent_id_of
+from .schema import DENIED
 from .updates import check_open, with_activity
 
 TYPE_CHECKING = False
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
         """How much of its budget a session has used.
 
         tokens: the sum of all charges, of the skills and of what hosts say was consumed, or what followed a total that
-        was stated. limit_reached: as much as there is, or more. elapsed_secs: whole seconds from the creation to now,
-        or to the end.
+        was stated. max_tokens: how many it may use, None where nobody holds its agent to a number. limit_reached: as
+        many are used, or more. elapsed_secs: whole seconds from the creation to now, or to the end.
         """
 
         agent_id: str
         tokens: int
-        max_tokens: int
+        max_tokens: int | None
         limit_reached: bool
         elapsed_secs: int
         skill_tokens: int
@@ -62,7 +63,7 @@ _COUNTED = frozenset(["charged_tokens", "token_correction", "skills"])
 
 
 class DefaultBudgets:
-    """How many tokens a session may use whose record does not say it; ``sub_agent`` is for that of a sub-agent."""
+    """How many tokens the memory of an agent has room for whose record does not say it; ``sub_agent`` if it is one."""
 
     __slots__ = ("main", "sub_agent")
 
@@ -71,22 +72,37 @@ class DefaultBudgets:
         self.sub_agent = sub_agent
 
 
-def usage_of(record: Record, now: datetime, defaults: DefaultBudgets) -> TokenUsage:
-    """How much of its budget the session of ``record`` has used by ``now``. Raises ``NewerSchema``."""
+def usage_of(record: Record, now: datetime, limit: int | None) -> TokenUsage:
+    """How much of its budget the session of ``record`` has used by ``now``. Raises ``NewerSchema``.
+
+    ``limit`` is that of the setting ``limits.tokens``.
+    """
     check_readable(record)
-    tokens, most = tokens_of(record), max_tokens_of(record, defaults)
+    tokens, most = tokens_of(record), held_max_tokens(record, limit)
     return {
         "agent_id": record["agent_id"],
         "tokens": tokens,
         "max_tokens": most,
-        "limit_reached": tokens >= most,
+        "limit_reached": most is not None and tokens >= most,
         "elapsed_secs": elapsed_seconds(record, now),
         "skill_tokens": skill_tokens_of(record),
     }
 
 
-def max_tokens_of(record: Record, defaults: DefaultBudgets) -> int:
-    """How many tokens may be used: what the record says, or the default for its kind."""
+def held_max_tokens(record: Record, limit: int | None) -> int | None:
+    """How many tokens the agent of ``record`` may use; None where nobody holds it to a number.
+
+    Agents of hosts are held by hooks alone, to the ``limit`` of the settings if the record has no number. The number of
+    any other session is there because somebody wants it held: ``run``, ``send``, or a program that runs the agent.
+    """
+    run = next((one for one in reversed(record.get("runs", [])) if one.get("end") != DENIED), None)
+    if run is None or "host" not in run:
+        return record.get("max_tokens")
+    return record.get("max_tokens", limit) if run.get("enforced") else None
+
+
+def max_tokens_of_memory(record: Record, defaults: DefaultBudgets) -> int:
+    """How many tokens the memory of the agent of ``record`` has room for: what that says, or the default."""
     return record.get("max_tokens", defaults.sub_agent if is_of_sub_agent(record) else defaults.main)
 
 

@@ -52,6 +52,7 @@ check_event = object_with(
         "purpose": check_string,
         "background": check_flag,
         "unannounced": check_flag,
+        "enforced": check_flag,
         "resume": array_of(check_string),
         "mentioned": array_of(check_string),
         "transcript_path": check_string,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Literal
 
-    from .budget import DefaultBudgets, TokenUsage
+    from .budget import TokenUsage
     from .cancellation import Cancellation
     from .context import TurnOf
     from .schema import Record, Run, Todo
@@ -69,7 +69,8 @@ class Report(TypedDict):
     iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since: [how the
     session stands](policy.md#states), in one word. root_id, trace_id: [what gathers its tree](state.md#traces); absent
     from the report of a turn. timeout_secs, hard_timeout_secs, exit_code: of the latest run, if
-    that was a command. limit_reached: whether as many tokens are used as there are, or more.
+    that was a command. max_tokens: how many it may use, if somebody holds its agent to that; limit_reached: whether
+    as many are used, or more.
     """
 
     schema: int
@@ -86,7 +87,7 @@ class Report(TypedDict):
     exit_code: int | None
     elapsed_secs: int
     tokens: int
-    max_tokens: int
+    max_tokens: int | None
     limit_reached: bool
     iterations: int | None
     todos: list[Todo]
@@ -119,9 +120,9 @@ class Findings:
         self.why_failed = why_failed
 
 
-def report(record: Record, findings: Findings, now: datetime, defaults: DefaultBudgets) -> Report:
-    """The report on the session of ``record``."""
-    run, used = run_of(record, findings.dead_runs), usage_of(record, now, defaults)
+def report(record: Record, findings: Findings, now: datetime, limit: int | None) -> Report:
+    """The report on the session of ``record``; ``limit`` is that of ``usage_of``."""
+    run, used = run_of(record, findings.dead_runs), usage_of(record, now, limit)
     status = _status_of(record, run, findings, now)
     is_unfinished = status not in (SUCCESS, RUNNING)
     error = None
@@ -181,7 +182,8 @@ def _limit_text(run: Run, used: TokenUsage) -> str | None:
         return None
     if run.get("detail") == OUT_OF_TOKENS:
         shared = "" if used["limit_reached"] else ", with its own sub-agents,"  # what they used is in their records
-        return f"Sub-agent used{shared} all of its {used['max_tokens']:,} tokens"
+        most = "" if used["max_tokens"] is None else f"{used['max_tokens']:,} "
+        return f"Sub-agent used{shared} all of its {most}tokens"
     if run.get("detail") != TIMED_OUT:
         return None
     if run.get("exit_code") == _KILLED:

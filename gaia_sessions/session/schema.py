@@ -145,6 +145,7 @@ check_run = object_with(
         "hard_timeout_secs": check_seconds,
         "background": check_flag,
         "unannounced": check_flag,
+        "enforced": check_flag,
         "mentioned": array_of(check_string),
         "end": _check_end,
         "waiting": check_waiting,

@@ -141,6 +141,7 @@ class Run(TypedDict, total=False):
     hard_timeout_secs: Annotated[Seconds, "After how many seconds its command is killed."]
     background: Annotated[bool, "Whether its agent works in the background, so that its delegation returns before."]
     unannounced: Annotated[bool, "Its host sends no event when an agent starts."]
+    enforced: Annotated[bool, "Its host asks before each use of a tool, so that [limits](hooks.md#limits) hold."]
     mentioned: Annotated[list[str], "The sessions that its delegation named without resuming one of them."]
     claimed_at: Annotated[Time, "When it was delegated: its agent may never have started."]
     started_at: Annotated[Time, "When its agent started."]
@@ -354,6 +355,7 @@ class Event(TypedDict, total=False):
     purpose: str
     background: bool
     unannounced: Annotated[bool, "The host reports no starts."]
+    enforced: Annotated[bool, "The host asks before each use of a tool."]
     resume: Annotated[list[str], "The sessions that the resume lines name, each as often as it stands there."]
     mentioned: Annotated[list[str], "Other sessions that the text of the delegation names."]
     transcript_path: Annotated[str, "That of the agent itself."]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import islice
 
 from gaia_sessions.errors import BadArgument, CorruptSession, NewerSchema, SessionNotFound, SessionsError, StoreFailure
-from gaia_sessions.session.budget import reported_tokens
+from gaia_sessions.session.budget import held_max_tokens, reported_tokens
 from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import check_agent_id
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .resume import Standing
 
     class BudgetUse(TypedDict):
-        """The sessions that have a budget in their record and of which tokens were reported.
+        """The sessions that have a budget that is held, and of which tokens were reported.
 
         sessions: how many. tokens: what they used together. max_tokens: their budgets together. limit_reached: how many
         have used as much as they may, or more.
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
         ``circle`` if it is among the sessions above that parent.
         selected: only in a tree, and false, if it is there for its children alone.
         tokens: what counts against its budget; absent if nobody reported any. max_tokens: its budget, if its record
-        has one.
+        has one that somebody holds its agent to.
         usage: what all runs used, as far as that is known. model, worktree: those of the latest run, if known.
         app: whose it is, if it is of one.
         turns: of a conversation, how many are complete. sums: only in a tree: it and all that is below it together.
@@ -298,9 +298,11 @@ def summarize(record: Record, found: Standing) -> Summary:
 
 def _told_by(record: Record) -> Summary:
     """The keys of a summary that only some records have."""
-    line: Summary = {key: record[key] for key in ("parent_id", "app", "max_tokens", "usage") if key in record}  # type: ignore[assignment]  # both have these
+    line: Summary = {key: record[key] for key in ("parent_id", "app", "usage") if key in record}  # type: ignore[assignment]  # both have these
     if is_conversation(record):
         line["turns"] = record.get("turns", 0)
+    if (most := held_max_tokens(record, None)) is not None:
+        line["max_tokens"] = most
     if (tokens := reported_tokens(record)) is not None:
         line["tokens"] = tokens
     for run in record.get("runs", [])[-1:]:

@@ -56,7 +56,7 @@ def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, conf
     messages = latest_messages(sessions, record)
     found = standing(above.cancellation, record, now, config.limits)
     findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
-    return {**report(record, findings, now, config.budgets), **found.state, **above.trace(record)}, found
+    return {**report(record, findings, now, config.limits_tokens), **found.state, **above.trace(record)}, found
 
 
 def report_on_turn(record: Record, messages: Sequence[NewMessage], now: datetime, config: Config) -> ReportOnTurn:
@@ -66,8 +66,8 @@ def report_on_turn(record: Record, messages: Sequence[NewMessage], now: datetime
     """
     found = standing(lambda _: None, record, now, config.limits)
     findings = Findings([_as_recent(message) for message in messages[-RECENT_MESSAGES:]], None, found.dead_runs, "")
-    told = {**report(record, findings, now, config.budgets), **found.state}
-    return {"usage": usage_of(record, now, config.budgets), "report": told}  # type: ignore[typeddict-item]  # its keys
+    told = {**report(record, findings, now, config.limits_tokens), **found.state}
+    return {"usage": usage_of(record, now, config.limits_tokens), "report": told}  # type: ignore[typeddict-item]  # its keys
 
 
 def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:

@@ -186,7 +186,7 @@ def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: Comman
     above = Above(sessions)
     found = standing(above.cancellation, record, now, config.limits)
     findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
-    return {**report(record, findings, now, config.budgets), **found.state, **above.trace(record)}
+    return {**report(record, findings, now, config.limits_tokens), **found.state, **above.trace(record)}
 
 
 def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:

@@ -93,7 +93,7 @@ def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View
     return View(
         record,
         standing(above.cancellation, record, now, config.limits),
-        usage_of(record, now, config.budgets),
+        usage_of(record, now, config.limits_tokens),
         parent,
         children(sessions, above, agent_id, now, config.limits),
         _last_turn(sessions, record) if is_conversation(record) and record.get("turns") else None,

@@ -44,27 +44,36 @@ def document(root: str, agent_id: str = "agent-1") -> Any:
     return json.loads(Path(root, agent_id, "state.json").read_bytes())
 
 
-def change_by_hand(root: str, **keys: object) -> None:
-    Path(root, "agent-1", "state.json").write_text(json.dumps({**document(root), **keys}), encoding="utf-8")
+def change_by_hand(root: str, agent_id: str = "agent-1", **keys: object) -> None:
+    changed = json.dumps({**document(root, agent_id), **keys})
+    Path(root, agent_id, "state.json").write_text(changed, encoding="utf-8")
 
 
-def test_e1_defaults_come_from_the_settings(agent_id: str, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    child = {"parent_id": "agent-0"}
-    assert Sessions().usage(agent_id) == {
-        "agent_id": "agent-1",
-        "tokens": 0,
-        "max_tokens": 200_000,
+@table("agent", [{}, {"parent_id": "agent-0"}, {"runs": [{"run": 1, "host": "claude-code"}]}])
+def test_a_default_that_nothing_holds_is_no_budget_and_a_number_of_the_record_is_one(
+    root: str, agent: dict[str, object]
+) -> None:
+    agent_id = gaia_sessions.create_session("scribe")
+    change_by_hand(root, agent_id, **agent)
+    none = {
+        "agent_id": agent_id,
+        "tokens": 300_000,
+        "max_tokens": None,
         "limit_reached": False,
         "elapsed_secs": 0,
         "skill_tokens": 0,
     }
-    monkeypatch.setenv("GAIA_SESSIONS_MAX_TOKENS", "30")
-    monkeypatch.setenv("GAIA_SESSIONS_SUB_AGENT_MAX_TOKENS", "20")
-    assert Sessions().usage(agent_id)["max_tokens"] == 30
-    change_by_hand(root, **child)
-    assert Sessions().usage(agent_id)["max_tokens"] == 20
-    change_by_hand(root, max_tokens=10)
-    assert Sessions().usage(agent_id)["max_tokens"] == 10
+    assert Sessions().set_token_total(agent_id, 300_000) == none
+    assert Sessions().usage(agent_id) == none
+    report = Sessions().report(agent_id)
+    assert (report["tokens"], report["max_tokens"], report["limit_reached"]) == (300_000, None, False)
+    gaia_sessions.update_state(agent_id, max_tokens=10)
+    if "runs" in agent:
+        assert Sessions().usage(agent_id) == none, "a host runs its agent, and no hook holds it"
+        return
+    assert Sessions().usage(agent_id) == {**none, "max_tokens": 10, "limit_reached": True}
+    report = Sessions().report(agent_id)
+    assert (report["max_tokens"], report["limit_reached"]) == (10, True)
 
 
 def test_todos_are_numbered_from_1_and_keep_their_numbers(agent_id: str) -> None:

@@ -71,7 +71,12 @@ def test_e1_a_sub_agent_has_64000_tokens_and_a_root_200000_unless_something_else
 
     assert [one.memory.max_tokens for one in (root, child, small)] == [200_000, 64_000, 500]
     monkeypatch.setenv("GAIA_SESSIONS_SUB_AGENT_MAX_TOKENS", "70000")
-    assert EphemeralSession(None, root).memory.max_tokens == 70_000
+    other = EphemeralSession(None, root)
+    assert (other.memory.max_tokens, other.memory.limit_reached) == (70_000, False)
+    usage = other.charge(70_000)
+    assert (usage["max_tokens"], usage["limit_reached"], other.memory.limit_reached) == (70_000, True, True)
+    assert other.memory.sync_token_count(69_999)["limit_reached"] is False
+    assert other.report()["max_tokens"] is None, "only its program holds it to that"
 
 
 def test_with_parent_token_the_token_of_a_session_makes_that_the_parent() -> None:

@@ -23,6 +23,7 @@ from gaia_sessions.session import agent_limits
 from gaia_sessions.session.guard import MOST_CHARACTERS
 from gaia_sessions.store import MOST_ABOVE, atomic
 from gaia_sessions.store.directory import Directory
+from tests import commands
 from tests.hook.conftest import own_host
 from tests.hook.test_lives import CAPTURES, Life, of_captures
 from tests.table import table
@@ -123,6 +124,46 @@ def test_of_64000_tokens_whoever_used_as_many_is_refused(enforced: Host) -> None
     assert asked(enforced, "next", **DOCUMENT) is None, "capped work can go on"
     gaia_sessions.update_state(agent_id, max_tokens=1000, root=str(enforced.root))
     assert asked(enforced, "next") is not None, "its own budget holds without a setting"
+
+
+@table(
+    ("words", "settings", "own", "shown"),
+    [
+        ([], {}, None, (None, False, "70,000 tokens", "70,000")),
+        ([], {"GAIA_SESSIONS_LIMITS_TOKENS": "5000"}, None, (None, False, "70,000 tokens", "70,000")),
+        ([], {}, 1000, (None, False, "70,000 tokens", "70,000; nothing holds its agent to 1,000")),
+        (["--enforce"], {}, None, (None, False, "70,000 tokens", "70,000")),
+        (
+            ["--enforce"],
+            {"GAIA_SESSIONS_LIMITS_TOKENS": "5000"},
+            None,
+            (5000, True, "70,000 of 5,000 tokens", "70,000 of 5,000 tokens, limit reached"),
+        ),
+        (
+            ["--enforce"],
+            {"GAIA_SESSIONS_LIMITS_TOKENS": "5000"},
+            90_000,
+            (90_000, False, "70,000 of 90,000 tokens", "70,000 of 90,000 tokens"),
+        ),
+    ],
+)
+def test_people_and_programs_are_told_the_budget_that_the_hooks_hold_and_no_other(
+    host: Host, words: list[str], settings: dict[str, str], own: int | None, shown: tuple[object, ...]
+) -> None:
+    host.words = words
+    agent_id = host.work(f"toolu_{len(host.records())}", f"a{len(host.records())}")
+    host.edit(agent_id, charged_tokens=70_000, **({} if own is None else {"max_tokens": own}))
+
+    def told(*line: str) -> Any:
+        return commands.gaia(*line, "--root", str(host.root), environment={**os.environ, **settings})
+
+    usage, report = (json.loads(told(word, agent_id, "--json").out) for word in ("usage", "report"))
+    assert (usage["max_tokens"], usage["limit_reached"]) == shown[:2]
+    assert (report["max_tokens"], report["limit_reached"]) == shown[:2]
+    assert str(shown[2]) in told("report", agent_id).err.decode()
+    assert f"\ntokens     {shown[3]}\n" in told("show", agent_id).out.decode()
+    [line] = json.loads(told("list", "--agent", "Explore", "--limit", "1", "--json").out)
+    assert line.get("max_tokens") == (own if words else None)
 
 
 def test_of_searches_ten_are_allowed_and_only_those_that_were_made_count(enforced: Host) -> None:

@@ -18,6 +18,7 @@ from gaia_sessions.session.budget import (
     check_skill_name,
     check_tokens,
     elapsed_seconds,
+    max_tokens_of_memory,
     reported_tokens,
     tokens_of,
     usage_of,
@@ -28,7 +29,7 @@ from gaia_sessions.session.budget import (
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.updates import with_phase
 from gaia_sessions.session.usage import with_consumed
-from tests.records import START, record_with, unchanged
+from tests.records import START, WHEN, record_with, unchanged
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -46,12 +47,12 @@ def final(**keys: Any) -> Record:
     return with_phase(record_with(**keys), "completed", LATER)
 
 
-def test_e1_a_sub_agent_may_use_64000_tokens_and_any_other_200000_unless_record_or_settings_say_otherwise() -> None:
+def test_e1_a_memory_has_room_for_64000_tokens_of_a_sub_agent_and_else_200000_if_nothing_else_is_said() -> None:
     alone, child = record_with(), record_with(parent_id="agent-0")
     delegated = record_with({"run": 1, "host": "claude-code"})
 
     def most(record: Record, defaults: DefaultBudgets = DEFAULTS) -> int:
-        return usage_of(record, START, defaults)["max_tokens"]
+        return max_tokens_of_memory(record, defaults)
 
     assert [most(alone), most(child), most(delegated)] == [200_000, 64_000, 64_000]
     assert [most({**record, "max_tokens": 7}) for record in (alone, child, delegated)] == [7, 7, 7]
@@ -60,11 +61,44 @@ def test_e1_a_sub_agent_may_use_64000_tokens_and_any_other_200000_unless_record_
     assert most({**alone, "max_tokens": 0}) == 0
 
 
+OF_HOST: dict[str, Any] = {"run": 1, "host": "claude-code"}
+HELD = {**OF_HOST, "enforced": True}
+OF_COMMAND = {"run": 2, "wrapper": {"pid": 1, "boot_id": "b", "start_time": 1, "machine": "m"}}
+NEVER_BEGAN = {"run": 2, "end": "denied", "ended_at": WHEN}
+
+
+@table(
+    ("runs", "own", "limit", "held"),
+    [
+        ([], None, 500, None),
+        ([], 7, 500, 7),
+        ([OF_HOST], None, 500, None),
+        ([OF_HOST], 7, 500, None),
+        ([HELD], None, None, None),
+        ([HELD], None, 500, 500),
+        ([HELD], 7, 500, 7),
+        ([HELD], 7, None, 7),
+        ([OF_HOST, OF_COMMAND], 7, 500, 7),
+        ([OF_HOST, OF_COMMAND], None, 500, None),
+        ([{**OF_COMMAND, "run": 1}, {**OF_HOST, "run": 2}], 7, 500, None),
+        ([HELD, {**OF_HOST, **NEVER_BEGAN}], None, 500, 500),
+    ],
+)
+def test_a_number_that_nobody_holds_an_agent_to_is_no_budget_and_causes_no_limit(
+    runs: list[dict[str, Any]], own: int | None, limit: int | None, held: int | None
+) -> None:
+    own_keys: dict[str, Any] = {} if own is None else {"max_tokens": own}
+    parents: list[dict[str, Any]] = [{}, {"parent_id": "agent-0"}]
+    for parent in parents:
+        usage = usage_of(record_with(*runs, charged_tokens=10**6, **own_keys, **parent), START, limit)
+        assert (usage["max_tokens"], usage["limit_reached"]) == (held, held is not None)
+
+
 @table(("tokens", "reached"), [(63_999, False), (64_000, True), (64_001, True)])
 def test_e11_l8_the_limit_is_reached_exactly_at_it_and_not_one_below(tokens: int, reached: bool) -> None:  # noqa: FBT001
-    child = record_with(parent_id="agent-0")
+    child = record_with(parent_id="agent-0", max_tokens=64_000)
 
-    usage = usage_of(with_charge(child, tokens, START), START, DEFAULTS)
+    usage = usage_of(with_charge(child, tokens, START), START, None)
 
     assert (usage["tokens"], usage["max_tokens"], usage["limit_reached"]) == (tokens, 64_000, reached)
 
@@ -74,7 +108,7 @@ def test_charging_goes_on_beyond_the_limit() -> None:
     for _ in range(3):
         record = with_charge(record, 3, START)
 
-    assert usage_of(record, START, DEFAULTS) == {
+    assert usage_of(record, START, None) == {
         "agent_id": "agent-1",
         "tokens": 9,
         "max_tokens": 5,
@@ -167,7 +201,7 @@ def test_e8_a_skill_counts_once_and_a_second_time_changes_nothing() -> None:
     assert (first["skills"], tokens_of(first)) == ({"s": 100}, 100)
     assert with_skill(first, "s", 500, LATER) is first
     both = with_skill(first, "t", 30, LATER)
-    assert (list(both["skills"].items()), usage_of(both, LATER, DEFAULTS)["skill_tokens"]) == (
+    assert (list(both["skills"].items()), usage_of(both, LATER, None)["skill_tokens"]) == (
         [("s", 100), ("t", 30)],
         130,
     )
@@ -216,7 +250,7 @@ def test_sums_end_at_what_a_record_can_hold() -> None:
     stated = with_total(record, 3, START)
 
     for one in (record, stated):
-        usage = usage_of(one, START, DEFAULTS)
+        usage = usage_of(one, START, None)
         assert (usage["tokens"], usage["skill_tokens"], dumps(one) != b"", dumps(usage) != b"") == (
             MOST,
             MOST,

@@ -33,9 +33,9 @@ def command(call: Call, agent_id: str | None, since: datetime | None, charge: in
     """Show the tokens of all agents, or the budget of a session.
 
     --charge and --total count what a session used; unreported are sessions
-    of which nothing was counted. Its budget is that of create --max-tokens,
-    else 64,000 tokens for a sub-agent and 200,000 for others (settings). The
-    exit code is 0 at the limit too: limit_reached says whether it is reached.
+    of which nothing was counted. Its budget is its --max-tokens; an agent of a
+    client has one with hooks install --enforce alone. The exit code is 0 at the
+    limit too: limit_reached says whether it is reached.
     """
     if agent_id is None:
         _reject_without_id(charge, total)

@@ -21,14 +21,20 @@ def usage_line(usage: TokenUsage) -> str:
 
 
 def budget_text(usage: TokenUsage) -> str:
-    """How many tokens of how many were used, whether that is the limit, and how many of them skills took."""
-    budget = token_count(usage["max_tokens"])
-    parts = [f"{usage['tokens']:,} of {budget}" if usage["tokens"] else f"none reported of {budget}"]
+    """How many tokens were used, of how many, whether that is the limit, and how many of them skills took."""
+    parts = [tokens_text(usage["tokens"], usage["max_tokens"])]
     if usage["limit_reached"]:
         parts.append("limit reached")
     if usage["skill_tokens"]:
         parts.append(f"{usage['skill_tokens']:,} for skills")
     return ", ".join(parts)
+
+
+def tokens_text(tokens: int, most: int | None) -> str:
+    """``1,500 of 64,000 tokens``; without a limit ``1,500 tokens``."""
+    if most is None:
+        return token_count(tokens) if tokens else "no tokens reported"
+    return f"{f'{tokens:,}' if tokens else 'none reported'} of {token_count(most)}"
 
 
 def token_count(tokens: int) -> str:

@@ -86,9 +86,6 @@ _SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED)
 
 _COLUMNS = ("run", "end", "began", "took", "   tokens")
 
-_OF_BUDGETS = frozenset(["max_tokens", "charged_tokens", "token_correction", "skills"])
-"""The keys of a record for which somebody cares about its budget; of others only what was used is shown."""
-
 _HAVE_SECTIONS = frozenset(["metadata", "history", "runs", "session_state", "todos"])
 """The keys of a record that are shown as sections of their own."""
 
@@ -315,13 +312,21 @@ def _metadata(record: Record, *, verbose: bool) -> Iterator[Fact]:
 def _tokens_and_tools(view: View) -> Iterator[Fact]:
     record = view.record
     if view.usage["tokens"]:
-        yield "tokens", budget_text(view.usage) if _OF_BUDGETS & record.keys() else f"{view.usage['tokens']:,}"
+        yield "tokens", _tokens(view)
     if skills := record.get("skills"):
         yield "skills", ", ".join(f"{safe(name)} ({tokens:,})" for name, tokens in skills.items())
     if view.usable_tools is not None:
         yield "may use", safe(", ".join(view.usable_tools) or "no tools", _LONGEST)
     if "tools" in record:
         yield "tools", _tool_counts(record["tools"])
+
+
+def _tokens(view: View) -> str:
+    """What was used, and of how much; a number that nobody holds the agent to is no budget."""
+    if view.usage["max_tokens"] is not None:
+        return budget_text(view.usage)
+    wanted = view.record.get("max_tokens")
+    return f"{view.usage['tokens']:,}" + (f"; nothing holds its agent to {wanted:,}" if wanted is not None else "")
 
 
 def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:

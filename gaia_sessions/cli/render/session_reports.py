@@ -13,7 +13,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import may_go_on
 from gaia_sessions.session.visible import visible
 
-from .budgets import todo_lines
+from .budgets import todo_lines, tokens_text
 from .decisions import app_lines, command_lines
 from .words import GIVE, Copyable, Hint, Prose, ago, duration, listed, prose, safe, state_text, time_limit_text
 
@@ -42,7 +42,7 @@ def head_line(report: Report, stands: Standing, now: datetime) -> str:
     elif since:
         text += f" {ago(since, now)}"
     figures = [f"{duration(report['elapsed_secs'])} in all"] if stands.alive or is_final(report["phase"]) else []
-    figures += [f"{report['tokens']:,} of {report['max_tokens']:,} tokens"] if report["tokens"] else []
+    figures += [tokens_text(report["tokens"], report["max_tokens"])] if report["tokens"] else []
     return f"{report['agent_id']}: {'; '.join(filter(None, [text, ', '.join(figures)]))}"
 
 

@@ -17,7 +17,6 @@ from gaia_sessions.cli.render import decisions, one_session, plain, reports, tab
 from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.cli.render.words import Copyable, Prose, ago, duration, local_time, resume_text, safe, seen_text
 from gaia_sessions.cli.render.wrapped import wrap_line
-from gaia_sessions.config import Config
 from gaia_sessions.errors import plural
 from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.clock import format_time
@@ -58,7 +57,7 @@ def stands(of: Any, now: datetime) -> Standing:
 
 
 def viewed(of: Any, now: datetime) -> View:
-    return View(of, stands(of, now), usage_of(of, now, Config({}).budgets), None, [], None, None)
+    return View(of, stands(of, now), usage_of(of, now, None), None, [], None, None)
 
 
 def summarized(of: Any, now: datetime) -> Any:
