@@ -28,7 +28,7 @@ settings.register_profile("sample", settings.get_profile("thorough"), max_exampl
 settings.load_profile("sample")
 
 _numbers = count()
-_OURS = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_")
+_OURS = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_", "CLAUDECODE", "CODEX_", "QWEN_CODE", "GEMINI_CLI")
 _MEMORY = "/dev/shm"  # noqa: S108  # where Linux has a file system in memory
 
 

@@ -129,6 +129,10 @@ FULL: dict[str, Any] = {
     "session_state": {"intent": None},
     "approval": {"message": "yes", "timestamp": MOMENT},
     "denial": {"message": "no", "timestamp": MOMENT},
+    "answers": [
+        {"answer": "denied", "by": "resume_line", "timestamp": MOMENT},
+        {"answer": "approved", "by": "command", "timestamp": MOMENT, "message": "yes", "shell": "codex"},
+    ],
     "runs": [RUN, {"run": 2}],
     "runs_dropped": 0,
     "paused_until": MOMENT,

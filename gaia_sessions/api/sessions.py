@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.guard import GuardAnswer
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
-    from gaia_sessions.session.requests import Answer, Ending, Start, Update
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.requests import Ending, Start, Update
+    from gaia_sessions.session.schema import AnswerKey, Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.tools import ToolAnswer, ToolChoice
@@ -378,18 +378,14 @@ class Sessions:
         the ``note``. It takes the place of an earlier approval or denial. Raises ``NothingToAnswer``, ``SessionFinal``,
         ``Cancelled``, ``RevisionChanged``, ``InvalidInput``.
         """
-        from gaia_sessions.session.requests import Answer
-
-        return self.answered(agent_id, Answer("approval", note, if_revision)).record
+        return self.answered(agent_id, "approval", note, if_revision, by="python").record
 
     def deny(self, agent_id: str, reason: str | None = None, *, if_revision: int | None = None) -> Record:
         """Denies what a session in ``approval`` waits for; everything else is as with ``approve``.
 
         Whoever resumes the work is told to find another way.
         """
-        from gaia_sessions.session.requests import Answer
-
-        return self.answered(agent_id, Answer("denial", reason, if_revision)).record
+        return self.answered(agent_id, "denial", reason, if_revision, by="python").record
 
     def finalize(self, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
         """Ends a session as ``completed``, ``failed`` or ``abandoned`` and returns the record.
@@ -934,11 +930,16 @@ class Sessions:
 
         return self._write(sessions.update, agent_id, request)
 
-    def answered(self, agent_id: str, answer: Answer) -> Written:
-        """For commands: what ``approve`` or ``deny`` did."""
+    def answered(
+        self, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str
+    ) -> Written:
+        """For commands: what ``approve`` or ``deny`` did, ``by`` a command or a program."""
+        from gaia_sessions.hosts import host_of_shell
+        from gaia_sessions.session.requests import Answer
         from gaia_sessions.usecases import sessions
 
-        return self._write(sessions.answer, agent_id, answer)
+        shell = host_of_shell(os.environ)
+        return self._write(sessions.answer, agent_id, Answer(key, message, if_revision, by=by, shell=shell))
 
     def finalized(self, agent_id: str, ending: Ending) -> Written:
         """For commands: what ``finalize`` did; nothing if the session had already ended with this outcome."""

@@ -67,6 +67,14 @@ FOLDERS: dict[str, tuple[str, str | None, str]] = {
 """Of each host: its folder at home and in a project, the variable that names another one in place of that at home, and
 the folder in there for conversations."""
 
+SHELL_VARIABLES = {
+    CLAUDE_CODE: "CLAUDECODE",
+    CODEX: "CODEX_THREAD_ID",
+    QWEN_CODE: "QWEN_CODE",
+    GEMINI_CLI: "GEMINI_CLI",
+}
+"""The variable that each host sets in every shell that its agents run, and that no shell of a person has."""
+
 HOSTS = (*FOLDERS,)
 """Each host by its name in records. The name of its module is the same, with underscores."""
 
@@ -150,6 +158,11 @@ def host_named(name: str) -> Host:
     """The host of this name, whose module is imported."""
     host: Host = __import__(_module_name(name), fromlist=["HOST"]).HOST  # costs less than importlib
     return host
+
+
+def host_of_shell(variables: Mapping[str, str]) -> str | None:
+    """The host whose agent runs the shell with these ``variables``; None for that of a person or a program."""
+    return next((host for host, name in SHELL_VARIABLES.items() if variables.get(name)), None)
 
 
 def settings_of(host: str) -> HostSettings:

@@ -12,7 +12,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.events import START
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store.journal import event_entry
+from gaia_sessions.store.journal import answer_entries, event_entry
 from gaia_sessions.store.reading import EVENTS
 
 from . import KEYS_DISAGREE, KNOWN, NO_KEY, NOT_JOINED, EventResult
@@ -69,7 +69,8 @@ def change_run(
             changed = with_reported_usage(changed, run, event)
         if changed is record:
             return EventResult(KNOWN, record=record)
-        record = session.commit(Change(changed, [changed_run_entry(event, changed, run)]))
+        entries = [*answer_entries(record, changed), changed_run_entry(event, changed, run)]
+        record = session.commit(Change(changed, entries))
         return EventResult(word_for(record), record=record, is_cancelled=session.cancellation() is not None)
 
 

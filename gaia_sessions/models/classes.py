@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Answer", "AppSession", "Compaction", "Conversation", "End", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "AppSession", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -34,6 +34,16 @@ class Answer(StrictModel, frozen=True):
 
     message: str = Field(description="What was said with it; empty for nothing.")
     timestamp: Time
+
+
+class GivenAnswer(StrictModel, frozen=True):
+    """One answer to what the work waited for, as it was given; kept when the work goes on."""
+
+    answer: str = Field(description="`approved` or `denied`.")
+    by: str = Field(description="How it was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (`gaia-sessions run ID`), or `message` (one that woke its agent).")
+    timestamp: Time
+    message: str | None = Field(default=None, description="What was said with it, the first 1,000 characters.")
+    shell: str | None = Field(default=None, description="The host in whose agent's shell that was typed, if it was.")
 
 
 class HostProcess(StrictModel, frozen=True):
@@ -192,6 +202,7 @@ class Session(SessionModel, frozen=True):
     session_state: dict[str, JsonValue] | None = Field(default=None, description="What its agents hand each other, without what others share.")
     approval: Answer | None = Field(default=None, description="What it waits for was approved.")
     denial: Answer | None = Field(default=None, description="What it waits for was denied.")
+    answers: list[GivenAnswer] | None = Field(default=None, description="The newest 20 answers to what it waited for, also those that the work went on with: who answered, and how.")
     runs: list[Run] | None = Field(default=None, description="The newest 50, and earlier ones that have no end.")
     runs_dropped: Count | None = Field(default=None, description="How many other runs there were.")
     paused_until: Time | None = Field(default=None, description="When the limit is reset that interrupted the work.")

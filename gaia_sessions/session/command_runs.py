@@ -16,11 +16,12 @@ from .events import MAX_MESSAGE_LENGTH
 from .ids import run_command, send_command
 from .phases import COMMAND_STARTED, is_final, is_new, waits_for_approval
 from .policy import claimed_runs, is_running
+from .record import answer_of
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import has_agent, has_ended, is_conversation, with_new_run
 from .schema import KILLED, LOST, RUN_FAILED, STOPPED, STOPPED_BY_USER
 from .transcript import current_turn
-from .updates import with_activity, with_event, without_pause
+from .updates import with_activity, with_event, with_given_answer, without_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,6 +183,8 @@ def with_command_begun(record: Record, fields: Run, now: datetime) -> Record:
     It may rest, or be new; what it waited for is decided by that it goes on.
     """
     begun = with_new_run(record, {**fields, "started_at": format_time(now)})
+    if waits_for_approval(record["phase"]) and answer_of(record) is None:
+        begun = with_given_answer(begun, "approval", now, "run")
     return with_event(with_activity(without_pause(begun), now), COMMAND_STARTED, now)
 
 

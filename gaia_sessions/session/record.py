@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .schema import Answer, Record
+    from .schema import Answer, AnswerKey, GivenAnswer, Record
 
 SCHEMA = 1
 
@@ -127,16 +127,33 @@ def is_open_of_app(record: Record, app: str, user: str | None) -> bool:
     return is_open(record) and record.get("app") == app and user in (None, record.get("user"))
 
 
+ANSWER_WORDS: dict[AnswerKey, str] = {"denial": "denied", "approval": "approved"}
+"""The word of each answer, by the key that has it; of both in a record that somebody wrote, the first counts."""
+
+
 def answer_of(record: Record) -> tuple[str, Answer] | None:
     """``approved`` or ``denied``, and what was said with it; None if nobody has answered what the work waits for.
 
     Of a record that somebody wrote by hand, a denial counts first, and none where the work waits for no answer.
     """
     if waits_for_approval(record["phase"]):
-        for word, answer in (("denied", record.get("denial")), ("approved", record.get("approval"))):
-            if answer:
-                return word, answer
+        for key, word in ANSWER_WORDS.items():
+            if key in record:
+                return word, record[key]
     return None
+
+
+def given_answers(record: Record) -> list[GivenAnswer]:
+    """All answers that the work was given, in their order, the one that holds with all that was said with it.
+
+    How it was given is empty where the record does not say.
+    """
+    given, answered = record.get("answers", []), answer_of(record)
+    if answered is None:
+        return given
+    word, answer = answered
+    latest: GivenAnswer = given[-1] if given else {"answer": word, "by": "", "timestamp": answer["timestamp"]}
+    return [*given[:-1], {**latest, "message": answer["message"]} if answer["message"] else latest]
 
 
 def answer_words(record: Record, longest: int) -> list[str]:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from .budget import usage_of
 from .phases import is_failure, is_final, is_success
+from .record import given_answers
 from .runs import crash_text, has_agent, has_ended, is_of_command, is_send
 from .schema import LOST, OUT_OF_TOKENS, RUN_FAILED, RUN_RETURNED, STOPPED, TIMED_OUT
 from .state import run_of
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .budget import TokenUsage
     from .cancellation import Cancellation
     from .context import TurnOf
-    from .schema import Record, Run, Todo
+    from .schema import GivenAnswer, Record, Run, Todo
 
     Status = Literal["success", "error", "timeout", "cancelled", "running"]
 
@@ -69,8 +70,8 @@ class Report(TypedDict):
     iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since: [how the
     session stands](policy.md#states), in one word. root_id, trace_id: [what gathers its tree](state.md#traces); absent
     from the report of a turn. timeout_secs, hard_timeout_secs, exit_code: of the latest run, if
-    that was a command. max_tokens: how many it may use, if somebody holds its agent to that; limit_reached: whether
-    as many are used, or more.
+    that was a command. answers: what it was [answered](policy.md#who-answered), in order. max_tokens: how many it may
+    use, if somebody holds its agent to that; limit_reached: whether as many are used, or more.
     """
 
     schema: int
@@ -91,6 +92,7 @@ class Report(TypedDict):
     limit_reached: bool
     iterations: int | None
     todos: list[Todo]
+    answers: list[GivenAnswer]
     recent_messages: list[RecentMessage]
     state: NotRequired[str]
     state_since: NotRequired[str]
@@ -149,6 +151,7 @@ def report(record: Record, findings: Findings, now: datetime, limit: int | None)
         "limit_reached": used["limit_reached"],
         "iterations": record.get("turns"),
         "todos": record.get("todos", []),
+        "answers": given_answers(record),
         "recent_messages": [
             {**message, "content": message["content"][:MAX_CONTENT_LENGTH]}
             for message in findings.messages[-RECENT_MESSAGES:]

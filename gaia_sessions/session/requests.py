@@ -223,12 +223,19 @@ class Update:
 
 
 class Answer:
-    """What somebody answers to what the work waits for: the key that the record gets, and what is said with it."""
+    """What somebody answers to what the work waits for: the key that the record gets, and what is said with it.
 
-    __slots__ = ("if_revision", "key", "message")
+    by: how it is given, as ``GivenAnswer`` says it. shell: the host in whose agent's shell, if that is known.
+    """
 
-    def __init__(self, key: AnswerKey, message: str | None, if_revision: int | None) -> None:
+    __slots__ = ("by", "if_revision", "key", "message", "shell")
+
+    def __init__(
+        self, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str, shell: str | None
+    ) -> None:
         self.key = key
+        self.by = by
+        self.shell = shell
         self.message = _checked_text(message, "message") or ""
         self.if_revision = _checked_number(if_revision, "if_revision", least=0)
 
@@ -302,7 +309,8 @@ def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozen
             raise errors.NothingToAnswer(record["agent_id"], "somebody is about to resume it")
     if not waits_for_approval(record["phase"]):
         raise errors.NothingToAnswer(record["agent_id"], f"it is {record['phase']}")
-    return updates.with_activity(updates.with_answer(record, answer.key, answer.message, now), now)
+    answered = updates.with_answer(record, answer.key, answer.message, now, answer.by, answer.shell)
+    return updates.with_activity(answered, now)
 
 
 def with_ending(record: Record, ending: Ending, now: datetime) -> Record:

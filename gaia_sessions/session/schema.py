@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     AnswerKey = Literal["approval", "denial"]
     Answer = shapes.Answer
+    GivenAnswer = shapes.GivenAnswer
     Compaction = shapes.Compaction
     Conversation = shapes.Conversation
     HostProcess = shapes.HostProcess
@@ -96,6 +97,10 @@ _check_todo_status = one_of(TODO_STATUSES)
 check_move = object_with({"from_phase": _check_phase, "to_phase": _check_phase, "timestamp": check_time}, {})
 check_last_error = object_with({"message": check_string, "timestamp": check_time}, {})
 check_answer = object_with({"message": check_string, "timestamp": check_time}, {})
+check_given_answer = object_with(
+    {"answer": check_string, "by": check_string, "timestamp": check_time},
+    {"message": check_string, "shell": check_string},
+)
 check_host_process = object_with(
     {},
     {
@@ -196,6 +201,7 @@ check_record_keys = object_with(
         "session_state": check_object,
         "approval": check_answer,
         "denial": check_answer,
+        "answers": array_of(check_given_answer),
         "runs": array_of(check_run),
         "runs_dropped": check_count,
         "tools": check_tools,

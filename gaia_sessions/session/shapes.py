@@ -62,6 +62,20 @@ class Answer(TypedDict):
     timestamp: Time
 
 
+class GivenAnswer(TypedDict):
+    """One answer to what the work waited for, as it was given; kept when the work goes on."""
+
+    answer: Annotated[str, "`approved` or `denied`."]
+    by: Annotated[
+        str,
+        "How it was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (`gaia-sessions run ID`), "
+        "or `message` (one that woke its agent).",
+    ]
+    timestamp: Time
+    message: NotRequired[Annotated[str, "What was said with it, the first 1,000 characters."]]
+    shell: NotRequired[Annotated[str, "The host in whose agent's shell that was typed, if it was."]]
+
+
 class HostProcess(TypedDict, total=False):
     """The process that ran the sub-agent, by which it can be proved to be gone."""
 
@@ -259,6 +273,11 @@ class Record(_EveryRecord, total=False):
     ]
     approval: Annotated[Answer, "[What it waits for was approved](policy.md#approvals-and-denials)."]
     denial: Annotated[Answer, "[What it waits for was denied](policy.md#approvals-and-denials)."]
+    answers: Annotated[
+        list[GivenAnswer],
+        "The newest 20 answers to what it waited for, also those that the work went on with: "
+        "[who answered, and how](policy.md#who-answered).",
+    ]
     runs: Annotated[list[Run], "The newest 50, and earlier ones that have no end."]
     runs_dropped: Annotated[Count, "How many other runs there were."]
     paused_until: Annotated[Time, "When the limit is reset that interrupted the work."]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     RunTextKey = Literal["last_message", "detail"]
 
 _KEPT_MOVES = 10
+_KEPT_ANSWERS = 3
 
 
 def shorten(record: Record, excess: int) -> Record:
@@ -116,6 +117,18 @@ def _with_latest_moves(record: Record) -> Record:
     return {**record, "history": kept, "history_dropped": record.get("history_dropped", 0) + dropped}
 
 
+def _with_latest_answers(record: Record) -> Record:
+    """With the latest answers alone, without what was said with them; the events have all."""
+    answers = record.get("answers", [])
+    kept = [{key: value for key, value in given.items() if key != "message"} for given in answers[-_KEPT_ANSWERS:]]
+    return record if kept == answers else {**record, "answers": kept}  # type: ignore[typeddict-item]  # still answers
+
+
+def _without_answers(record: Record) -> Record:
+    """Without what holds no more: how the work was answered before it went on. The events have all."""
+    return {key: value for key, value in record.items() if key != "answers"} if "answers" in record else record  # type: ignore[return-value]
+
+
 def _without_reported_figures(record: Record) -> Record:
     """Without what hosts told of each run; what the runs consumed stays, since the sum of the record stands on it."""
     return {**record, "runs": [without_keys(run, "usage", "model", "worktree") for run in record.get("runs", [])]}
@@ -148,9 +161,11 @@ _SHORTENING_STEPS: tuple[Shortening, ...] = (
     _without_recent_calls,
     lambda record: without_ended_runs(record, 1),
     _with_latest_moves,
+    _with_latest_answers,
     _without_reported_figures,
     _without_files,
     _without_lapsed_claims,
     _with_latest_run_only,
+    _without_answers,
 )
 """The steps of shortening; what is needed least goes first."""

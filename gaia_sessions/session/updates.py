@@ -10,7 +10,7 @@ from gaia_sessions import errors
 
 from .clock import format_time, is_ahead, parse_time, seconds_between
 from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after
-from .record import SCHEMA, has_newer_schema
+from .record import ANSWER_WORDS, SCHEMA, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .schema import AnswerKey, Move, Record
+    from .schema import AnswerKey, GivenAnswer, Move, Record
 
 MAX_HISTORY = 200
+MAX_ANSWERS = 20
+LONGEST_NOTE = 1000
+"""Characters of what was said with an answer that stay in the record when the work goes on."""
 
 
 class Change:
@@ -119,11 +122,24 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
     }
 
 
-def with_answer(record: Record, key: AnswerKey, message: str, now: datetime) -> Record:
+def with_answer(
+    record: Record, key: AnswerKey, message: str, now: datetime, by: str, shell: str | None = None
+) -> Record:
     """With the answer to what the work waits for in place of an earlier one; the phase stays until it is resumed."""
-    answered: Record = {**without_answer(record)}
-    answered[key] = {"message": message, "timestamp": format_time(now)}
-    return answered
+    answered = without_answer(with_given_answer(record, key, now, by, message, shell))
+    return {**answered, key: {"message": message, "timestamp": format_time(now)}}  # type: ignore[misc]  # a key of it
+
+
+def with_given_answer(
+    record: Record, key: AnswerKey, now: datetime, by: str, message: str = "", shell: str | None = None
+) -> Record:
+    """With one more answer among those that stay when the work goes on: how it was given, and where."""
+    given: GivenAnswer = {"answer": ANSWER_WORDS[key], "by": by, "timestamp": format_time(now)}
+    if message:
+        given["message"] = message[:LONGEST_NOTE]
+    if shell is not None:
+        given["shell"] = shell
+    return {**record, "answers": [*record.get("answers", ()), given][-MAX_ANSWERS:]}
 
 
 def without_answer(record: Record) -> Record:

@@ -10,6 +10,7 @@ import os
 
 from gaia_sessions import errors
 from gaia_sessions.jsonio.strict import dump_line, loads
+from gaia_sessions.session.record import ANSWER_WORDS
 
 from . import atomic
 from .directory import translate_errors
@@ -43,6 +44,23 @@ def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: i
     if run:
         entry |= {key: run[key] for key in _END_FIELDS if key in run}  # type: ignore[literal-required]  # keys of a run
     return {**entry, "revision": revision, "evidence": evidence}
+
+
+def answer_entries(before: Record, record: Record, message: str | None = None) -> list[Entry]:
+    """The entry of the answer that ``record``, made of ``before``, has more: how it was given; none if there is none.
+
+    message: all that was said with it, where the record has the beginning alone.
+    """
+    if record.get("answers") == before.get("answers"):
+        return []
+    given = record["answers"][-1]
+    kind = next(key for key, word in ANSWER_WORDS.items() if word == given["answer"])
+    evidence: Entry = {"message": given.get("message", "") if message is None else message, "by": given["by"]}
+    if "shell" in given:
+        evidence["shell"] = given["shell"]
+    runs = record.get("runs", [])
+    run: Run | None = {"run": runs[-1]["run"]} if runs else None
+    return [event_entry(given["timestamp"], kind, run, record, before["revision"] + 1, evidence)]
 
 
 def entry_lines(entries: Iterable[Json]) -> bytes:

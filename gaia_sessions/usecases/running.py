@@ -29,6 +29,7 @@ from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above, all_below, continuing
+from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
 from .briefing import ENDED
@@ -104,7 +105,8 @@ def _begin_again(
         if parent_id is not None:
             check_free_place(store, parent_id, agent_id, now)
         begun = _with_run(store, settled.record, fields, now)
-        entries = [*settled.entries, *subagent_events.started(store, settled.record, begun)]
+        started = subagent_events.started(store, settled.record, begun)
+        entries = [*settled.entries, *answer_entries(settled.record, begun), *started]
         record = session.commit(Change(check_room_for_run(begun), entries))
         return Begun(record, None if is_new(before["phase"]) else settled.record)
 

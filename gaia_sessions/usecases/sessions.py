@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, SessionExists, SessionNotFound
 from gaia_sessions.session.cancellation import abandoned
-from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.requests import with_answer, with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import Change, check_writable
 from gaia_sessions.store import cancellation_or_unread, children_lock_key, create_under_new_id, read_ancestors
-from gaia_sessions.store.journal import event_entry
+from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
 TYPE_CHECKING = False
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.requests import Answer, Ending, NewSession, Update
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.port import Entry, HeldLock, OpenSession, Store
+    from gaia_sessions.store.port import HeldLock, OpenSession, Store
 
 
 def ensure(store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession) -> str:
@@ -199,16 +198,9 @@ def answer(store: Store, now: datetime, agent_id: str, given: Answer) -> Written
         before = session.record
         refuse_cancelled_work(session)
         record = with_answer(before, given, now, gone_runs(before))
-        session.commit(Change(record, [_answer_entry(record, given, now)]), reserved=RESERVED_BYTES)
+        session.commit(Change(record, answer_entries(before, record, given.message)), reserved=RESERVED_BYTES)
         refuse_cancelled_work(session)
         return Written(session, before, now)
-
-
-def _answer_entry(record: Record, given: Answer, now: datetime) -> Entry:
-    """The journal entry of an answer, which the record itself loses with the next move."""
-    runs = record.get("runs", [])
-    run: Run | None = {"run": runs[-1]["run"]} if runs else None
-    return event_entry(format_time(now), given.key, run, record, record["revision"] + 1, {"message": given.message})
 
 
 def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Written:

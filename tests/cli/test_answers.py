@@ -52,12 +52,14 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
     ]
     after = state("a")
     now = after["last_updated"]
-    assert after == {**record, "last_updated": now, "revision": 2, key: {"message": message, "timestamp": now}}
-    assert f"\n{word:<11}just now{with_message}\n" in gaia("show", "a").out.decode()
+    given = {"answer": word, "by": "command", "timestamp": now, **({"message": message} if message else {})}
+    answered = {key: {"message": message, "timestamp": now}, "answers": [given]}
+    assert after == {**record, "last_updated": now, "revision": 2, **answered}
+    assert f"\n{word:<11}just now, by a command{with_message}\n" in gaia("show", "a").out.decode()
     answer = gaia("should-resume", "a", "--json").json
     assert (answer["should_resume"], answer["advice"], answer[key]) == (True, advice + with_message, after[key])
     [entry] = gaia("events", "a", "--json").json
-    evidence = {"message": message}
+    evidence = {"message": message, "by": "command"}
     assert {**entry, "at": now} == {
         "at": now,
         "kind": key,
@@ -67,7 +69,7 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
         "seq": 1,
         **trace_of("a"),
     }
-    told = f"{local_time(entry['at'])} {key}, phase approval, message={message} (event 1)"
+    told = f"{local_time(entry['at'])} {key}, phase approval, message={message}, by=command (event 1)"
     assert gaia("events", "a").out.decode().rstrip() == told
 
 

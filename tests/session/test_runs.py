@@ -353,6 +353,7 @@ def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) ->
         "phase": "executing",
         "resume_ready": False,
         "history": [moved("approval", "executing")],
+        "answers": [{"answer": "approved", "by": "resume_line", "timestamp": WHEN}],
         "runs": [{"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN, **known}],
     }
 

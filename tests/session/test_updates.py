@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gaia_sessions.errors import IllegalMove, InvalidInput, NewerSchema, ResumeNotAllowed, RevisionChanged, SessionFinal
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import MOVES, OPEN, OUTCOMES, PHASES, RESUMABLE
-from gaia_sessions.session.record import decode, encode, new_record
+from gaia_sessions.session.record import ANSWER_WORDS, decode, encode, new_record
 from gaia_sessions.session.updates import (
     check_open,
     check_revision,
@@ -339,24 +339,35 @@ answers = table("key", KEYS)
 def test_an_answer_keeps_the_work_where_it_waits_and_replaces_the_other(key: AnswerKey) -> None:
     record = record_in("approval", resume_ready=True)
     for earlier in KEYS:
-        told = with_answer(record, earlier, "before", START)
-        answered = unchanged(lambda record: with_answer(record, key, "too dear", LATER), told)
-        assert answered == {**record, key: {"message": "too dear", "timestamp": WHEN}}
+        told = with_answer(record, earlier, "before", START, "python")
+        answered = unchanged(lambda record: with_answer(record, key, "too dear", LATER, "command", "codex"), told)
+        first = {"answer": ANSWER_WORDS[earlier], "by": "python", "message": "before", "timestamp": format_time(START)}
+        last = {"by": "command", "message": "too dear", "shell": "codex", "timestamp": WHEN}
+        given = [first, {**last, "answer": ANSWER_WORDS[key]}]
+        assert answered == {**record, key: {"message": "too dear", "timestamp": WHEN}, "answers": given}
 
 
 @answers
 @table("phase", [phase for phase in MOVES["approval"] if phase != "approval"])
 def test_an_answer_is_over_with_the_next_move(phase: str, key: AnswerKey) -> None:
-    record = with_answer(record_in("approval"), key, "too dear", START)
-    assert unchanged(lambda record: with_phase(record, phase, LATER), record) == with_phase(
-        record_in("approval"), phase, LATER
-    )
+    record = with_answer(record_in("approval"), key, "too dear", START, "command")
+    moved = {**with_phase(record_in("approval"), phase, LATER), "answers": record["answers"]}
+    assert unchanged(lambda record: with_phase(record, phase, LATER), record) == moved
 
 
 @answers
 def test_an_answer_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again(key: AnswerKey) -> None:
-    record = with_answer(record_in("approval"), key, "too dear", START)
+    record = with_answer(record_in("approval"), key, "too dear", START, "command")
     assert with_phase(record, "approval", LATER) is record
-    assert unchanged(without_answer, record) == record_in("approval")
+    assert unchanged(without_answer, record) == {**record_in("approval"), "answers": record["answers"]}
     plain = record_in("approval")
     assert without_answer(plain) is plain
+
+
+def test_the_newest_twenty_answers_are_kept_with_the_beginning_of_their_notes() -> None:
+    record = record_in("approval")
+    for number in range(30):
+        record = with_answer(record, "approval", f"{number} " + "x" * 2000, LATER, "command")
+    numbers = [given["message"].split()[0] for given in record["answers"]]
+    lengths = {len(given["message"]) for given in record["answers"]}
+    assert (numbers, lengths) == ([str(number) for number in range(10, 30)], {1000})

@@ -114,7 +114,7 @@ class CommandsAreRun(RuleBasedStateMachine):
                 sessions.update(self.store, self.now, agent_id, Update(what))
             else:
                 key: Any = {"approve": "approval", "deny": "denial"}[what]
-                sessions.answer(self.store, self.now, agent_id, Answer(key, "a note", None))
+                sessions.answer(self.store, self.now, agent_id, Answer(key, "a note", None, by="command", shell=None))
 
     @rule()
     def judge(self) -> None:

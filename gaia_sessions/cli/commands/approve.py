@@ -8,10 +8,10 @@ import click
 
 from gaia_sessions.cli.call import ID, IF_REVISION, declare
 from gaia_sessions.cli.render import answers
-from gaia_sessions.session.requests import Answer
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.session.schema import AnswerKey
 
 
 @declare("approve agent-123", "approve agent-123 --note 'only in staging'")
@@ -23,13 +23,14 @@ def command(call: Call, agent_id: str, *, note: str | None, if_revision: int | N
 
     It may be resumed from then on, also if it has waited for too long. Nothing is resumed: the answer says how.
     """
-    print_answered(call, agent_id, Answer("approval", note, if_revision))
+    print_answered(call, agent_id, "approval", note, if_revision)
 
 
-def print_answered(call: Call, agent_id: str, answer: Answer) -> None:
-    """Gives ``answer`` to the session, and prints how the work goes on."""
+def print_answered(call: Call, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None) -> None:
+    """Gives the answer ``key`` to the session, with a ``message``, and prints how the work goes on."""
     sessions = call.sessions()
-    written = sessions.answered(call.session_id(agent_id, writes=True), answer)
+    typed = call.session_id(agent_id, writes=True)
+    written = sessions.answered(typed, key, message, if_revision, by="command")
     call.print_result(
         written.record, lambda: answers.answered_lines(written.record, sessions.decide(written), written.now)
     )

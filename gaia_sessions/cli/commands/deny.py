@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli.call import ID, IF_REVISION, declare
-from gaia_sessions.session.requests import Answer
 
 from .approve import print_answered
 
@@ -24,4 +23,4 @@ def command(call: Call, agent_id: str, *, reason: str | None, if_revision: int |
 
     It may still be resumed, to find another way: the answer says how.
     """
-    print_answered(call, agent_id, Answer("denial", reason, if_revision))
+    print_answered(call, agent_id, "denial", reason, if_revision)

@@ -31,10 +31,12 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     if call.as_json:
         output.print_json(found)
         return CODES_OF_REPORTS[found["status"]]
+    now = utc_now()
     answer = session_reports.result_lines(found)
     margin = [""] if answer and output.is_stdout_terminal() else []
-    beside = [*(session_reports.more_lines(found) if verbose else ()), *session_reports.next_lines(found, stands)]
-    for line in [session_reports.head_line(found, stands, utc_now()), *margin]:
+    more = session_reports.more_lines(found) if verbose else ()
+    beside = [*more, *session_reports.next_lines(found, stands)]
+    for line in [session_reports.head_line(found, stands, now), *session_reports.answer_lines(found, now), *margin]:
         output.print_to_stderr(line)
     output.print_lines(answer)
     output.flush_result()

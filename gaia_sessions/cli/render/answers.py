@@ -18,10 +18,19 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.policy import Decision
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import GivenAnswer, Record
     from gaia_sessions.usecases.pending import Pending
 
 _INDENT = 4
+
+_WAYS = {
+    "command": "by a command",
+    "python": "by a program in Python",
+    "resume_line": "by a resume line",
+    "message": "by a message to its agent",
+    "run": "by `gaia-sessions run`",
+}
+"""How answers are given, for people."""
 
 
 def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
@@ -40,6 +49,15 @@ def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterato
         return
     yield f"to resume it, {GIVE}:"
     yield Copyable(resume_line(agent_id))
+
+
+def given_text(given: GivenAnswer, now: datetime) -> str:
+    """When and how an answer was given, and what was said with it."""
+    how = _WAYS.get(given["by"], given["by"])
+    if "shell" in given:
+        how += f" in a shell of {client_text({'host': given['shell']})}'s agent"
+    said = f": {given['message']}" if given.get("message") else ""
+    return ", ".join(filter(None, [ago(given["timestamp"], now), how])) + said
 
 
 def pending_lines(found: Sequence[Pending], now: datetime) -> Iterator[str]:

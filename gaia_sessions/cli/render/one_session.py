@@ -12,7 +12,7 @@ from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
-from gaia_sessions.session.record import answer_of
+from gaia_sessions.session.record import given_answers
 from gaia_sessions.session.runs import crash_text, has_ended, is_conversation, is_work_of_command, may_be_at_work
 from gaia_sessions.session.schema import (
     CANCELLED,
@@ -27,6 +27,7 @@ from gaia_sessions.session.todos import numbered_todos
 from gaia_sessions.usecases.pending import question_of
 from gaia_sessions.usecases.reporting import why_failed
 
+from .answers import given_text
 from .budgets import budget_text, todo_lines
 from .decisions import (
     app_lines,
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 1000
 _MOST_CHILDREN = 50
+_MOST_ANSWERS = 5
 _SHORTEST_NAMES = 9
 """Columns for the names of facts, at least, so that the texts of all of them stand below each other."""
 
@@ -86,7 +88,7 @@ _SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED)
 
 _COLUMNS = ("run", "end", "began", "took", "   tokens")
 
-_HAVE_SECTIONS = frozenset(["metadata", "history", "runs", "session_state", "todos"])
+_HAVE_SECTIONS = frozenset(["answers", "metadata", "history", "runs", "session_state", "todos"])
 """The keys of a record that are shown as sections of their own."""
 
 
@@ -141,9 +143,8 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         yield from (("to go on", line) for line in app_lines(decision))
     else:
         yield from _whether_it_goes_on(decision, now)
-    if answered := answer_of(record):
-        word, answer = answered
-        yield word, ago(answer["timestamp"], now) + (f": {answer['message']}" if answer["message"] else "")
+    for given in given_answers(record)[-_MOST_ANSWERS:]:
+        yield given["answer"], given_text(given, now)
     if record.get("summary"):
         yield "summary", record["summary"]
 

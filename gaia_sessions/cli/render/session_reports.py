@@ -13,6 +13,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import may_go_on
 from gaia_sessions.session.visible import visible
 
+from .answers import given_text
 from .budgets import todo_lines, tokens_text
 from .decisions import app_lines, command_lines
 from .words import GIVE, Copyable, Hint, Prose, ago, duration, listed, prose, safe, state_text, time_limit_text
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _LASTING = (state.WAITING, state.STARTING, state.LIMITED, state.PAUSED, state.NEW, state.BY_HAND)
 """The states that are no event: what has them stands so for a while."""
+
+_MOST_ANSWERS = 5
 
 _ASKS = Hint("`gaia-sessions pending` shows what it asks, and how to answer")
 
@@ -71,6 +74,12 @@ def more_lines(report: Report) -> Iterator[str]:
     for message in report["recent_messages"]:
         yield f"{message['role']} {safe(message['tool_name'])}:" if message["tool_name"] else f"{message['role']}:"
         yield from prose(message["content"], 2)
+
+
+def answer_lines(report: Report, now: datetime) -> Iterator[str]:
+    """What the work was answered: when, how and with which note."""
+    for given in report["answers"][-_MOST_ANSWERS:]:
+        yield from prose(f"{given['answer']} {given_text(given, now)}", 0)
 
 
 def next_lines(report: Report, stands: Standing) -> Iterator[str]:
