@@ -37,7 +37,7 @@ LONGEST = 366 * 24 * 3600.0
 TASK = "{task}"
 """What stands for the task in a word of the command."""
 
-_BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.runner.helper import main; main()"
+_BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.{} import main; main()"
 """The package is that of this process, wherever it is; the command inherits the environment, so no variable says it."""
 
 _SECONDS_BETWEEN_LOOKS = 0.25
@@ -122,15 +122,23 @@ def _checked_seconds(name: str, seconds: object) -> float:
     return float(seconds)
 
 
+def interpreter_for(module: str, *words: str) -> list[str]:
+    """The command line of a process that calls ``main`` of a module of this package; ``words`` are for who lists it.
+
+    -P: with no module of the folder that it stands in.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return [sys.executable, "-P", "-c", _BOOT.format(module), *words, package]
+
+
 def run_by_helper(request: object, token: Token | None, cancel: Callable[[str | None], object]) -> Report:
     """What the helper answers to ``request``, the sessions, which of them, and the command: the report on it.
 
     Once ``token`` is cancelled, ``cancel`` is called with the reason. Raises what the helper raises, and
     ``StoreFailure`` if that ends without an answer. Whoever is interrupted while he waits has the command interrupted.
     """
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    with subprocess.Popen(  # noqa: S603  # this interpreter; -P: with no module of the folder that it stands in
-        [sys.executable, "-P", "-c", _BOOT, package],
+    with subprocess.Popen(  # noqa: S603  # this interpreter
+        interpreter_for("runner.helper"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # a terminal interrupts the program, which passes that on, once

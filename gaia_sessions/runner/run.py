@@ -23,7 +23,7 @@ from gaia_sessions.usecases.briefing import GO_ON, answer_for_agent
 from . import contain, tree
 from .clients import client_of_run, limited_words
 from .signals import Signals
-from .supervise import WITHOUT_TASK, Supervisor
+from .supervise import BACKGROUND_LEFT, BACKGROUND_UNREAD, WITHOUT_TASK, Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ def run(
             raise
         finally:
             supervisor.close_log()
+        if supervisor.left_open is not None:
+            _leave_background(supervisor, sessions, begun, supervisor.left_open)
         outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
     refused = supervisor.finish()
     if refused and outcome.problem is None:
@@ -135,6 +137,21 @@ def _supervised(
         return f"{command.text(sessions.briefing(begun) or None) or GO_ON}\n\n{NOTE}"
 
     return client.supervised(supervisor, env, going_on, anew)
+
+
+def _leave_background(supervisor: Supervisor, sessions: Sessions, begun: Begun, pipes: list[int]) -> None:
+    """Has what the command left in the background read on from its ``pipes``, and says where that goes."""
+    from . import keeper  # few commands leave something
+
+    if not pipes:
+        supervisor.tell(BACKGROUND_LEFT)
+        return
+    try:
+        keeper.read_on(sessions, begun.record["agent_id"], begun.run["run"], pipes)
+    except OSError:
+        supervisor.tell(BACKGROUND_UNREAD)
+        return
+    supervisor.tell(BACKGROUND_LEFT, begun.run["output_path"])
 
 
 def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:

@@ -50,6 +50,7 @@ HARD_LIMIT = "hard_limit"
 SIGNAL_PASSED = "signal_passed"
 BACKGROUND_ENDED = "background_ended"
 BACKGROUND_LEFT = "background_left"
+BACKGROUND_UNREAD = "background_unread"
 NOT_KILLED = "not_killed"
 ANOTHER_CONVERSATION = "another_conversation"
 CONVERSATION_ELSEWHERE = "conversation_elsewhere"
@@ -83,7 +84,8 @@ class Supervisor:
     """One command: ``run`` it, then ``close_log``, then ``finish``.
 
     namespace: the pid namespace in which it lived, if it had one of its own and was seen there. complaint: the last
-    line that a client wrote to stderr.
+    line that a client wrote to stderr. left_open: if something was left in the background, the pipes that it may still
+    write to; else None.
     """
 
     def __init__(
@@ -98,7 +100,7 @@ class Supervisor:
     ) -> None:
         """``look`` is called twice a second: ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command.
 
-        tell: called, in a thread of its own, with what happens, and the folder that it has to do with, or nothing.
+        tell: called, in a thread of its own, with what happens, and the path that it has to do with, or nothing.
         live: where its streams 1 and 2 are shown; empty if they are not. said: what keeps its stdout; by default the
         end of it is kept.
         """
@@ -121,6 +123,7 @@ class Supervisor:
         self._figures: Run = {}
         self._complaints = Tail()
         self.namespace: str | None = None
+        self.left_open: list[int] | None = None
         self._cause: str | None = None
         self._signal: int | None = None
         self._deadline = self._hard = float("inf")
@@ -176,9 +179,9 @@ class Supervisor:
         self._teller.join()
         return refused
 
-    def tell(self, event: str, folder: str = "") -> None:
+    def tell(self, event: str, path: str = "") -> None:
         """Has ``event`` told, by and by."""
-        self._events.put((event, folder))
+        self._events.put((event, path))
 
     def _tell_all(self) -> None:
         while (told := self._events.get())[0]:
@@ -290,8 +293,8 @@ class Supervisor:
                 self.tell(HARD_LIMIT)
         elif self._cause is None and tree.descendants():
             if self._command.keeps_background:
-                self.tell(BACKGROUND_LEFT)
                 self._drain()
+                self.left_open = [*self._streams]
                 return
             self._end_background(child)
         elif self._cause is not None:

@@ -194,12 +194,13 @@ class MemoryStore:
     def output_path(self, agent_id: str, number: int) -> str:
         return f"{check_agent_id(agent_id)}/{output_name(number)}"
 
-    def open_output(self, agent_id: str, number: int) -> Output:
+    def open_output(self, agent_id: str, number: int, *, is_continued: bool = False) -> Output:
         from .output_file import Kept
 
         if not self.has(agent_id):
             raise errors.SessionNotFound(agent_id)
-        kept = self._outputs[agent_id, number] = Kept()
+        before = self.output(agent_id, number) if is_continued else b""
+        kept = self._outputs[agent_id, number] = Kept(before)
         return kept
 
     def output(self, agent_id: str, number: int) -> bytes:

@@ -29,6 +29,9 @@ MOST_REST = 2 * KEPT_BYTES
 _ROOM_FOR_END = 1 << 17
 """Bytes that the last message of a run and its record hardly ever exceed."""
 
+_NOTE_BEGINS, _NOTE_ENDS = b"\n[gaia-sessions: ", b" bytes left out]\n"
+"""Between them stands how many bytes are missing there."""
+
 LARGEST_FILE = KEPT_BYTES + MOST_REST + 100
 _WANT_OF_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EIO])
 
@@ -38,10 +41,15 @@ class Kept:
 
     __slots__ = ("_beginning", "_rest", "left_out")
 
-    def __init__(self) -> None:
-        self._beginning = bytearray()
-        self._rest = bytearray()
+    def __init__(self, data: bytes = b"") -> None:
+        """``data`` is what was kept of what comes before, as bytes."""
+        self._beginning = bytearray(data[:KEPT_BYTES])
+        self._rest = bytearray(data[KEPT_BYTES:])
         self.left_out = 0
+        note, end, rest = self._rest.partition(_NOTE_ENDS)
+        number = note.removeprefix(_NOTE_BEGINS)
+        if end and number != note and number.isdigit():
+            self._rest, self.left_out = rest, int(number)
 
     def write(self, data: bytes) -> None:
         """As the port says."""
@@ -58,7 +66,7 @@ class Kept:
         self.left_out += excess
 
     def __bytes__(self) -> bytes:
-        note = f"\n[gaia-sessions: {self.left_out} bytes left out]\n".encode() if self.left_out else b""
+        note = b"%b%d%b" % (_NOTE_BEGINS, self.left_out, _NOTE_ENDS) if self.left_out else b""
         return b"".join((self._beginning, note, self._rest))
 
 
@@ -67,14 +75,14 @@ class OutputFile:
 
     __slots__ = ("_durable", "_fd", "_folder", "_kept", "_name")
 
-    def __init__(self, folder: Directory, number: int, *, durable: bool) -> None:
+    def __init__(self, folder: Directory, number: int, *, durable: bool, is_continued: bool) -> None:
         """Takes over the ``folder`` of the session. Raises like ``Store.open_output``."""
         self._folder = KeptDirectory(folder.fd, folder.path)
         self._name = reading.output_name(number)
         self._durable = durable
-        self._kept = Kept()
         try:
-            self._fd = _create(self._folder, self._name)
+            self._kept = Kept(read(self._folder, number) if is_continued else b"")
+            self._fd = _opened(self._folder, self._name, is_continued=is_continued)
         except SessionsError:
             self._folder.close()
             raise
@@ -160,12 +168,12 @@ def read(folder: Directory, number: int) -> bytes:
             return b""
 
 
-def _create(folder: Directory, name: str) -> int:
-    """A new private file ``name``, open; a negative number if there is no room for it."""
+def _opened(folder: Directory, name: str, *, is_continued: bool) -> int:
+    """The private file ``name``, a new one unless ``is_continued``; a negative number if there is no room for it."""
     try:
-        if folder.has(name):
+        if not is_continued and folder.has(name):
             _remove_file(folder, name)
-        fd = open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL)
+        fd = open_or_create(folder.fd, name, os.O_WRONLY | (os.O_APPEND if is_continued else os.O_EXCL))
     except OSError as error:
         if error.errno in _WANT_OF_ROOM:
             return -1

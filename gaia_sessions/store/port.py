@@ -266,11 +266,11 @@ class Store(StoreReader, Protocol):
         app, is ``TooLarge``, and so are more than 64 MiB at once.
         """
 
-    def open_output(self, agent_id: str, number: int) -> Output:
+    def open_output(self, agent_id: str, number: int, *, is_continued: bool = False) -> Output:
         """Begins the output of the run with this ``number``, to be closed; an earlier one under this number goes.
 
-        Takes no lock. Raises ``SessionNotFound``, and ``StoreFailure`` if the system refuses the file for another
-        reason than want of room.
+        With ``is_continued`` what is written is added to that, which nobody else writes any more. Takes no lock. Raises
+        ``SessionNotFound``, and ``StoreFailure`` if the system refuses the file for another reason than want of room.
         """
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:

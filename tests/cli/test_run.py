@@ -442,6 +442,55 @@ def test_from_python_errors_are_raised_as_everywhere(root: str) -> None:
     assert not os.path.exists(root)
 
 
+SERVES = "(until test -e go; do sleep 0.02; done; echo a line; echo a fault >&2; touch wrote; exec sleep 60) &"
+
+
+def keep_by_command(_: str, agent_id: str, path: str) -> None:
+    ended = forked("run", agent_id, "--keep-background", "--", *SHELL, f"{SERVES} echo $! > pid; echo ready")
+    left = "what it left in the background goes on without limits"
+    assert ended.all == (0, "ready\n", f"{agent_id}: {left}\n  its output is added to: {path}\n")
+
+
+def keep_from_python(root: str, agent_id: str, _: str) -> None:
+    words = [*SHELL, f"{SERVES} echo $! > pid; echo ready"]
+    assert gaia_sessions.Sessions(root).run(words, agent_id=agent_id, keeps_background=True)["result"] == "ready\n"
+
+
+@pytest.mark.parametrize("keep", [keep_by_command, keep_from_python])
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_what_is_kept_in_the_background_writes_on_and_lives_and_who_reads_it_ends_with_it(
+    gaia: Gaia, root: str, keep: Callable[[str, str, str], None], *, is_removed: bool
+) -> None:
+    agent_id = f"kept-{os.getpid()}"
+    gaia("create", "--id", agent_id, "--agent", "server")
+    log = Path(root, agent_id, "output-1.log")
+    keep(root, agent_id, str(log))
+    server, reader = int(Path("pid").read_text()), f"reads what {agent_id} left"
+    if is_removed:
+        assert gaia("rm", agent_id).code == 0
+
+    Path("go").touch()
+    until(lambda: os.path.exists("wrote"))
+    if not is_removed:
+        until(lambda: sorted(log.read_text().splitlines()) == ["a fault", "a line", "ready"])
+    until(lambda: program_of(server) == "sleep\x0060\x00")
+    assert len(running(reader)) == 1
+    os.kill(server, signal.SIGKILL)
+    until(lambda: not running(reader))
+
+
+def program_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def running(words: str) -> list[int]:
+    """The processes in whose command line ``words`` stand."""
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if words in program_of(int(path.name))]
+
+
 @pytest.mark.skipif(which("unshare") is None, reason="needs unshare of util-linux")
 def test_a_contained_command_runs_as_any_other(root: str) -> None:
     ended = forked("run", "--contain", "--", *SHELL, "echo inside; exit 3")

@@ -91,6 +91,7 @@ children = tree.descendants()
 write("", json.dumps({
     "cause": ended.cause, "exit_code": ended.exit_code, "message": ended.message, "detail": ended.detail,
     "seconds": seconds, "log": len(bytes(log)), "left": len(children),
+    "left_open": None if supervisor.left_open is None else len(supervisor.left_open),
     "memory": peak_memory(), "events": list(events),
 }))
 supervisor.finish()
@@ -451,10 +452,17 @@ def test_what_does_not_want_to_end_in_the_background_dies(supervise: Supervise, 
     assert 0.6 <= ended["seconds"] < 0.6 + SLACK
 
 
-def test_what_should_stay_in_the_background_stays_and_holds_up_nothing(supervise: Supervise) -> None:
-    running = supervise(*shell("(trap '' TERM HUP; exec sleep 300) & echo done"), keeps_background=True)
+@table(("streams", "pipes"), [("", 2), ("exec 2> /dev/null;", 1), ("exec > /dev/null 2>&1;", 0)])
+def test_what_should_stay_in_the_background_stays_and_holds_up_nothing(
+    supervise: Supervise, streams: str, pipes: int
+) -> None:
+    running = supervise(
+        *shell(f"echo done; {streams} (trap '' TERM HUP; exec sleep 300) & true"), keeps_background=True
+    )
     running.wrapper.process.wait(PATIENCE)
-    assert essence(running.ended()) == ("exited", 0, "done\n", ["started", "background_left"], 1)
+    ended = running.ended()
+    assert essence(ended) == ("exited", 0, "done\n", ["started"], 1)
+    assert ended["left_open"] == pipes
     assert len(running.wrapper.left()) == 1
 
 

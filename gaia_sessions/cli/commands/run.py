@@ -96,7 +96,9 @@ class _New(TypedDict):
 @click.option("--continues", metavar="ID", help="Go on in a new session with what that one has ended.")
 @click.option("--id", "new_id", metavar="ID", help="ID of the new session.  [default: generated]")
 @click.option("--contain", is_flag=True, help="Nothing of it survives, even if this process is killed (Linux).")
-@click.option("--keep-background", is_flag=True, help="Leave what it started in the background.")
+@click.option(
+    "--keep-background", is_flag=True, help="Leave what it started in the background; the file with its output grows."
+)
 @click.option("--quiet", is_flag=True, help="Do not show its output meanwhile, but the result at the end.")
 @click.option("--verbose", is_flag=True, help="Also say that it starts, and that it has ended well.")
 def command(
@@ -147,8 +149,8 @@ def command(
     start = _start(call, agent_id, what.name, new)
     is_live = not (quiet or call.as_json)
 
-    def tell(session: str, event: str, folder: str) -> None:
-        if told := command_runs.told_of(session, event, folder, what, verbose=verbose):
+    def tell(session: str, event: str, path: str) -> None:
+        if told := command_runs.told_of(session, event, path, what, verbose=verbose):
             output.print_aside(event, *told, as_json=call.as_json)
 
     with open(os.devnull, "rb") as nothing:

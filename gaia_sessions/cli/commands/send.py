@@ -95,8 +95,8 @@ def command(
     session_id, sessions = call.session_id(agent_id, writes=True), call.sessions()
     what = Command(command, cwd=cwd, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
 
-    def tell(event: str, folder: str) -> None:
-        if told := command_runs.told_of(session_id, event, folder, what):
+    def tell(event: str, path: str) -> None:
+        if told := command_runs.told_of(session_id, event, path, what):
             output.print_aside(event, *told, as_json=call.as_json)
 
     with call.noticing_kept_messages():

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
 
 
-def told_of(
-    agent_id: str, event: str, folder: str, command: Command, *, verbose: bool = False
-) -> tuple[str, str] | None:
+def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: bool = False) -> tuple[str, str] | None:
     """What happened to the ``command`` of a session, and what to type about it, empty for nothing.
 
-    None for what is as expected, unless ``verbose``. ``folder`` is text of a record.
+    None for what is as expected, unless ``verbose``. ``path`` is text of a record.
     """
     if event == supervise.STARTED and not verbose:
         return None
     if event == supervise.CONVERSATION_ELSEWHERE:
-        what = f"its conversation is in {safe(folder)}; {_ANEW}"
-        return f"{agent_id}: {what}", Copyable(f"--cwd {quote(folder)}", "to continue it, stop this now, and add ")
+        what = f"its conversation is in {safe(path)}; {_ANEW}"
+        return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to continue it, stop this now, and add ")
     if event == supervise.CONVERSATION_MOVED:
-        return f"{agent_id}: its conversation was held in {safe(folder)}, which is not your folder now; {_ANEW}", ""
+        return f"{agent_id}: its conversation was held in {safe(path)}, which is not your folder now; {_ANEW}", ""
+    if event == supervise.BACKGROUND_LEFT and path:
+        return f"{agent_id}: {_EVENTS[event](command)}", Copyable(path, "  its output is added to: ")
     return f"{agent_id}: {_EVENTS[event](command)}", ""
 
 
@@ -44,6 +44,9 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.SIGNAL_PASSED: lambda _: "told to end; once more kills it",
     supervise.BACKGROUND_ENDED: lambda _: "what it left in the background was ended (--keep-background leaves it)",
     supervise.BACKGROUND_LEFT: lambda _: "what it left in the background goes on without limits",
+    supervise.BACKGROUND_UNREAD: lambda _: (
+        "what it left in the background goes on, but may end when it writes: no process could be started to read that"
+    ),
     supervise.ANOTHER_CONVERSATION: lambda _: f"its conversation is gone; {_ANEW}",
     supervise.CONVERSATION_UNKNOWN: lambda _: f"its record names no conversation of this client; {_ANEW}",
     supervise.WITHOUT_TASK: lambda _: (
