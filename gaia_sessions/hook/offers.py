@@ -129,10 +129,13 @@ def _is_relevant(record: Record, event: Event) -> bool:
 
 def resumable(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Resumable | None:
     """``record``, its state, and until when it may be resumed; None if no reply may say how to go on with it."""
-    from gaia_sessions.session.phases import is_resumable
+    from gaia_sessions.session.phases import is_new, is_resumable
     from gaia_sessions.session.record import has_newer_schema
 
-    if has_newer_schema(record) or not is_resumable(record["phase"]):
+    may_rest = is_resumable(record["phase"]) or (
+        is_new(record["phase"]) and "runs" in record
+    )  # of a client that is gone
+    if has_newer_schema(record) or not may_rest:
         return None
     from gaia_sessions.usecases.resume import standing
 

@@ -104,15 +104,15 @@ def _opened(base: str, names: list[str]) -> Directory:
 def _place(host: str | None, path: Json) -> tuple[str, list[str]]:
     """The folder of ``host`` that ``path`` is in, and the names that lead there from it, at least one."""
     if isinstance(path, str) and path.isprintable():
-        for base in _bases(host):
+        for base in conversation_folders(host):
             names = path[len(base) + 1 :].split("/")
             if path.startswith(f"{base}/") and not {"", ".", ".."}.intersection(names):
                 return base, names
-    where = next(_bases(host), "")
+    where = next(conversation_folders(host), "")
     raise PermissionError(errno.EACCES, f"it is not below {where}" if where else "its client keeps no files here")
 
 
-def _bases(host: str | None) -> Iterator[str]:
+def conversation_folders(host: str | None) -> Iterator[str]:
     """The folders in which ``host`` may keep conversations, as they are named, and then as they are without links.
 
     A client's variable may be set where it was started, and not here, or the other way about.

@@ -72,7 +72,7 @@ EVENTS: dict[str, dict[str, str]] = {
     AGENT_INTERRUPTED: {INITIALIZING: INVESTIGATING, **dict.fromkeys(_CARRYING_OUT, PLANNING)},
     AGENT_FAILED: dict.fromkeys((INITIALIZING, *_CARRYING_OUT), FAILED),
     COMMAND_FAILED: dict.fromkeys(OPEN, FAILED),
-    HOST_OVER: dict.fromkeys((INITIALIZING, *_CARRYING_OUT), ABANDONED),
+    HOST_OVER: {INITIALIZING: INVESTIGATING, **dict.fromkeys(_CARRYING_OUT, ABANDONED)},
     WORK_GIVEN_UP: dict.fromkeys(OPEN, ABANDONED),
 }
 """Where each event leads from each phase; from a phase that its row does not have, it leads nowhere.

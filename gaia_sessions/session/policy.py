@@ -10,7 +10,7 @@ from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_
 from .ids import run_command, send_command
 from .phases import HOST_OVER, RESUMABLE, is_final, is_new, is_resumable, phase_after, waits_for_approval
 from .record import answer_of
-from .runs import is_claimed, is_conversation, is_live, is_work_of_command
+from .runs import has_ended, is_claimed, is_conversation, is_live, is_work_of_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,11 +94,12 @@ class Limits:
 class ResumeCase:
     """What the decision is about.
 
-    dead_runs: the numbers of the runs whose host is proved to be gone. cancellation: why it is cancelled, if it is.
+    phase: that of the record, or where the loss of its latest run leaves it. dead_runs: the numbers of the runs whose
+    host is proved to be gone. cancellation: why it is cancelled, if it is.
     updated: when the record was last updated. idle_since: since when idle time counts.
     """
 
-    __slots__ = ("cancellation", "dead_runs", "idle_since", "limits", "now", "record", "updated")
+    __slots__ = ("cancellation", "dead_runs", "idle_since", "limits", "now", "phase", "record", "updated")
 
     def __init__(
         self,
@@ -111,6 +112,7 @@ class ResumeCase:
         idle_since: datetime,
     ) -> None:
         self.record = record
+        self.phase = _phase_after_loss(record, dead_runs)
         self.now = now
         self.limits = limits
         self.dead_runs = dead_runs
@@ -166,9 +168,7 @@ def decide(
     if cancellation is None and is_conversation(record):
         decision["run_command"] = send_command(agent_id, ended=is_final(record["phase"]))
     elif cancellation is None and is_work_of_command(record):
-        is_lost = record["runs"][-1]["run"] in dead_runs
-        phase = phase_after(HOST_OVER, record["phase"]) if is_lost else record["phase"]
-        decision["run_command"] = run_command(agent_id, ended=is_final(phase))
+        decision["run_command"] = run_command(agent_id, ended=is_final(case.phase))
     return decision
 
 
@@ -185,6 +185,11 @@ def decide_without_record(agent_id: str, problem: str | None) -> Decision:
         "checks": [result for _, result in _check_results(None, problem)],
         "advice": ADVICE[reason],
     }
+
+
+def _phase_after_loss(record: Record, dead_runs: frozenset[int]) -> str:
+    is_lost = any(run["run"] in dead_runs and not has_ended(run) for run in record.get("runs", ())[-1:])
+    return phase_after(HOST_OVER, record["phase"]) if is_lost else record["phase"]
 
 
 def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:
@@ -276,8 +281,8 @@ def _check_not_cancelled(case: ResumeCase) -> CheckValues:
 
 
 def _check_phase(case: ResumeCase) -> CheckValues:
-    phase = case.record["phase"]
-    return is_resumable(phase), phase, list(RESUMABLE)
+    is_ok = is_resumable(case.phase)
+    return is_ok, case.phase if is_ok else case.record["phase"], list(RESUMABLE)
 
 
 def _check_live_runs(case: ResumeCase) -> CheckValues:
@@ -292,7 +297,8 @@ def _check_claims(case: ResumeCase) -> CheckValues:
 
 
 def _check_resume_ready(case: ResumeCase) -> CheckValues:
-    ready = case.record["resume_ready"]
+    is_lost_before_start = is_new(case.record["phase"]) and is_resumable(case.phase)
+    ready = case.record["resume_ready"] or is_lost_before_start
     return ready, ready, True
 
 

@@ -108,7 +108,13 @@ def client_of(run: Mapping[str, object]) -> str:
 
 def crash_text(run: Mapping[str, object]) -> str:
     """Why ``run`` has no end that anybody reported, in words for people."""
-    return f"{client_of(run)} {CLIENT_IS_OVER} while the agent was at work"
+    when = "before the agent started" if was_only_delegated(run) else "while the agent was at work"
+    return f"{client_of(run)} {CLIENT_IS_OVER} {when}"
+
+
+def was_only_delegated(run: Mapping[str, object]) -> bool:
+    """Whether the delegation of ``run`` is all that is known of it, on a host that would have reported its start."""
+    return "claimed_at" in run and _START_KEYS.isdisjoint(run) and not run.get("unannounced")
 
 
 def host_outlives_conversation(run: Run, is_alive: Callable[[HostProcess], bool]) -> bool:

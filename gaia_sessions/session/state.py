@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import phases, schema
 from .clock import parse_time
 from .policy import claimed_runs, is_running
-from .runs import crash_text, has_ended, is_send, may_be_at_work, run_by_number
+from .runs import CLIENT_IS_OVER, client_of, has_ended, is_send, may_be_at_work, run_by_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ RULES: tuple[Rule, ...] = (
     (APPROVED, _is_answered_by("approval"), _since_answer("approval"), "what it asked for was approved"),
     (WAITING, _asks, _since_question, "the work waits for the answer to a question"),
     (ERROR, _broke_off_as(ERROR), _since_end, "its agent stopped with an error"),
-    (CRASHED, _broke_off_as(CRASHED), _since_end, crash_text({})),
+    (CRASHED, _broke_off_as(CRASHED), _since_end, f"{client_of({})} {CLIENT_IS_OVER} before the work was done"),
     (INTERRUPTED, _broke_off_as(INTERRUPTED), _since_end, "its agent was stopped from outside"),
     (
         CUT_SHORT,

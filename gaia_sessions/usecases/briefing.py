@@ -13,6 +13,7 @@ from gaia_sessions.session.context import LEAST_TOKENS, TURNS, context_lines, co
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.record import answer_of, answer_words
+from gaia_sessions.session.runs import was_only_delegated
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible_line
 
@@ -46,6 +47,7 @@ _WHY_NOT_RESUMED = {
 }
 
 _RESUMED_HEADING = "You go on with work that an earlier run began and did not finish."
+_NEVER_STARTED_HEADING = "This work was delegated before, and its client was gone before an agent started: it is new."
 _NOTICES = {
     "approved": " What it asked an approval for was approved, see below: carry it out.",
     "denied": " What it asked an approval for was denied, see below: do not do that; find another way, or end.",
@@ -151,11 +153,19 @@ def _heading(record: Record, reason: str | None) -> str:
         answer = answer_of(record)
         if answer:
             return _RESUMED_HEADING + _NOTICES[answer[0]]
+        if _has_never_started(record):
+            return _NEVER_STARTED_HEADING
         return _RESUMED_HEADING + (_APPROVED_BY_GOING_ON if waits_for_approval(record["phase"]) else "")
     if reason == ENDED:
         return "This is new work that continues an earlier session, which has ended."
     why = _WHY_NOT_RESUMED.get(reason, "it is over")
     return f"This is new work that continues an earlier session, which could not be resumed: {why}."
+
+
+def _has_never_started(record: Record) -> bool:
+    """Whether all that is known of the work is that it was delegated."""
+    runs = record.get("runs", ())
+    return all(map(was_only_delegated, runs)) and bool(runs) and not record["history"][1:]
 
 
 def _data_heading() -> str:

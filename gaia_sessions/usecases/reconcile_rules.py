@@ -103,7 +103,8 @@ def _judge_claim(run: Run, evidence: Evidence, host_end: str | None, now: dateti
     if is_claimed(run, now):
         return (UNSURE, f"{delegated}, and the claim still holds; {proof}") if proof else (RUNNING, delegated)
     if proof and claimed <= now:
-        return DENIED, f"never started; {proof}"
+        was_refused = host_end or run["run"] > 1  # an end that was told comes after what was refused
+        return (DENIED if was_refused else LOST), f"never started; {proof}"
     return UNSURE, f"{delegated} and never started; {evidence.host}"
 
 

@@ -14,7 +14,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.policy import claimed_runs, live_runs, may_go_on
 from gaia_sessions.session.record import parent_id_of
-from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
+from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation, was_only_delegated
 from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
 from gaia_sessions.session.state import ANSWERED, BROKEN_OFF, LIMITED, latest_begun
 from gaia_sessions.store.above import Above
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
         expires; None while it waits for a limit, until ``paused_until``. means: that of the host, or ``resume_line``
         where it has no command, or ``run`` for work that a command did, or ``none``; then problem says in words why.
         command: None without one, and while the session waits. run_command: as in ``Decision``, in place of the
-        resume_line. host_is_alive: the process that ran it still exists.
+        resume_line. host_is_alive: the process that ran it still exists. claimed_at: when it was delegated; only there
+        if its agent never started.
         """
 
         agent_id: str
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         host_session_id: NotRequired[str]
         host_agent_id: NotRequired[str]
         host_is_alive: bool
+        claimed_at: NotRequired[str]
         resume_line: NotRequired[str]
         run_command: NotRequired[str]
         means: str
@@ -200,6 +202,8 @@ def _revival(record: Record, run: Run, stands: Standing, rule: Rule) -> Revival:
     for key in ("detail", "host", "host_agent_id"):
         if key in run:
             revival[key] = run[key]
+    if was_only_delegated(run):
+        revival["claimed_at"] = run["claimed_at"]
     if host_outlives_conversation(run, is_alive):
         return _without_way(revival, _CLIENT_RUNS)
     return _without_way(revival, _FILES_ARE_GONE) if "workflow" in run and by_host is None else revival

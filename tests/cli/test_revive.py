@@ -234,6 +234,31 @@ def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, st
     )
 
 
+@table("before_phase", ["initializing", "investigating"])
+def test_what_was_cut_off_before_its_agent_started_says_so(gaia: Gaia, stopped: Gaia, before_phase: str) -> None:
+    """Before its run is closed, and after."""
+    is_closed = before_phase == "investigating"
+    ended = {} if is_closed else {"ended_at": None, "end": None, "host_process": process(NOBODY)}
+    stopped(
+        "cut-off",
+        files=False,
+        record={"phase": before_phase, "resume_ready": is_closed},
+        **{"end": "lost", "host_agent_id": None, "transcript_path": None, "started_at": None, **ended},
+        claimed_at=ago(minutes=2),
+    )
+
+    [one] = gaia("revive", "--json").json
+    first, why, how, command, name = gaia("revive").lines
+    assert (one["means"], one["state"], one["why"], command) == ("delegation", "crashed", "lost", one["command"])
+    assert (first, how, name) == (
+        "tester: test",
+        "  its agent never started; this delegates the work again:",
+        "  cut-off",
+    )
+    assert why.endswith(": Claude Code crashed or was closed before the agent started")
+    assert gaia("show", "cut-off").out.decode().count("crashed or was closed before the agent started") == 1
+
+
 def test_on_a_terminal_a_command_is_never_broken(gaia: Gaia, stopped: Gaia, terminal: Gaia) -> None:
     stopped("woken", interruption="interrupted")
     [woken] = gaia("revive", "--json").json

@@ -184,3 +184,27 @@ def test_a_workflow_whose_id_would_be_read_as_part_of_the_prompt_is_not_run_agai
 def test_no_other_host_has_such_a_command(host: str) -> None:
     assert revival(host=host) is None
     assert host == "nobody" or hosts.host_named(host).wake_advice is None
+
+
+CUT_OFF: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": CONVERSATION, "claimed_at": "x"}
+AGAIN = (
+    "Your last delegation to the agent type terraform-architect was cut off before its agent started. Delegate it "
+    "again, with the same prompt, and with this line in it, once, on its own line, not quoted: "
+    f"[gaia-sessions: resume {ID}]"
+)
+
+
+def test_what_was_cut_off_before_its_agent_started_is_delegated_again_by_who_knows_the_prompt(talks: Path) -> None:
+    disk = Disk(talks.parent)
+    work: Work = {**WORK, "project": "/my project"}
+
+    def way(**changes: object) -> Any:
+        return hosts.revival({**CUT_OFF, **changes}, work)  # type: ignore[typeddict-item]
+
+    assert way()["prompt"] == DELEGATE, "its conversation is not on disk"
+    disk.conversation()
+    assert way() == resumed("delegation", CONVERSATION, AGAIN)
+    for other in ({"host_agent_id": AGENT}, {"host_session_id": NEXT}, {"host_session_id": "../" + CONVERSATION}):
+        assert way(**other)["prompt"] == DELEGATE
+    for project in (None, "/our project"):
+        assert hosts.revival(CUT_OFF, {**WORK, "project": project})["prompt"] == DELEGATE  # type: ignore[arg-type, index]

@@ -13,6 +13,9 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import NothingToAnswer
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
+from gaia_sessions.usecases.reconcile import reconcile
 from tests.hook.conftest import ASKS, asking, own_host
 from tests.table import table
 
@@ -132,6 +135,48 @@ def test_the_whole_pause_for_an_approval(host: Host) -> None:
     )
     assert [(run["host_agent_id"], run["end"]) for run in record["runs"]] == [("a1", "stopped"), ("a2", "stopped")]
     assert (record["phase"], record["revision"], host.deferred()) == ("completed", 6, [])
+
+
+NEVER_STARTED = "This work was delegated before, and its client was gone before an agent started: it is new."
+
+
+@table("is_reconciled", [False, True])
+@own_host
+def test_work_cut_off_before_its_agent_started_is_offered_and_goes_on_in_its_own_record(
+    host: Host, *, is_reconciled: bool
+) -> None:
+    with host.client() as client:
+        assert host.hear(host.delegation()) is None
+        agent_id = host.record()["agent_id"]
+        assert sessions_of(host).revivals()[0] == []
+        client.kill()
+    if is_reconciled:
+        [verdict] = reconcile(FileStore(str(host.root)), utc_now() + timedelta(minutes=11))["verdicts"]
+        assert (verdict["verdict"], verdict["phase"]) == ("lost", "investigating")
+
+    [offered] = sessions_of(host).revivals()[0]
+    assert (offered["agent_id"], offered["state"], offered["why"]) == (agent_id, "crashed", "lost")
+    assert decision(host, agent_id)["reason"] == "session_resumable"
+
+    told = resume(host, agent_id)
+    assert briefed(told)[:2] == [f"[gaia-sessions: briefing {agent_id}]", NEVER_STARTED]
+    start(host, 2)
+    host.hear(host.ending("a2"))
+
+    [record] = host.records().values()
+    assert [(run["end"], "started_at" in run) for run in record["runs"]] == [("lost", False), ("stopped", True)]
+    assert host.timeless(record["history"]) == host.moved("initializing", "investigating", "completed")
+
+
+def test_what_was_refused_before_its_client_ended_is_not_offered(host: Host) -> None:
+    for last in (host.pausing(), host.event_payload("SessionEnd", reason="other")):
+        with host.client() as client:
+            host.hear(host.delegation(f"toolu_{last['hook_event_name']}"))
+            host.hear(last)
+            client.kill()
+    phases = [(record["phase"], record["runs"][0]["end"]) for record in host.records().values()]
+    assert phases == [("abandoned", "denied")] * 2
+    assert sessions_of(host).revivals() == ([], {})
 
 
 def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host: Host) -> None:

@@ -60,7 +60,7 @@ EXPECTED_EVENTS = """
     inve .    .    .    plan plan .    .    .     the agent is interrupted, or a send ends otherwise
     fail .    .    .    fail fail .    .    .     the agent fails, or its delegation returns and no stop comes
     fail fail fail fail fail fail .    .    .     a command fails, or meets a limit and did not say where it rests
-    aban .    .    .    aban aban .    .    .     the conversation or the process of the host is over
+    inve .    .    .    aban aban .    .    .     the conversation or the process of the host is over
     aban aban aban aban aban aban .    .    .     the agent is killed, the delegation denied, or the session cancelled
 """
 EXPECTED_PROPERTIES = {

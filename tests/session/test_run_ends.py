@@ -60,7 +60,7 @@ def in_its_phase(one: str, other: str, at: str = WHEN) -> dict[str, Any]:
 class Row(NamedTuple):
     """How strong an end is, and where it leaves work that stands in a resumable phase, or in another open one.
 
-    None: where it stands.
+    None: where it stands. new: where it leaves work that nobody began, if that is elsewhere.
     """
 
     strength: int
@@ -68,8 +68,11 @@ class Row(NamedTuple):
     other: str | None
     is_activity: bool = True
     is_error: bool = False
+    new: str | None = None
 
     def leaves(self, phase: str) -> str:
+        if phase == "initializing" and self.new:
+            return self.new
         return (self.resumable if phase in RESUMABLE else self.other) or phase
 
 
@@ -78,8 +81,8 @@ TABLE = {
     "failed": Row(6, None, "failed", is_error=True),
     "stopped": Row(5, "completed", "completed"),
     "returned": Row(4, None, None),
-    "ended_with_host": Row(3, None, "abandoned", is_activity=False),
-    "lost": Row(2, None, "abandoned", is_activity=False),
+    "ended_with_host": Row(3, None, "abandoned", is_activity=False, new="investigating"),
+    "lost": Row(2, None, "abandoned", is_activity=False, new="investigating"),
     "denied": Row(1, None, "abandoned", is_activity=False),
 }
 

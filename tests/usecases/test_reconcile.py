@@ -84,14 +84,16 @@ VERDICTS: list[tuple[dict[str, Any], Evidence, str]] = [
     (BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=3)), "running"),  # at work after that end
     (BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=4.5)), "ended_with_host"),  # a late line
     ({"run": 1, "host_agent_id": "a"}, evidence_of(over_at=at(minutes=5)), "unsure"),  # ended, maybe before it began
-    (CLAIMED, GONE, "denied"),  # never started, its host is gone
+    (CLAIMED, GONE, "lost"),  # never started, its host is gone
+    ({**CLAIMED, "run": 2}, GONE, "denied"),  # the same of a claim: the work stands where it stood
+    (CLAIMED, evidence_of(over_at=at(minutes=5), host_gone=True), "denied"),  # the session ended before the host did
     (CLAIMED, evidence_of(over_at=at(minutes=5)), "denied"),  # never started, the host's session ended
     (CLAIMED, evidence_of(over_at=at(hours=2)), "unsure"),  # delegated after that end
     (CLAIMED, THERE, "unsure"),  # never started, its host is there
     (CLAIMED, UNKNOWN, "unsure"),  # never started, nothing is known
     ({**CLAIMED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running"),  # the claim holds
     ({**CLAIMED, "claimed_at": ago(minutes=9)}, GONE, "unsure"),  # the claim holds, host gone
-    ({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "denied"),  # the claim just lapsed
+    ({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "lost"),  # the claim just lapsed
     ({**CLAIMED, "claimed_at": ago(hours=-1)}, GONE, "unsure"),  # will be delegated
     ({"run": 1}, GONE, "unsure"),  # an empty run
     (WITHOUT_START_EVENT, GONE, "lost"),  # no start is told of, its host is gone
@@ -100,7 +102,7 @@ VERDICTS: list[tuple[dict[str, Any], Evidence, str]] = [
     (WITHOUT_START_EVENT, UNKNOWN, "unsure"),  # no start is told of, nothing is known
     ({**WITHOUT_START_EVENT, "claimed_at": ago(minutes=9)}, UNKNOWN, "running"),  # no start is told of, young
     (WITHOUT_START_EVENT, evidence_of(over_at=at(minutes=5)), "ended_with_host"),  # no start is told of, session ended
-    ({**WITHOUT_START_EVENT, "unannounced": False}, GONE, "denied"),  # its start would have been told of
+    ({**WITHOUT_START_EVENT, "unannounced": False}, GONE, "lost"),  # its start would have been told of
 ]
 
 
@@ -170,9 +172,14 @@ def test_work_that_may_be_resumed_is_left_open_when_its_run_is_lost(root: str, p
     assert (record["phase"], record["runs"][0]["end"]) == (phase, "lost")
 
 
+def test_work_that_was_cut_off_before_it_started_stays_open(root: str) -> None:
+    _, record, _ = reconciled(root, {**CLAIMED, "host_process": gone_here()}, phase="initializing")
+    assert (record["phase"], record["resume_ready"], record["runs"][0]["end"]) == ("investigating", True, "lost")
+
+
 def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_other(root: str) -> None:
     claimed = {**CLAIMED, "host_process": gone_here()}
-    _, record, _ = reconciled(root, claimed, phase="initializing")
+    _, record, _ = reconciled(root, claimed, phase="initializing", ended=True)
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "denied")
 
     earlier = {"run": 1, "ended_at": ago(hours=2), "end": "stopped"}
@@ -314,9 +321,9 @@ def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, 
     assert sorted(verdicts(root).values()) == ["lost", "unsure"]  # a start may be on its way while the claim holds
     store = FileStore(root)
     later = reconcile(store, datetime.now(UTC) + timedelta(minutes=11))
-    assert [verdict["verdict"] for verdict in later["verdicts"]] == ["denied"]
+    assert [verdict["verdict"] for verdict in later["verdicts"]] == ["lost"]
     left = [line["phase"] for line in gaia_sessions.list_sessions(root=root) if "phase" in line]
-    assert sorted(left) == ["abandoned", "investigating"]  # what had begun may be resumed
+    assert left == ["investigating"] * 2  # both may be resumed
 
 
 def test_another_boot_is_proof_only_of_the_same_machine(root: str, put: Put) -> None:

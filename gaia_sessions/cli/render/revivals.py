@@ -36,6 +36,7 @@ _HOW = {
     LINE: "delegate to {agent} again, with this line in the prompt:",
     RUN: "with a command of yours, which is given what was said so far:",
 }
+_HOW_TO_BEGIN = "its agent never started; this delegates the work again:"
 
 
 def revival_lines(
@@ -97,7 +98,8 @@ def _how(revival: Revival) -> Iterator[str]:
         return
     if revival["host_is_alive"] and revival["means"] in (MESSAGE, WORKFLOW):
         yield "  its client still runs: if the conversation is open there, type only the quoted text into it"
-    yield "  " + _HOW[revival["means"]].format(agent=safe(revival["agent_name"]))
+    how = _HOW_TO_BEGIN if revival["means"] == DELEGATION and "claimed_at" in revival else _HOW[revival["means"]]
+    yield "  " + how.format(agent=safe(revival["agent_name"]))
     if revival["command"] is not None:
         yield Copyable(revival["command"])
     elif revival["means"] in (LINE, RUN):

@@ -23,6 +23,7 @@ from gaia_sessions.hosts import CLAUDE_CODE, agent_files, host_files
 from gaia_sessions.hosts.clients import is_conversation_id
 from gaia_sessions.hosts.payload import is_key, key_in, object_in_bytes
 from gaia_sessions.session.ids import resume_line
+from gaia_sessions.session.runs import was_only_delegated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def revival(run: Run, work: Work) -> HostRevival | None:
     """How a client goes on with ``run``, the cheapest way first; None for a workflow that is no longer on disk."""
     if "workflow" in run:
         return _workflow(run)
-    return _message(run) or _delegation(work)
+    return _message(run) or _repeated_delegation(run, work) or _delegation(work)
 
 
 def _message(run: Run) -> HostRevival | None:
@@ -71,6 +72,24 @@ def _delegation(work: Work) -> HostRevival:
         f"Put this line in its prompt, once, on its own line, not quoted: {resume_line(work['agent_id'])}"
     )
     return _revival("delegation", [_PROGRAM, prompt], work["project"])
+
+
+def _repeated_delegation(run: Run, work: Work) -> HostRevival | None:
+    """The delegation again, if its agent never started: only the conversation, while it is on disk, has its prompt."""
+    name, project = run.get("host_session_id", ""), work["project"]
+    if not was_only_delegated(run) or project is None or not is_conversation_id(name):
+        return None
+    folders = host_files.conversation_folders(CLAUDE_CODE)
+    conversations = (os.path.join(folder, _name_of_folder(project), name) for folder in folders)
+    conversation = next((found for found in conversations if _is_file(found + _TRANSCRIPT)), None)
+    if conversation is None:
+        return None
+    prompt = (
+        f"Your last delegation {_to_type(work['agent_name'])}was cut off before its agent started. Delegate it again, "
+        "with the same prompt, and with this line in it, once, on its own line, not quoted: "
+        f"{resume_line(work['agent_id'])}"
+    )
+    return _resumed("delegation", conversation, prompt)
 
 
 def _to_type(name: str) -> str:
@@ -130,9 +149,14 @@ def _working_directory(conversation: str) -> str | None:
     with suppress(OSError):
         for line in islice(agent_files.lines(CLAUDE_CODE, conversation + _TRANSCRIPT), _MOST_LINES):
             directory = key_in(object_in_bytes(line, agent_files.LONGEST_LINE), "cwd") if b'"cwd"' in line else None
-            if directory and _may_be_shown(directory) and re.sub(r"[^A-Za-z0-9]", "-", directory) == folder:
+            if directory and _may_be_shown(directory) and _name_of_folder(directory) == folder:
                 return directory
     return None
+
+
+def _name_of_folder(directory: str) -> str:
+    """What the client calls the folder for conversations that were begun in ``directory``."""
+    return re.sub(r"[^A-Za-z0-9]", "-", directory)
 
 
 def _may_be_shown(directory: str) -> bool:
