@@ -13,7 +13,14 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from gaia_sessions.errors import BadArgument, InvalidInput, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.errors import (
+    BadArgument,
+    InvalidInput,
+    SessionNotFound,
+    SessionsError,
+    StoreFailure,
+    UsageError,
+)
 from gaia_sessions.hosts.clients import BY_NAME, preset_for
 
 TYPE_CHECKING = False
@@ -72,7 +79,10 @@ class Command:
         if not words[0] or any("\0" in word for word in words):
             raise BadArgument("command", words, "the name of a program, and arguments without NUL")
         if is_contained and keeps_background:
-            raise BadArgument("keeps_background", "set", "left out: nothing of what is contained outlives its command")
+            raise UsageError(
+                "a contained command leaves nothing behind, so nothing of it can be kept in the background",
+                "leave out --contain, or --keep-background (in Python is_contained, or keeps_background)",
+            )
         if task is not None and not task.strip():
             raise InvalidInput("the task is blank", hint="say what is to be done, or leave the task out")
         if any("\0" in text for text in (task or "", context or "", cwd or "")):

@@ -11,7 +11,14 @@ from contextlib import suppress
 from functools import partial
 
 from gaia_sessions.api.cancellation import CancellationToken
-from gaia_sessions.errors import DurabilityUnknown, InvalidInput, LockTimeout, SessionsError, StoreFailure
+from gaia_sessions.errors import (
+    DurabilityUnknown,
+    InvalidInput,
+    LockTimeout,
+    SessionNotFound,
+    SessionsError,
+    StoreFailure,
+)
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.budget import tokens_of
 from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
@@ -23,7 +30,7 @@ from gaia_sessions.usecases.briefing import GO_ON, answer_for_agent
 from . import contain, tree
 from .clients import client_of_run, limited_words
 from .signals import Signals
-from .supervise import BACKGROUND_LEFT, BACKGROUND_UNREAD, WITHOUT_TASK, Supervisor
+from .supervise import BACKGROUND_LEFT, BACKGROUND_UNREAD, SESSION_GONE, WITHOUT_TASK, Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
-    from gaia_sessions.session.schema import HostProcess, Run
+    from gaia_sessions.session.schema import HostProcess, Record, Run
     from gaia_sessions.usecases.running import Begun
 
     from .clients import ClientOfRun
@@ -90,7 +97,7 @@ def run(
         agent_id = begun.record["agent_id"]
         try:
             client = client_of_run(sessions, begun.record, command, words)
-            look = look_of(sessions, agent_id, client)
+            look = look_of(sessions, begun.record, client)
             log = sessions.open_output(agent_id, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
@@ -169,21 +176,36 @@ def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -
     }
 
 
-def look_of(sessions: Sessions, agent_id: str, client: ClientOfRun | None) -> Callable[[], str | None]:
-    """What says whether the session was cancelled meanwhile, or has spent the budget of its own; None if neither."""
+def look_of(sessions: Sessions, begun: Record, client: ClientOfRun | None) -> Callable[[], str | None]:
+    """What says whether the session, as it was ``begun``, was cancelled meanwhile, or has spent the budget of its own.
+
+    It says ``SESSION_GONE`` once the session was removed: one that is made anew under its ID is somebody else's, whose
+    mark and budget do not count. None if nothing has to be done.
+    """
+    agent_id, own = begun["agent_id"], begun
     token = CancellationToken(agent_id, root=sessions.root)
 
     def look() -> str | None:
-        with suppress(SessionsError):  # its end will say so
-            if token.is_cancelled:
-                return CANCELLED
-            if client:
+        nonlocal own
+        is_cancelled = is_gone = False
+        try:
+            is_cancelled = token.is_cancelled
+            if client and not is_cancelled:
                 client.note()
-            now = sessions.read(agent_id)  # its budget may be another one by now
-            if "max_tokens" in now:
-                used = tokens_of(now) + (client.unnoted_tokens() if client else 0)
-                return OUT_OF_TOKENS if used >= now["max_tokens"] else None
-        return None
+            now = sessions.read(agent_id)  # behind the mark, which may be of another; its budget may be another one
+            is_gone = now["created_at"] != own["created_at"]
+            own = own if is_gone else now
+        except SessionNotFound:
+            is_gone = True
+        except SessionsError:  # its end will say so
+            return CANCELLED if is_cancelled else None
+        if is_cancelled and not is_gone:
+            return CANCELLED
+        if "max_tokens" in own:
+            used = tokens_of(own) + (client.unnoted_tokens() if client else 0)
+            if used >= own["max_tokens"]:
+                return OUT_OF_TOKENS
+        return SESSION_GONE if is_gone else None
 
     return look
 

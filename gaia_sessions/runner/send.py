@@ -84,7 +84,10 @@ def send(  # noqa: PLR0913  # what can be said of it
             if signals.is_ended_by_somebody():
                 return SendOutcome(CommandEnd(SIGNALLED))
         client = client_of_run(sessions, sending.record, command, words)
-        look, env = look_of(sessions, agent_id, client), environment(sessions, agent_id, sending.run["run"], command)
+        look, env = (
+            look_of(sessions, sending.record, client),
+            environment(sessions, agent_id, sending.run["run"], command),
+        )
         whole = Whole()
         supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
         given: list[dict[str, str]] = []

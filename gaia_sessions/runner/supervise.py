@@ -52,6 +52,7 @@ BACKGROUND_ENDED = "background_ended"
 BACKGROUND_LEFT = "background_left"
 BACKGROUND_UNREAD = "background_unread"
 NOT_KILLED = "not_killed"
+SESSION_GONE = "session_gone"
 ANOTHER_CONVERSATION = "another_conversation"
 CONVERSATION_ELSEWHERE = "conversation_elsewhere"
 CONVERSATION_MOVED = "conversation_moved"
@@ -71,6 +72,7 @@ SECONDS_TO_KILL = 5.0
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_BETWEEN_COUNTS = 0.1
+_LOOKS_TO_TELL = 2
 
 _MOST_WAITED_FOR = 200
 """So many processes may end by themselves: more are a storm, which would only grow meanwhile."""
@@ -98,7 +100,8 @@ class Supervisor:
         signals: Signals,
         said: Tail | Whole | None = None,
     ) -> None:
-        """``look`` is called twice a second: ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command.
+        """``look`` is called twice a second: ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command, ``SESSION_GONE`` is
+        told.
 
         tell: called, in a thread of its own, with what happens, and the path that it has to do with, or nothing.
         live: where its streams 1 and 2 are shown; empty if they are not. said: what keeps its stdout; by default the
@@ -124,6 +127,7 @@ class Supervisor:
         self._complaints = Tail()
         self.namespace: str | None = None
         self.left_open: list[int] | None = None
+        self._looks_without_session = 0
         self._cause: str | None = None
         self._signal: int | None = None
         self._deadline = self._hard = float("inf")
@@ -236,10 +240,19 @@ class Supervisor:
             now = self._now()
             if not child.has_ended() and (self._has_news or now >= next_look):
                 next_look = now + _SECONDS_BETWEEN_LOOKS
-                self._end_for(self._look(), child)
+                self._obey(self._look(), child)
             if not child.has_ended() and self._cause is None and now >= soft:
                 self._end_for(TIMED_OUT, child)
                 self.tell(SOFT_LIMIT)
+
+    def _obey(self, found: str | None, child: tree.Child) -> None:
+        """Ends the command for what was ``found``, and tells of what was found a second time: it may end just now."""
+        if found != SESSION_GONE:
+            self._end_for(found, child)
+            return
+        self._looks_without_session += 1
+        if self._looks_without_session == _LOOKS_TO_TELL:
+            self.tell(SESSION_GONE)
 
     def _end_for(self, cause: str | None, child: tree.Child) -> None:
         """Tells the command to end for ``cause``, unless it was told so before: a cancellation is short in any case."""

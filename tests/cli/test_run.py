@@ -347,6 +347,42 @@ def test_a_command_at_work_may_be_given_more_tokens(gaia: Gaia, root: str, monke
     assert (ended.code, ended.out, only_record(root)["phase"]) == (0, b"done\n", "completed")
 
 
+@table("is_made_anew", [False, True])
+def test_a_run_goes_on_within_its_time_when_its_session_is_gone_whatever_stands_in_its_place(
+    gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, *, is_made_anew: bool
+) -> None:
+    monkeypatch.setattr(supervise, "_SECONDS_BETWEEN_LOOKS", 0.01)
+    agent_id = f"work-{is_made_anew}"
+    ready, go = (Path(f"{name}-{is_made_anew}") for name in ("ready", "go"))
+    script = f"touch {ready}; until test -e {go}; do sleep 0.02; done; echo done"
+    with Fork("run", "--id", agent_id, "--max-tokens", "1000", "--", *SHELL, script) as fork:
+        until(ready.exists)
+        assert gaia("rm", "--force", agent_id).code == 0
+        if is_made_anew:
+            assert gaia("create", "--id", agent_id, "--max-tokens", "10").code == 0
+            assert gaia("usage", agent_id, "--charge", "10").code == 0
+            assert gaia("cancel", agent_id).code == 0
+        there = records(root)
+        until(lambda: f"kill {fork.pid}\n" in fork.err.decode())
+        go.touch()
+        ended = fork.ended()
+
+    gone = "its session was removed, so cancel does not reach this command any more; its other limits hold"
+    assert ended.err.decode().splitlines()[:2] == [f"{agent_id}: {gone}", f"  to end it: kill {fork.pid}"]
+    assert (ended.code, ended.out) == (4 if is_made_anew else 3, b"done\n")
+    assert records(root) == there
+
+
+def test_what_is_contained_keeps_nothing_in_the_background_and_both_options_are_named(gaia: Gaia, root: str) -> None:
+    code, problem, hint = gaia("run", "--contain", "--keep-background", "--", "true").refusal
+    assert (code, problem) == (
+        2,
+        "a contained command leaves nothing behind, so nothing of it can be kept in the background",
+    )
+    assert hint == "leave out --contain, or --keep-background (in Python is_contained, or keeps_background)"
+    assert not os.path.exists(root)
+
+
 @pytest.mark.usefixtures("interruptible")
 def test_a_person_who_interrupts_leaves_work_that_rests_and_may_go_on(gaia: Gaia, root: str) -> None:
     with Fork("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60", TAG="tag-of-an-interrupted-one") as fork:

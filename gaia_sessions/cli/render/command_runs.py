@@ -5,6 +5,7 @@ Owns that wording.
 
 from __future__ import annotations
 
+import os
 from shlex import quote
 
 from gaia_sessions.runner import supervise
@@ -30,6 +31,8 @@ def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: 
         return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to continue it, stop this now, and add ")
     if event == supervise.CONVERSATION_MOVED:
         return f"{agent_id}: its conversation was held in {safe(path)}, which is not your folder now; {_ANEW}", ""
+    if event == supervise.SESSION_GONE:
+        return f"{agent_id}: {_EVENTS[event](command)}", Copyable(f"kill {os.getpid()}", "  to end it: ")
     if event == supervise.BACKGROUND_LEFT and path:
         return f"{agent_id}: {_EVENTS[event](command)}", Copyable(path, "  its output is added to: ")
     return f"{agent_id}: {_EVENTS[event](command)}", ""
@@ -46,6 +49,9 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.BACKGROUND_LEFT: lambda _: "what it left in the background goes on without limits",
     supervise.BACKGROUND_UNREAD: lambda _: (
         "what it left in the background goes on, but may end when it writes: no process could be started to read that"
+    ),
+    supervise.SESSION_GONE: lambda _: (
+        "its session was removed, so cancel does not reach this command any more; its other limits hold"
     ),
     supervise.ANOTHER_CONVERSATION: lambda _: f"its conversation is gone; {_ANEW}",
     supervise.CONVERSATION_UNKNOWN: lambda _: f"its record names no conversation of this client; {_ANEW}",
