@@ -363,7 +363,7 @@ class Sessions:
     def pending(self, app: str | None = None) -> Sequence[Pending]:
         """Every session that waits for a person, the one that waits longest first, with its question whole.
 
-        They are those of ``app``; without it, those without an app.
+        With ``app`` they are those of this app alone.
 
         What was approved or denied waits for nobody. What expired is among them: an answer makes it resumable again.
         """
@@ -419,10 +419,7 @@ class Sessions:
 
         Raises ``UnknownPhase``, ``UnknownState``, ``BadArgument``.
         """
-        from gaia_sessions.usecases import listing
-
-        now = utc_now()
-        return listing.list_sessions(self._preview(), _filter(wanted, now), now, self.config.limits)
+        return iter(self.listed(**wanted)[0])
 
     def tree(self, **wanted: Unpack[Wanted]) -> Sequence[TreeLine]:
         """What ``list`` finds, each below its parent: pairs of a level and a summary. Level 0 is not indented.
@@ -431,10 +428,23 @@ class Sessions:
         parent that is there only for what is below it has ``selected`` False. The ``sums`` of a line are those of
         itself and of all lines below it, without such parents.
         """
+        return self.arranged(**wanted)[0]
+
+    def listed(self, **wanted: Unpack[Wanted]) -> tuple[Sequence[Line], Mapping[str, int]]:
+        """For commands: what ``list`` finds, and how many sessions of which app it left out."""
+        from gaia_sessions.usecases import listing
+
+        now = utc_now()
+        asked = _filter(wanted, now)
+        return [*listing.list_sessions(self._preview(), asked, now, self.config.limits)], asked.left_out
+
+    def arranged(self, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine], Mapping[str, int]]:
+        """For commands: what ``tree`` finds, and how many sessions of which app it left out."""
         from gaia_sessions.usecases import tree
 
         now = utc_now()
-        return tree.session_tree(self._preview(), _filter(wanted, now), now, self.config.limits)
+        asked = _filter(wanted, now)
+        return tree.session_tree(self._preview(), asked, now, self.config.limits), asked.left_out
 
     def subtree(self, agent_id: str) -> Sequence[TreeLine]:
         """A session with all that is below it, as ``tree`` has them."""

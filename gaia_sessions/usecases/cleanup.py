@@ -7,6 +7,7 @@ under its lock.
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 
 from gaia_sessions import errors
@@ -27,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from datetime import datetime
-    from typing import TypedDict
+    from typing import NotRequired, TypedDict
 
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         corrupt: those that cannot be read, each with the reason in words; without those that were removed.
         failed: those that the system refused to read, change or remove, each with the reason in words.
         swept: the paths of what killed processes had left behind.
+        left_out: how many sessions of which app were not looked at; there if no app was named and there are some.
         """
 
         dry_run: bool
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
         corrupt: list[SkippedSession]
         failed: list[SkippedSession]
         swept: list[str]
+        left_out: NotRequired[dict[str, int]]
 
 
 _MAX_HOURS = 1_000_000
@@ -140,11 +143,13 @@ def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None
     """
     reconciled = reconcile(store, cleanup_policy.now, root)
     report = _new_report(cleanup_policy, reconciled)
-    judge, depths, active = Judge(cleanup_policy, store), {}, set()
+    judge, depths, active, left_out = Judge(cleanup_policy, store), {}, set(), Counter[str]()
     for agent_id, found in store.scan():
         if not isinstance(found, SessionsError) and is_open(found):
             active.add(agent_id)
-        if (None if isinstance(found, SessionsError) else found.get("app")) != cleanup_policy.app:
+        app = None if isinstance(found, SessionsError) else found.get("app")
+        if app != cleanup_policy.app:
+            left_out.update([app] if app is not None and cleanup_policy.app is None else [])
             continue
         reason = _reason_to_keep(judge, agent_id, found)
         if reason is None:
@@ -153,6 +158,8 @@ def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None
             report["recent"] += 1
         else:
             _report_kept(report, agent_id, found, reason)
+    if left_out:
+        report["left_out"] = {**left_out}
     if depths:
         make_children_cheap(store)
     active -= {agent_id for agent_id in deepest_first(depths) if not _remove_or_report(store, judge, report, agent_id)}

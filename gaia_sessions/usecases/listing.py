@@ -7,6 +7,7 @@ summary each.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from contextlib import suppress
 from itertools import islice
 
@@ -140,11 +141,11 @@ if TYPE_CHECKING:
     class Wanted(TypedDict, total=False):
         """Which sessions are listed: those that meet all that is asked.
 
-        active_only: not final. agent_name: of this kind of agent. phases: in one of these. states: in one of
-        [these](policy.md#states). parent_id: right below that session. grep: with this text in the purpose or the name
-        of the agent, in capitals or not. since, until: last active in that time, both included. created_since: created
-        at that time or later. app: those of this app; without it, those
-        without an app. every_app: whatever app they are of. limit: at most so many, the latest.
+        active_only: neither final nor cancelled. agent_name: of this kind of agent. phases: in one of these. states: in
+        one of [these](policy.md#states). parent_id: right below that session. grep: with this text in the purpose or
+        the name of the agent, in capitals or not. since, until: last active in that time, both included. created_since:
+        created at that time or later. app: those of this app; without it, those without an app. every_app: whatever app
+        they are of. limit: at most so many, the latest.
         """
 
         active_only: bool
@@ -172,6 +173,8 @@ TIMES: Final = ("since", "until", "created_since")
 class Filter:
     """What is asked for by ``Wanted``, in which every text that is a time has been read; by default all sessions.
 
+    left_out: once the sessions are listed that it accepts, how many of which app it left out for that alone.
+
     Raises ``UnknownPhase``, ``UnknownState``, ``BadArgument``, ``InvalidId``.
     """
 
@@ -192,7 +195,8 @@ class Filter:
         limit: int | None = None,
     ) -> None:
         self.states = frozenset(map(check_state, _words(states, "states")))
-        self.active_only = active_only or (bool(self.states) and are_open(self.states))  # that costs less
+        self.active_only = active_only
+        self.open_only = active_only or (bool(self.states) and are_open(self.states))  # that costs less
         self.agent_name = _text(agent_name, "agent_name")
         self.phases = frozenset(map(check_phase, _words(phases, "phases")))
         self.parent_id = None if parent_id is None else check_agent_id(parent_id)
@@ -207,6 +211,8 @@ class Filter:
         self.limit = limit
         asked = (agent_name, parent_id, grep, since, until, created_since, app)
         self.is_broad = not (self.phases or self.states) and all(value is None for value in asked)
+        self._asks_of_line = bool(active_only or self.states or since or until)
+        self.left_out = Counter[str]()
 
     def accepts(self, found: RecordOrError) -> bool:
         """Whether what was read may pass: the record, before its line is made.
@@ -216,24 +222,33 @@ class Filter:
         if isinstance(found, SessionsError) or not _is_readable(found):
             return self.is_broad
         return (
-            (self.every_app or found.get("app") == self.app)
-            and not (self.active_only and is_final(found["phase"]))
+            not (self.open_only and is_final(found["phase"]))
             and self.agent_name in (None, found["agent_name"])
             and (not self.phases or found["phase"] in self.phases)
             and self.parent_id in (None, found.get("parent_id"))
             and (not self.grep or any(self.grep in found[key].casefold() for key in ("purpose", "agent_name")))
             and (self.created_since is None or parse_time(found["created_at"]) >= self.created_since)
+            and (self._asks_of_line or self._is_of_app(found.get("app")))  # else its line need not be made
         )
 
     def accepts_line(self, line: Line) -> bool:
         """Whether the line of what ``accepts`` let through passes."""
-        if self.states and line.get("state") not in self.states:
-            return False
-        active = line.get("last_activity", line.get("last_updated"))
-        if active is None or (self.since is None and self.until is None):
+        if "problem" in line:
             return True
-        moment = parse_time(active)
-        return not ((self.since and moment < self.since) or (self.until and moment > self.until))
+        if (self.states and line.get("state") not in self.states) or (self.active_only and "cancelled" in line):
+            return False
+        moment = parse_time(line.get("last_activity", line["last_updated"]))
+        if (self.since and moment < self.since) or (self.until and moment > self.until):
+            return False
+        return not self._asks_of_line or self._is_of_app(line.get("app"))
+
+    def _is_of_app(self, app: str | None) -> bool:
+        """Whether a session of ``app`` is asked for; one that nobody could know to ask for is counted."""
+        if self.every_app or app == self.app:
+            return True
+        if self.app is None and app is not None:
+            self.left_out[app] += 1
+        return False
 
 
 def _words(value: Iterable[str], name: str) -> Iterable[str]:
@@ -255,9 +270,9 @@ def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limit
     """
     found: Iterable[tuple[str, RecordOrError]]
     if wanted.parent_id is None:
-        found = sessions.scan(active_only=wanted.active_only, agent_name=wanted.agent_name)
+        found = sessions.scan(active_only=wanted.open_only, agent_name=wanted.agent_name)
     else:
-        children = sessions.children([wanted.parent_id], open_only=wanted.active_only)
+        children = sessions.children([wanted.parent_id], open_only=wanted.open_only)
         found = ((record["agent_id"], record) for record in children)
     lines = lines_of((pair for pair in found if wanted.accepts(pair[1])), Above(sessions), now, limits)
     lines = filter(wanted.accepts_line, lines)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict, final
 
-    from gaia_sessions.session.policy import Limits, ResumeSummary
+    from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
     from gaia_sessions.session.schema import HostProcess, Record, Run
     from gaia_sessions.store.port import Reader
 
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
         or the last 4,000 characters; absent if no words of it are found. expired_at: since when it may no longer be
         resumed, unless it is answered. tool: what its agent asks a permission for, which is given in its host; such a
         session has no question and no resume_line. run_command: in place of the resume_line what goes on with work that
-        a command did, as in ``Decision``. host and the keys after it: those of the latest run.
+        a command did, as in ``Decision``; neither of them if its app alone goes on with it. app: whose it is, if it is
+        of one. host and the keys after it: those of the latest run.
         """
 
         agent_id: str
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         resume: ResumeSummary
         resume_line: NotRequired[str]
         run_command: NotRequired[str]
+        app: NotRequired[str]
         expired_at: NotRequired[str]
         host: NotRequired[str]
         host_session_id: NotRequired[str]
@@ -88,7 +90,7 @@ def _question_of(message: str) -> Question:
 
 
 def pending(sessions: Reader, now: datetime, limits: Limits, app: str | None = None) -> list[Pending]:
-    """Every session of ``app``, None for those of none, that waits for a person, the one that waits longest first.
+    """Every session that waits for a person, the one that waits longest first; with ``app`` those of this app alone.
 
     One that cannot be read is left out.
     """
@@ -97,7 +99,7 @@ def pending(sessions: Reader, now: datetime, limits: Limits, app: str | None = N
     for _, record in sessions.scan(active_only=True):
         if isinstance(record, SessionsError) or has_newer_schema(record) or not _may_wait(record):
             continue
-        if record.get("app") != app:
+        if app not in (None, record.get("app")):
             continue
         stands = standing(above.cancellation, record, now, limits)
         if stands.state.get("state") == WAITING:
@@ -124,15 +126,14 @@ def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, 
     if stands.alive is not None and "for" in stands.alive:
         one["tool"] = stands.alive["for"]
     else:
-        if "run_command" in decision:
-            one["run_command"] = decision["run_command"]
-        else:
-            one["resume_line"] = resume_line(record["agent_id"])
+        one |= _way_on(decision)
         question = _question_in(sessions, record)
         if question.asked:
             one["question"] = question.asked
         if question.message:
             one["last_message"] = question.message
+    if "app" in record:
+        one["app"] = record["app"]
     if decision["reason"] == "expired":
         idle = timedelta(seconds=decision["idle_seconds"] or 0)
         one["expired_at"] = format_time(now - idle + limits.idle)
@@ -141,6 +142,13 @@ def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, 
             if key in run:
                 one[key] = run[key]
     return one
+
+
+def _way_on(decision: Decision) -> Pending:
+    """What goes on with the work; empty if only its app does."""
+    if "run_command" in decision:
+        return {"run_command": decision["run_command"]}  # type: ignore[typeddict-item]  # a key of it
+    return {} if "app" in decision else {"resume_line": resume_line(decision["agent_id"])}  # type: ignore[typeddict-item]  # see above
 
 
 def _question_in(sessions: Reader, record: Record) -> Question:

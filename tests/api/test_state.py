@@ -193,12 +193,14 @@ def test_sessions_of_an_app_are_listed_and_cleaned_up_by_its_name_alone(sessions
     assert (ids(), ids(app="kb"), ids(app="else"), ids(app="none")) == ([plain], [mine], [other], [])
     sessions.update(mine, "approval")
     sessions.update(plain, "approval")
-    asking = [[one["agent_id"] for one in sessions.pending(app)] for app in (None, "kb", "else")]
-    assert asking == [[plain], [mine], []]
+    asking = [[(one["agent_id"], one.get("app")) for one in sessions.pending(app)] for app in (None, "kb", "else")]
+    assert asking == [[(mine, "kb"), (plain, None)], [(mine, "kb")], []], "who waits for a person is left out nowhere"
     for agent_id in (mine, plain, other):
         sessions.finalize(agent_id, "completed")
-    assert sessions.cleanup(0)["removed"] == [plain]
-    assert sessions.cleanup(0, app="kb")["removed"] == [mine]
+    cleaned = sessions.cleanup(0)
+    assert (cleaned["removed"], cleaned["left_out"]) == ([plain], {"kb": 1, "else": 1})
+    cleaned = sessions.cleanup(0, app="kb")
+    assert (cleaned["removed"], "left_out" in cleaned) == ([mine], False)
     assert ids(app="else") == [other]
 
 

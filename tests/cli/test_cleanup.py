@@ -357,3 +357,16 @@ def test_a_planted_name_that_is_no_text_does_not_spoil_the_answer(gaia: Gaia, ro
         os.utime(left, (0, 0))
     ended = gaia("cleanup", "--json")
     assert (ended.code, os.path.exists(left)) == (0, False)
+
+
+def test_sessions_of_apps_are_counted_and_left_alone(gaia: Gaia, put: Gaia) -> None:
+    old: Any = {"phase": "completed", "resume_ready": False, "idle": timedelta(days=9)}
+    put("own", **old)
+    for agent_id, app in (("a", "kb"), ("b", "kb"), ("c", "else")):
+        put(agent_id, app=app, user="u1", **old)
+
+    lines = gaia("cleanup").answer
+    assert lines[-1] == "left out: 3 sessions of apps; --app kb has 2, --app else has 1"
+    assert gaia("cleanup", "--json").json["left_out"] == {"kb": 2, "else": 1}
+    assert gaia("cleanup", "--quiet").all == (0, "", "")
+    assert "left_out" not in gaia("cleanup", "--app", "kb", "--json").json

@@ -714,3 +714,62 @@ def test_on_a_terminal_a_tree_is_a_table_with_branches(terminal: Gaia) -> None:
         "tester: test                                         waiting         -  single",
         "line 1 column 1: not JSON: this brace is not closed  corrupt         -  torn",
     ]
+
+
+@pytest.fixture
+def of_apps(put: Gaia) -> None:
+    """Sessions of nobody and of apps: some have ended, one is cancelled."""
+    put("own")
+    for number, app in enumerate(["kb", "kb", "kb", "it's mine"]):
+        put(
+            f"of-{number}", app=app, user="u1", idle=timedelta(hours=number), agent_name="other" if number else "tester"
+        )
+    put("ended", app="kb", user="u1", phase="completed", resume_ready=False)
+
+
+@pytest.mark.usefixtures("of_apps")
+@table(
+    ("words", "told"),
+    [
+        ([], "left out: 5 sessions of apps; --app kb has 4, --app 'it'\"'\"'s mine' has 1\n"),
+        (["--active-only"], "left out: 4 sessions of apps; --app kb has 3, --app 'it'\"'\"'s mine' has 1\n"),
+        (["--agent", "tester"], "left out: 2 sessions of an app; --app kb has 2\n"),
+        (["--agent", "tester", "--waiting"], "left out: 1 session of an app; --app kb has 1\n"),
+        (["--since", "90m"], "left out: 3 sessions of an app; --app kb has 3\n"),
+        (["--grep", "tester", "--limit", "1", "--active-only"], "left out: 1 session of an app; --app kb has 1\n"),
+        (["--app", "kb"], ""),
+        (["-q"], ""),
+        (["--json"], ""),
+    ],
+)
+def test_what_is_left_out_for_being_of_an_app_is_counted_and_can_be_seen(
+    gaia: Gaia, words: list[str], told: str
+) -> None:
+    for command in ["list"] if "-q" in words else ["list", "tree"]:
+        ended = gaia(command, *words)
+        assert (ended.code, ended.err.decode()) == (0, told), command
+        assert ended.out
+
+
+def test_of_many_apps_those_with_most_are_named(gaia: Gaia, put: Gaia) -> None:
+    put("own")
+    for number in range(8):
+        for more in range(number + 1):
+            put(f"of-{number}-{more}", app=f"app{number}", user="u1")
+    shown = ", ".join(f"--app app{number} has {number + 1}" for number in (7, 6, 5, 4, 3))
+    assert gaia("list").err.decode() == f"left out: 36 sessions of apps; {shown}, and 3 more apps\n"
+
+
+@pytest.mark.usefixtures("of_apps")
+def test_what_was_cancelled_is_not_active_whether_by_itself_or_with_one_above_it(gaia: Gaia, put: Gaia) -> None:
+    put("below", parent_id="above")
+    put("above")
+    for agent_id in ("above", "of-1"):
+        gaia("cancel", agent_id)
+
+    for command in ("list", "tree"):
+        active = {line["agent_id"] for line in gaia(command, "--active-only", "--json").json}
+        every = {line["agent_id"] for line in gaia(command, "--json").json}
+        assert (active, every) == ({"own"}, {"own", "above", "below"})
+        assert "left out: 3 sessions of apps" in gaia(command, "--active-only").err.decode()
+    assert {line["agent_id"] for line in gaia("list", "--state", "cancelled", "--json").json} == {"above", "below"}

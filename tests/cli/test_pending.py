@@ -258,3 +258,33 @@ def test_if_no_words_are_kept_that_is_said(gaia: Gaia, ask: Gaia) -> None:
 def test_what_may_not_be_resumed_even_if_it_is_approved_says_why(gaia: Gaia, ask: Gaia) -> None:
     ask("a", f"{MARKER} may I?", error_count=3)
     assert "  may not be resumed: too many errors; to approve it all the same:\n" in gaia("pending").out.decode()
+
+
+def test_a_session_of_an_app_waits_for_a_person_like_any_other_and_its_app_is_named(gaia: Gaia, ask: Gaia) -> None:
+    ask("plain", f"{MARKER} may I?", 3)
+    ask("shared", f"{MARKER} may I?", 2, app="kb", user="u1")
+    ask("adk", f"{MARKER} may I?", 1, app="kb", user="u1", app_session={})
+
+    found = gaia("pending", "--json").json
+    assert [(one["agent_id"], one.get("app"), "resume_line" in one) for one in found] == [
+        ("plain", None, True),
+        ("shared", "kb", True),
+        ("adk", "kb", False),
+    ]
+    assert [one["agent_id"] for one in gaia("pending", "--app", "kb", "--json").json] == ["shared", "adk"]
+    blocks = gaia("pending").out.decode().split("\n\n")
+    assert blocks[2].splitlines() == [
+        "tester: test",
+        "  of app kb",
+        "  asked 1 minute ago:",
+        "    may I?",
+        "  resumable for 29 minutes; to approve:",
+        "gaia-sessions approve adk",
+        "  then kb goes on with it, with its next event",
+        "  to deny, with a reason (--reason) if you like:",
+        "gaia-sessions deny adk",
+    ]
+    assert blocks[1].splitlines()[:2] == ["tester: test", "  of app kb"]
+    assert [line for line in gaia("approve", "adk").answer if "kb" in line] == [
+        "  kb goes on with it, with its next event"
+    ]

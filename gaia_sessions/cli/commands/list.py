@@ -19,7 +19,7 @@ from gaia_sessions.system import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
     from gaia_sessions.api.sessions import Sessions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _FILTERS = [
-    click.option("--active-only", is_flag=True, help="Only sessions that have not ended."),
+    click.option("--active-only", is_flag=True, help="Only sessions that have neither ended nor been cancelled."),
     click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent."),
     click.option(
         "--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states."
@@ -75,7 +75,7 @@ def command(call: Call, *, ids_alone: bool, **options: Any) -> None:  # noqa: AN
     also called ls and ps.
     """
     sessions = call.sessions()
-    found = select(call, sessions, lambda wanted: [*sessions.list(**wanted)], **options)
+    found, left_out = select(call, sessions, lambda wanted: sessions.listed(**wanted), **options)
     if ids_alone:
         ids = [line["agent_id"] for line in found]
         output.print_json_array(ids) if call.as_json else output.print_lines(ids)
@@ -89,12 +89,14 @@ def command(call: Call, *, ids_alone: bool, **options: Any) -> None:  # noqa: AN
         output.draw(partial(tables.session_table, found, utc_now(), sessions.ids()))
     else:
         output.print_lines(plain.list_lines(found, utc_now()))
+    if found and not (ids_alone or call.as_json):
+        say_what_is_left_out(left_out)
 
 
 def select(
     call: Call,
     sessions: Sessions,
-    find: Callable[[dict[str, Any]], list[_Found]],
+    find: Callable[[dict[str, Any]], tuple[Sequence[_Found], Mapping[str, int]]],
     *,
     parent_id: str | None,
     states: tuple[str, ...],
@@ -102,8 +104,8 @@ def select(
     failed: bool,
     waiting: bool,
     **others: Any,  # noqa: ANN401  # arguments of Sessions.list as they are
-) -> list[_Found]:
-    """What ``find`` finds of what the options of ``filters`` ask for.
+) -> tuple[Sequence[_Found], Mapping[str, int]]:
+    """What ``find`` finds of what the options of ``filters`` ask for, and how many sessions of which app it left out.
 
     Raises ``SessionNotFound`` if nothing is found below a parent that does not exist.
     """
@@ -111,7 +113,7 @@ def select(
         parent_id = call.session_id(parent_id)
     states = (*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ()))
     try:
-        found = find({"parent_id": parent_id, "states": states, "phases": _split(phases), **others})
+        found, left_out = find({"parent_id": parent_id, "states": states, "phases": _split(phases), **others})
     except (UnknownPhase, UnknownState) as error:
         error.other_options = {"--phase": PHASES} if isinstance(error, UnknownState) else {"--state": STATES}
         raise
@@ -119,7 +121,7 @@ def select(
         raise SessionNotFound(parent_id)
     if not found and others["agent_name"] and not call.as_json:
         _say_which_agents_there_are(sessions, others["agent_name"])
-    return found
+    return found, left_out
 
 
 def _split(values: tuple[str, ...]) -> list[str]:
@@ -138,6 +140,13 @@ def _say_which_agents_there_are(sessions: Sessions, typed: str) -> None:
 
         hint = agents_hint(typed, names)
         output.print_notice("no_such_agent", f"no session is of agent {typed!r}", hint, as_json=False)
+
+
+def say_what_is_left_out(apps: Mapping[str, int]) -> None:
+    """Says on stderr how many sessions of which app are not shown, and how to see them; nothing if there are none."""
+    if apps:
+        output.flush_result()
+        output.print_aside("left_out", plain.left_out_line(apps), as_json=False)
 
 
 def print_that_none_was_found(sessions: Sessions) -> None:

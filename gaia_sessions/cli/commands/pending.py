@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.option_values import APP
 from gaia_sessions.cli.render import answers
 from gaia_sessions.system import utc_now
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @declare("pending", "pending --json")
-@APP
+@click.option("--app", metavar="A", help="Only sessions of this app.")
 def command(call: Call, *, app: str | None) -> None:
     """Show who waits for a person, and for what: the whole question, and how to answer it.
 

@@ -11,7 +11,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.errors import UsageError
 
-from .list import filters, print_that_none_was_found, select
+from .list import filters, print_that_none_was_found, say_what_is_left_out, select
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -29,11 +29,11 @@ def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: 
     """
     sessions = call.sessions()
     if agent_id is None:
-        tree = select(call, sessions, lambda wanted: [*sessions.tree(**wanted)], **options)
+        tree, left_out = select(call, sessions, lambda wanted: sessions.arranged(**wanted), **options)
     elif any(value is not None and value is not False and value != () for value in options.values()):
         raise UsageError("with an ID the tree has all that is below it", "omit the ID, or the options that select")
     else:
-        tree = [*sessions.subtree(call.session_id(agent_id))]
+        tree, left_out = sessions.subtree(call.session_id(agent_id)), {}
     if call.as_json:
         output.print_json_array(line for _, line in tree if line.get("selected", True))
     elif not tree:
@@ -46,3 +46,5 @@ def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: 
         from gaia_sessions.cli.render import trees
 
         output.print_lines(trees.plain_tree(tree))
+    if tree and not call.as_json:
+        say_what_is_left_out(left_out)

@@ -9,6 +9,7 @@ from gaia_sessions.hosts.marker import without_marker
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
 
+from .decisions import app_lines
 from .plain import agent_and_purpose
 from .words import GIVE, Command, Copyable, Hint, Prose, ago, client_text, prose, resume_text, safe
 
@@ -42,6 +43,10 @@ def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterato
         yield f"  {decision['advice']}"
         return
     what = "it looks for another way" if "denial" in record else "it goes on"
+    if "app" in decision:
+        yield f"{agent_id}: {word}"
+        yield from app_lines(decision, "  ")
+        return
     yield f"{agent_id}: {word}; {what} once it is resumed ({stands})"
     if "run_command" in decision:
         yield "to resume it, type this, with a command of yours:"
@@ -69,6 +74,7 @@ def pending_lines(found: Sequence[Pending], now: datetime) -> Iterator[str]:
         if number:
             yield ""
         yield Prose(agent_and_purpose(one["agent_name"], one["purpose"]), 2)
+        yield from [f"  of app {safe(one['app'], 80)}"] if "app" in one else ()
         yield from _permission(one, now) if "tool" in one else _question(one, now)
 
 
@@ -96,8 +102,11 @@ def _question(one: Pending, now: datetime) -> Iterator[str]:
 
 def _ways(one: Pending, now: datetime) -> Iterator[str]:
     agent_id, resume = one["agent_id"], one["resume"]
+    by_app = "app" in one and not {"run_command", "resume_line"} & one.keys()
     going_on = Command(one["run_command"]) if "run_command" in one else Copyable(one.get("resume_line", ""))
-    if resume["should_resume"]:
+    if resume["should_resume"] and by_app:
+        yield f"  {resume_text(resume, one['phase'], now)}; to approve:"
+    elif resume["should_resume"]:
         how = "go on with it" if "run_command" in one else GIVE
         yield f"  {resume_text(resume, one['phase'], now)}; to approve, {how}:"
         yield going_on
@@ -107,6 +116,8 @@ def _ways(one: Pending, now: datetime) -> Iterator[str]:
     else:
         yield f"  may not be resumed: {resume_text(resume, one['phase'], now)}; to approve it all the same:"
     yield Command(f"gaia-sessions approve {agent_id}")
+    if by_app:
+        yield f"  then {safe(one['app'], 80)} goes on with it, with its next event"
     if "run_command" in one and not resume["should_resume"]:
         yield "  then, to go on with it:"
         yield going_on

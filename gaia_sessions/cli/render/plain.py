@@ -93,8 +93,20 @@ def no_sessions_line(root: str, left_out: int, apps: Mapping[str, int] | None = 
     apps = apps or {}
     others = left_out - sum(apps.values())
     told = [f"without them, there {'is' if others == 1 else 'are'} {others}"] if others else []
-    told += [f"--app {shlex.quote(safe(app))} has {number}" for app, number in sorted(apps.items())[:_MOST_APPS]]
-    return f"{message} with these options; {', '.join(told)}"
+    return f"{message} with these options; {', '.join([*told, *_of_apps(apps)])}"
+
+
+def left_out_line(apps: Mapping[str, int]) -> str:
+    """How many sessions of ``apps`` are left out, and how to see them."""
+    left_out = f"left out: {plural(sum(apps.values()), 'session')} of {'an app' if len(apps) == 1 else 'apps'}"
+    return f"{left_out}; {', '.join(_of_apps(apps))}"
+
+
+def _of_apps(apps: Mapping[str, int]) -> list[str]:
+    """The options that show the sessions of apps, with how many each shows; of many apps those that have most."""
+    most = sorted(apps.items(), key=lambda app: (-app[1], app[0]))
+    told = [f"--app {shlex.quote(safe(app))} has {number}" for app, number in most[:_MOST_APPS]]
+    return told if len(most) <= _MOST_APPS else [*told, f"and {len(most) - _MOST_APPS} more apps"]
 
 
 def columns(line: Line, now: datetime) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS
 
+from .plain import left_out_line
 from .words import duration, safe
 
 TYPE_CHECKING = False
@@ -117,6 +118,8 @@ def _cleaned(report: CleanupReport) -> Iterator[tuple[str, list[str]]]:
     if report["swept"]:
         left = plural(len(report["swept"]), "file")
         yield f"swept {left} that killed processes had left", _indented(map(safe, report["swept"]))
+    if "left_out" in report:
+        yield left_out_line(report["left_out"]), []
 
 
 def import_lines(report: Imported) -> Iterator[str]:
