@@ -14,7 +14,7 @@ from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError, Store
 from gaia_sessions.hosts import noted_since
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
-from gaia_sessions.session.events import MOST_RUNNING
+from gaia_sessions.session.events import MOST_RUNNING, MOST_TASKS
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 
@@ -159,8 +159,10 @@ def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
         raise InvalidInput("missing", missing)
     checked: Event = event  # type: ignore[assignment]  # just checked
     checked.get("host_process", {}).pop("lock", None)  # a host holds none of ours
-    if "running" in checked:
-        del checked["running"][MOST_RUNNING:]
+    for key in ("running", "commands"):
+        del checked.get(key, [])[MOST_RUNNING:]  # type: ignore[attr-defined]  # just checked
+    if "own_work" in checked:
+        del checked["own_work"]["tasks"][MOST_TASKS:]
     return checked
 
 

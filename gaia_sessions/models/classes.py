@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Answer", "AppSession", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "AppSession", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -101,6 +101,15 @@ class Waiting(StrictModel, frozen=True):
     for_: str = Field(alias="for", description="The tool that its agent wants to use.")
 
 
+class OwnWork(StrictModel, frozen=True):
+    """What an agent began in the background and waits for: its host wakes it when that is over."""
+
+    since: Time = Field(description="When it ended its turn.")
+    kind: str = Field(description="`command`, `agent` or `work`.")
+    tasks: list[str] = Field(description="The host's IDs of them.")
+    assumed: bool | None = Field(default=None, description="They may be those of somebody else; then it has ended for good.")
+
+
 class Run(RunModel, frozen=True):
     """One time that a host really ran the sub-agent; a key that is not known is absent."""
 
@@ -127,6 +136,7 @@ class Run(RunModel, frozen=True):
     ended_at: Time | None = Field(default=None, description="When it ended.")
     end: End | None = Field(default=None, description="How it ended. Without `ended_at`: silently, so it may go on.")
     waiting: Waiting | None = Field(default=None, description="Its agent waits for a permission; absent once it is heard of again.")
+    own_work: OwnWork | None = Field(default=None, description="Its agent ended its turn to wait for its own command; absent once it is woken.")
     interruption: Interruption | None = Field(default=None, description="Why its agent was killed although nobody gave up the work.")
     detail: str | None = Field(default=None, description="What is known of its end besides.")
     exit_code: int | None = Field(default=None, description="What its command ended with, as shells say it: 128 + N for signal N.")

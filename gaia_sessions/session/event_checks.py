@@ -26,7 +26,7 @@ from .events import (
     TOOL_USED,
 )
 from .phases import MARKER_PHASES, OUTCOMES
-from .schema import INTERRUPTIONS, check_host_process, check_usage, check_workflow, check_worktree
+from .schema import INTERRUPTIONS, check_host_process, check_own_work, check_usage, check_workflow, check_worktree
 
 _check_event_kind = one_of(KINDS)
 _check_interruption = one_of(INTERRUPTIONS)
@@ -71,6 +71,9 @@ check_event = object_with(
         "key_pending": check_flag,
         "reused_id": check_flag,
         "running": array_of(check_string),
+        "commands": array_of(check_string),
+        "own_work": check_own_work,
+        "waits": check_flag,
         "source": check_string,
         "outcome": _check_outcome,
         "outcome_assumed": check_flag,

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MOST_RUNNING = 10_000
 """Of the agents that a main agent leaves at work when its turn ends, so many are looked at."""
 
+MOST_TASKS, LONGEST_TASK = 20, 128
+"""Of what an agent waits for so many tasks are kept, none with an ID of more characters."""
+
 MAX_MESSAGE_LENGTH = 4000
 """How many characters are kept of an agent's last message, and of the description of a failure."""
 

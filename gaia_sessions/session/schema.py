@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     HostProcess = shapes.HostProcess
     LastError = shapes.LastError
     Move = shapes.Move
+    OwnWork = shapes.OwnWork
     Record = shapes.Record
     Run = shapes.Run
     Todo = shapes.Todo
@@ -79,6 +80,9 @@ TIMED_OUT = "timeout"
 OUT_OF_TOKENS = "max_tokens"
 CANCELLED = "cancelled"
 """The details of the runs of commands that failed because they met a limit."""
+
+UNWOKEN_DETAIL = "what it waited for is over, and it was not woken"
+"""The detail of a run whose agent was taken to be interrupted while it waited for its own work."""
 
 MARKER_DETAIL = "said so in its last line"
 """The detail of a run whose agent stated its end with the marker."""
@@ -132,6 +136,10 @@ check_conversation = object_with(
     {},
 )
 check_waiting = object_with({"since": check_time, "for": check_string}, {})
+check_own_work = object_with(
+    {"since": check_time, "kind": check_string, "tasks": array_of(check_string)},
+    {"assumed": check_flag},
+)
 check_run = object_with(
     {"run": check_number},
     {
@@ -154,6 +162,7 @@ check_run = object_with(
         "mentioned": array_of(check_string),
         "end": _check_end,
         "waiting": check_waiting,
+        "own_work": check_own_work,
         "interruption": _check_interruption,
         "detail": check_string,
         "exit_code": check_integer,

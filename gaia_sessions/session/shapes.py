@@ -128,6 +128,15 @@ Waiting = TypedDict("Waiting", {"since": Time, "for": Annotated[str, "The tool t
 Waiting.__doc__ = "Somebody is asked whether an agent may do what it wants to."
 
 
+class OwnWork(TypedDict):
+    """What an agent began in the background and waits for: its host wakes it when that is over."""
+
+    since: Annotated[Time, "When it ended its turn."]
+    kind: Annotated[str, "`command`, `agent` or `work`."]
+    tasks: Annotated[list[str], "The host's IDs of them."]
+    assumed: NotRequired[Annotated[bool, "They may be those of somebody else; then it has ended for good."]]
+
+
 class Run(TypedDict, total=False):
     """One time that a host really ran the sub-agent; a key that is not known is absent."""
 
@@ -164,6 +173,10 @@ class Run(TypedDict, total=False):
     waiting: Annotated[
         Waiting,
         "Its agent [waits for a permission](hooks.md#who-waits-for-a-person); absent once it is heard of again.",
+    ]
+    own_work: Annotated[
+        OwnWork,
+        "Its agent ended its turn to [wait for its own command](hooks.md#how-a-run-ends); absent once it is woken.",
     ]
     interruption: Annotated[
         Interruption, "Why its agent was killed [although nobody gave up the work](hooks.md#how-a-run-ends)."
@@ -397,6 +410,9 @@ class Event(TypedDict, total=False):
     key_pending: Annotated[bool, "The host names the delegation later."]
     reused_id: Annotated[bool, "The host uses a `tool_use_id` more than once."]
     running: Annotated[list[str], "The agents of the host that are alive."]
+    commands: Annotated[list[str], "What else of the host runs in the background, whoever began it."]
+    own_work: Annotated[OwnWork, "The agent stopped only until this is over."]
+    waits: Annotated[bool, "It says this of an agent that waits for its own work, and nothing of any other."]
     source: Annotated[str, "How a conversation began, in the host's word."]
     outcome: Outcome
     outcome_assumed: Annotated[bool, "None was stated, and `outcome` is the default."]

@@ -47,6 +47,10 @@ def stop(payload: HookPayload) -> list[Event]:
         "transcript_path": transcript if isinstance(transcript, str) else None,
         **payload.last_message_keys(payload.text("last_assistant_message")),
     }
+    if payload.raw.get("background_tasks"):
+        from . import own_work
+
+        end["own_work"] = own_work.of_stop(payload, str(keys["host_agent_id"]))
     return [payload.event(events.STOP, **keys | end)]
 
 

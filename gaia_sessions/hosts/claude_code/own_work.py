@@ -1,0 +1,126 @@
+"""What a sub-agent of Claude Code waits for when it ends a turn: what it began in the background, which wakes it.
+
+The client lists what runs in the background of the whole conversation, and names no owner. The agent's own transcript
+does: there the answer to the call that began a task has its ID. Seen in runs of 2.1.332. Imported only for a stop that
+names such tasks.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from time import monotonic
+
+from gaia_sessions.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.agent_files import lines
+from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, text_in
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.events import LONGEST_TASK, MOST_TASKS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.hosts.payload import HookPayload, Payload
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.schema import OwnWork
+
+_SHELL, _RUNNING = "shell", ("running", "pending")
+_KINDS = {_SHELL: "command", "subagent": "agent"}
+
+_MOST_LISTED = 200
+_MOST_BYTES = 32 << 20
+_MOST_ANSWERS = 200
+_SECONDS_TO_READ = 0.5
+"""An agent may write anything into its own transcript, and a hook has three seconds."""
+
+_ANSWER = b'"tool_result"'
+_WORDS_OF_CLIENT = ("Command ", "Monitor started ", "agentId: ")
+"""How the line of an answer begins by which the client says what it left running; an agent may read others."""
+
+_ID_STANDS_WITHIN = 200
+_AROUND_ID = str.maketrans("(),.:;'\"", "        ")
+_TASK_KEYS = ("backgroundTaskId", "taskId")
+_LAUNCHED, _LAUNCHED_IN_WORDS = "async_launched", "Async agent launched"
+"""What the answer to a call says of an agent that was only launched; of one that came back it has the ID as well."""
+
+_ENDS_WITH_AGENT, _IN_WORDS = "backgroundEndsWithFinalResponse", "terminated when you give your final response"
+"""What the client adds for an agent in the foreground, whose commands end with its report."""
+
+
+class _CannotTell(Exception):
+    """The transcript is not there as a whole, or is too long to be read while a client waits."""
+
+
+def of_stop(payload: HookPayload, agent: str) -> OwnWork | None:
+    """What the agent waits for, if it stopped only until that is over; None for a stop for good."""
+    running = _running(payload.raw.get("background_tasks"))
+    if running.pop(agent, None) is None or not running:  # an agent in the foreground is not listed
+        return None
+    try:
+        own, assumed = _begun_by(agent, payload.raw.get("agent_transcript_path"), running), False
+    except (_CannotTell, OSError):
+        own, assumed = [key for key, kind in running.items() if kind == _SHELL], True
+    if not own:
+        return None
+    kind = _KINDS.get(running[own[0]], "work")
+    work: OwnWork = {"since": format_time(payload.now), "kind": kind, "tasks": own[:MOST_TASKS]}
+    return {**work, "assumed": True} if assumed else work
+
+
+def _running(tasks: Json) -> dict[str, str]:
+    """The kind of each task that is listed and goes on, by its ID."""
+    listed = islice(tasks, _MOST_LISTED) if isinstance(tasks, list) else ()
+    going_on = (task for task in listed if isinstance(task, dict) and task.get("status") in _RUNNING)
+    found = {key: text_in(task, "type") for task in going_on if (key := key_in(task, "id"))}
+    return {key: kind for key, kind in found.items() if len(key) <= LONGEST_TASK}
+
+
+def _begun_by(agent: str, transcript: Json, running: dict[str, str]) -> list[str]:
+    """Those of ``running`` that the agent began and that outlive its turn, by its transcript.
+
+    Once one is found it does not matter whether the transcript is there as a whole.
+    """
+    marks = [key.encode("utf-8", "surrogatepass") for key in running]
+    until, left, answers = monotonic() + _SECONDS_TO_READ, _MOST_BYTES, 0
+    found: dict[str, None] = {}
+    is_whole = is_cut = False
+    for number, line in enumerate(lines(CLAUDE_CODE, transcript)):
+        left -= len(line)
+        if left < 0 or answers == _MOST_ANSWERS or monotonic() > until:
+            is_cut = True
+            break
+        if number == 0:
+            first = object_in_bytes(line)
+            is_whole = first.get("agentId") == agent and first.get("parentUuid", "") is None
+        if _ANSWER in line and any(mark in line for mark in marks):
+            answers += 1
+            found |= dict.fromkeys(_left_running(object_in_bytes(line), running))
+            if len(found) == len(running):
+                break
+    if not found and (is_cut or not is_whole):
+        raise _CannotTell
+    return [key for key in running if key in found]
+
+
+def _left_running(line: Payload, running: dict[str, str]) -> Iterator[str]:
+    """The tasks that this line says were left running, as the answer to a call of the agent."""
+    content = object_in(line, "message").get("content")
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    results = [part for part in parts if part.get("type") == "tool_result"]
+    response = object_in(line, "toolUseResult")
+    if line.get("type") != "user" or not results or response.get(_ENDS_WITH_AGENT) is True:
+        return
+    names = (*_TASK_KEYS, "agentId") if response.get("status") == _LAUNCHED else _TASK_KEYS
+    yield from (key for name in names if (key := key_in(response, name)) in running)
+    for text in (text for result in results for text in _texts(result.get("content"))):
+        of_client = _WORDS_OF_CLIENT if _LAUNCHED_IN_WORDS in text else _WORDS_OF_CLIENT[:-1]
+        for said in text.splitlines():
+            if said.startswith(of_client) and _IN_WORDS not in said:
+                yield from (word for word in said[:_ID_STANDS_WITHIN].translate(_AROUND_ID).split() if word in running)
+
+
+def _texts(content: Json) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        yield from (text_in(part, "text") for part in content if isinstance(part, dict))
