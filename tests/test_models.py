@@ -80,6 +80,7 @@ RUN: dict[str, Any] = {
     "ended_at": MOMENT,
     "end": "stopped",
     "waiting": {"since": MOMENT, "for": "Bash"},
+    "own_work": {"since": MOMENT, "kind": "command", "tasks": ["b1"], "assumed": True},
     "interruption": "usage_limit",
     "detail": "d",
     "exit_code": 143,

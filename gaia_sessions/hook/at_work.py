@@ -47,7 +47,8 @@ def _line(record: Record, alive: Liveness, now: datetime) -> str:
 
 def _state(alive: Liveness, now: datetime) -> str:
     if alive["state"] == WORKING:
-        return WORKING
+        awaits = visible_line(alive["awaits"], 60) if "awaits" in alive else ""
+        return f"{WORKING}, waits for its own {awaits}" if awaits else WORKING
     since = parse_time(alive["since"])
     if alive["state"] == WAITING:
         return f"waiting since {since:%Y-%m-%d %H:%M} UTC for permission to use {visible_line(alive['for'], 60)}"

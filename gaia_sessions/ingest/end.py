@@ -72,7 +72,10 @@ def delegation_closed(store: Store, event: Event, context: HandlerContext) -> Ev
 def notification(store: Store, event: Event, context: HandlerContext) -> EventResult:
     """The host informs the main agent what became of an agent in the background, or of a workflow."""
     keyed, found = _find_notified(store, event)
-    return _change_with_agents(store, keyed, found, context, _EndRules(event, context.now).notification)
+    rules = _EndRules(event, context.now)
+    return _change_with_agents(
+        store, keyed, found, context, rules.word_on_wait if "waits" in event else rules.notification
+    )
 
 
 def _find_notified(store: Store, event: Event) -> tuple[Event, JoinedRun | EventResult]:
@@ -117,6 +120,8 @@ class _EndRules:
         self.now = now
 
     def stop(self, record: Record, run: Run) -> Record:
+        if "own_work" in self.event and not is_failure(self.event.get("marker_phase")):
+            return self._with_wait(record, run)
         if self._replaces_stop(run) and may_be_rejudged(record, run):
             message_fields = self._message_fields()
             if _is_repeated(run, message_fields):
@@ -125,7 +130,7 @@ class _EndRules:
         record, run = self._with_start(record, run)
         if not self.event.get("has_message"):
             return with_silent_stop(record, run, self.now)
-        return with_end(record, run, STOPPED, self._message_fields(), self.now)
+        return with_end(record, run, STOPPED, self._last_words(run), self.now)
 
     def fail(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)
@@ -142,7 +147,8 @@ class _EndRules:
 
     def returned(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(self._with_purpose(record), run)
-        return with_end(record, run, STOPPED if is_silent_stop(run) else RUN_RETURNED, {}, self.now)
+        has_stopped = is_silent_stop(run) or "own_work" in run
+        return with_end(record, run, STOPPED if has_stopped else RUN_RETURNED, {}, self.now)
 
     def delegation_closed(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)
@@ -166,12 +172,27 @@ class _EndRules:
         record = self.returned(record, run)
         return with_settled_return(record, runs.updated_run(record, run), self.now)
 
+    def word_on_wait(self, record: Record, run: Run) -> Record:
+        """A notification that is only about an agent that waits for its own work."""
+        from gaia_sessions.session.own_work import with_word_of_host
+
+        return with_word_of_host(*self._with_start(record, run), self.event.get("interruption"), self.now)
+
     def _with_purpose(self, record: Record) -> Record:
         if "purpose" not in self.event or record["purpose"] == self.event["purpose"]:
             return record
         from .parents import with_purpose
 
         return with_purpose(record, self.event)
+
+    def _with_wait(self, record: Record, run: Run) -> Record:
+        from gaia_sessions.session import own_work  # few agents wait for what they began
+
+        if self._replaces_stop(run):
+            record = own_work.without_stop(record, run, self.now)
+            run = runs.updated_run(record, run)
+        record, run = self._with_start(record, run)
+        return own_work.with_wait(record, run, self.event["own_work"], self._message_fields(), self.now)
 
     def _failures(self) -> Run:
         return {"detail": self.event["error"]} if "error" in self.event else {}
@@ -225,6 +246,14 @@ class _EndRules:
     def _message_fields(self) -> Run:
         fields: Run = {key: self.event[key] for key in _MESSAGE_FIELDS if key in self.event}  # type: ignore[literal-required, assignment]
         return {**fields, **marker_fields(self.event.get("marker_phase"))}
+
+    def _last_words(self, run: Run) -> Run:
+        fields = self._message_fields()
+        if runs.has_ended(run) or run.get("detail") != schema.MARKER_DETAIL or "reported" in fields:
+            return fields
+        from gaia_sessions.session.own_work import with_open_question
+
+        return with_open_question(run, fields)
 
     def _detail(self, default: str) -> Run:
         return {"detail": (self.event.get("error") or default)[: events.MAX_MESSAGE_LENGTH]}

@@ -11,7 +11,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, UNWOKEN_DETAIL
 from gaia_sessions.store import create_under_new_id
 from gaia_sessions.system import gone_runs
 
@@ -96,6 +96,9 @@ class _StartRule:
 
             record = with_end_of_gone_host(record, run, self.now, None)  # the start is the latest activity
             run = runs.updated_run(record, run)
+        if "own_work" in run or run.get("detail") == UNWOKEN_DETAIL:
+            record = self._with_agent_woken(record, run)
+            run = runs.updated_run(record, run)
         if _is_wake(run, self.event, self.now):
             return record if is_final(record["phase"]) or _has_live_run(record) else self._with_new_run(record)
         fields = self._start_fields(run)
@@ -103,6 +106,11 @@ class _StartRule:
             record = self._with_agent_alive(record, run)
             run = runs.updated_run(record, run)
         return runs.with_start(record, run, fields, self.now)
+
+    def _with_agent_woken(self, record: Record, run: Run) -> Record:
+        from gaia_sessions.session.own_work import with_agent_woken
+
+        return record if self.event.get("launch") else with_agent_woken(record, run, self.now)
 
     def _with_agent_alive(self, record: Record, run: Run) -> Record:
         """With ``run`` in the conversation of the event, and without an end that the start disproves."""

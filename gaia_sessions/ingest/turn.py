@@ -83,6 +83,7 @@ class _LiveAgents:
 
 def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context: HandlerContext) -> RunRule:
     named, now = frozenset(event["running"]), context.now
+    going_on = named.union(event.get("commands", ()))
     alive = {*named, *live.workflow_ids()}
     if named:
         alive |= _with_those_they_started(store, event, context, lambda run: run["host_agent_id"] in named)
@@ -93,6 +94,10 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context:
             return _in_background(*alive_in_conversation(record, run, event["host_session_id"], now))
         if run.get("parent_host_agent_id") in alive:
             return record
+        if "own_work" in run and not runs.has_ended(run):
+            from gaia_sessions.session.own_work import with_end_of_wait
+
+            return with_end_of_wait(record, run, going_on, now)
         if not runs.has_started(run):
             return record if live.has_unknown else with_end(record, run, DENIED, {"detail": "never started"}, now)
         if agent is None or runs.has_ended(run) or _is_of_unknown_workflow(run):

@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 
     from .schema import Record, Run
 
-    Liveness = TypedDict("Liveness", {"state": str, "since": NotRequired[str], "for": NotRequired[str]})
-    """One of ``AGENT_STATES``. since: when the wait began, or the last sign of life. for: the tool it waits for."""
+    Liveness = TypedDict(
+        "Liveness", {"state": str, "since": NotRequired[str], "for": NotRequired[str], "awaits": NotRequired[str]}
+    )
+    """One of ``AGENT_STATES``. since: when the wait began, or the last sign of life. for: the tool it waits for.
+
+    awaits: what its agent began itself and waits for: ``command``, ``agent`` or ``work``.
+    """
 
 FLUSH_TIME = timedelta(seconds=1)
 """How long after a request a client may still write down what led to it; then nothing more until it is answered.
@@ -36,7 +41,7 @@ def with_request(record: Record, run: Run, tool: str, transcript: str | None, no
     ``transcript`` is where the agent writes by now: to another file once its conversation has become another one. Those
     of a workflow keep theirs, which is among the files of the workflow.
     """
-    has_stopped = not is_live(run) or "end" in run
+    has_stopped = not is_live(run) or "end" in run or "own_work" in run
     if has_stopped or _waits_since_later(run, now):
         return record
     renewed: Run = {**run, "transcript_path": transcript} if transcript and "workflow" not in run else run
@@ -71,6 +76,8 @@ def liveness(
     waiting = run.get("waiting")
     if waiting and not _has_written_since(parse_time(waiting["since"]), now, written_at):
         return {"state": WAITING, "since": waiting["since"], "for": waiting["for"]}
+    if "own_work" in run:  # it is woken when that is over; until then it has nothing to write
+        return {"state": WORKING, "since": run["own_work"]["since"], "awaits": run["own_work"]["kind"]}
     signs = (parse_time(record["last_updated"]), started_or_claimed_at(run), written_at)
     known = [sign for sign in signs if sign and not is_ahead(sign, now)]
     if not known:

@@ -66,7 +66,7 @@ SILENT_STOP_DETAIL = "stopped without a word"
 
 _LIMITS_IN_WORDS = {TIMED_OUT: "it met its time limit", OUT_OF_TOKENS: "it used up its tokens"}
 
-_OUTDATED_KEYS = ("detail", "interruption", "waiting")
+_OUTDATED_KEYS = ("detail", "interruption", "waiting", "own_work")
 """What a run that ends had from an earlier end, or while its agent was at work."""
 
 _RANK_OF_PRESUMED = ENDS.index(RUN_RETURNED) + 0.5

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         last_activity: when its agent last wrote to its transcript, if that was after ``last_updated``.
         resume: whether it may be resumed, why, and until when.
         running: whether an agent is at work on it, as far as can be determined.
-        liveness: what is known of that agent, ``{state, since?, for?}``; absent if none is at work.
+        liveness: what is known of that agent, ``{state, since?, for?, awaits?}``; absent if none is at work.
         cancelled: there, and true, if it was cancelled, by itself or with a session above it.
         denied: there, and true, if what it waited for was denied.
         parent_id: as in the record, where a parent is known; with it depth, how many are above, unless they form a

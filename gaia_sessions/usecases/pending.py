@@ -81,7 +81,8 @@ def question_of(record: Record) -> Question:
     spoke = [run for run in record.get("runs", ()) if "last_message" in run]
     run: Run = spoke[-1] if spoke else {}
     message = run.get("last_message", "")
-    has_marker = run.get("detail") == MARKER_DETAIL or is_of_command(run)  # one that met a limit may say it as well
+    # one that met a limit, or waited for its own command when its client ended, may say it as well
+    has_marker = run.get("detail") == MARKER_DETAIL or is_of_command(run) or "reported" in run
     return _question_of(message) if has_marker else Question("", message, message)
 
 

@@ -174,6 +174,7 @@ def state_text(state: str, phase: str, liveness: Liveness | None = None, *, canc
     if liveness is not None and not is_final(phase):
         beside = ["cancelled"] if cancelled else []
         beside += [safe(liveness["for"], 30)] if "for" in liveness else []
+        beside += [f"waits for its own {safe(liveness['awaits'], 30)}"] if "awaits" in liveness else []
     else:
         beside = [phase] if state == BY_HAND else []
     return ": ".join([state, *[", ".join(beside)] * bool(beside)])

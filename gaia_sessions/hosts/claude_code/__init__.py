@@ -220,8 +220,12 @@ def _stop(payload: HookPayload) -> list[Event]:
     tasks = payload.raw.get("background_tasks")
     if not isinstance(tasks, list):
         return [payload.event(events.MAIN_STOP)]
-    keys = (key_in(task, "id") for task in tasks if isinstance(task, dict) and "command" not in task)
-    return [payload.event(events.MAIN_STOP, running=[*islice(filter(None, keys), events.MOST_RUNNING)])]
+    agents: list[str] = []
+    others: list[str] = []
+    for task in islice(tasks, events.MOST_RUNNING):
+        if isinstance(task, dict) and (key := key_in(task, "id")):
+            (others if "command" in task or task.get("type") == "monitor" else agents).append(key)
+    return [payload.event(events.MAIN_STOP, running=agents, commands=others or None)]
 
 
 def _session_start(payload: HookPayload) -> list[Event]:

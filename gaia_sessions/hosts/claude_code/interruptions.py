@@ -64,9 +64,9 @@ _LONGEST_LIMIT = timedelta(days=366)
 
 _INTERRUPTED_LINE = "[Request interrupted by user"
 _TYPE_OF_USER = "user"
-_STOPPED_KEY = "stoppedByUser"
+_STOPPED_KEY, _STOPPED_IN_WORDS = "stoppedByUser", "stopped by the user"
 _NEWEST_TRANSCRIPTS = 20
-_PREFIX, _SUFFIX = "agent-", ".jsonl"
+_PREFIX, _SUFFIX, _META_SUFFIX = "agent-", ".jsonl", ".meta.json"
 
 
 def keys_of_failure(error: str | None, text: str, transcript: Json, now: datetime) -> dict[str, object]:
@@ -115,7 +115,20 @@ def failed_delegation(payload: HookPayload, tool_use_id: str, agent_name: str) -
 def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
     """The interruptions of agents in ``folder``: no event reports Esc, and a prompt is the first one after it."""
     found = interrupted_agents(folder)
-    return [payload.event(NOTIFICATION, host_agent_id=agent, **keys) for agent, keys in found]
+    told = [payload.event(NOTIFICATION, host_agent_id=agent, **keys) for agent, keys in found]
+    if _STOPPED_IN_WORDS not in payload.text("prompt"):
+        return told
+    stopped = _stopped_while_they_waited(folder)
+    return told + [
+        payload.event(NOTIFICATION, host_agent_id=agent, waits=True, interruption=STOPPED_BY_USER) for agent in stopped
+    ]
+
+
+def _stopped_while_they_waited(folder: str) -> Iterator[str]:
+    """The newest agents that the user stopped; one that waited for its own work has no line about it (2.1.332)."""
+    for name in newest_names(CLAUDE_CODE, folder, _NEWEST_TRANSCRIPTS, _PREFIX, _META_SUFFIX):
+        if member_of(CLAUDE_CODE, os.path.join(folder, name), _STOPPED_KEY) is True:
+            yield name.removeprefix(_PREFIX).removesuffix(_META_SUFFIX)
 
 
 def interrupted_agents(folder: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -142,7 +155,7 @@ def in_transcript(path: str) -> dict[str, str]:
     is_said = any(isinstance(text, str) and text.startswith(_INTERRUPTED_LINE) for text in texts)
     if not is_said or line.get("type") != _TYPE_OF_USER:
         return {}
-    meta_file = path.removesuffix(_SUFFIX) + ".meta.json"
+    meta_file = path.removesuffix(_SUFFIX) + _META_SUFFIX
     why = STOPPED_BY_USER if member_of(CLAUDE_CODE, meta_file, _STOPPED_KEY) is True else INTERRUPTED
     try:
         return {"interruption": why, "interrupted_at": format_time(parse_time(line.get("timestamp")))}

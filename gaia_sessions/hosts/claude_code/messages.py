@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _USER = "user"
 _ROLES = (_USER, "assistant")
 _MARKS_OF_ROLES = tuple(f'"{role}"'.encode() for role in _ROLES)
-_WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:")
+_WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:", "[SYSTEM NOTIFICATION - NOT USER INPUT]")
 """How a text of a user begins that the client itself wrote into a turn."""
 
 _LONGEST_INPUT = 2 * LONGEST_LINE

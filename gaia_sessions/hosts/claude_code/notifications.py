@@ -23,6 +23,9 @@ _BY_USER = "was stopped by user"
 _LOST_AGENT, _LOST = 'Background agent "', '" was running when the previous Claude Code process exited'
 """What 2.1.197 says, with the status of a failure, after ``--continue`` of an agent that ended with its client."""
 
+_WAITS = '" is waiting on its own background work'
+"""How the summary of an agent ends that ended only its turn (2.1.332): the client wakes it when that work is over."""
+
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
@@ -36,6 +39,8 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
     summary, _, rest = rest.partition("</summary>")
     error = None if is_success(outcome) else one_line(summary or outcome, MAX_MESSAGE_LENGTH)
     keys: dict[str, object] = {"host_agent_id": agent, "tool_use_id": tool_use_id, "outcome": outcome, "error": error}
+    if is_success(outcome) and summary.rstrip().endswith(_WAITS):  # its figures may come after the last ones
+        return [payload.event(events.NOTIFICATION, **keys, waits=True)]
     if "<usage>" in rest or "<worktree>" in rest:
         from .figures import figures_of_notification
 

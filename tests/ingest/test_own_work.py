@@ -1,0 +1,281 @@
+"""An agent that ends its turn to wait for its own command: what becomes of its run, whatever the host tells next."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import gaia_sessions
+from gaia_sessions.session.clock import format_time, parse_time, timedelta
+from tests.hook.conftest import ASKS, gaia, own_host
+from tests.ingest.test_tools import asking
+from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hook.conftest import Host
+
+__all__ = ["gaia"]  # a fixture, which pytest finds by its name here
+
+BUILD = {"id": "b1", "type": "shell", "status": "running", "command": "make"}
+HERSELF = {"id": "a1", "type": "subagent", "status": "running"}
+SAID = "The build runs; I wait for it."
+WAITING_PROMPT = 'Agent "Job" is waiting on its own background work'
+
+
+def began(host: Host, *, readable: bool = True, **changes: Any) -> str:
+    """An agent in the background that has begun a command; ``readable`` if its transcript says so."""
+    agent_id = host.work()
+    host.hear(host.launching())
+    if readable:
+        content = [{"type": "tool_result", "content": "Command running in background with ID: b1. Output is ..."}]
+        lines = [
+            {"parentUuid": None, "agentId": "a1", "type": "user", "message": {"content": "Do it."}},
+            {"parentUuid": "u", "agentId": "a1", "type": "user", "message": {"content": content}},
+        ]
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        (host.agents / "agent-a1.jsonl").write_text(text, encoding="utf-8")
+    if changes:
+        host.edit(agent_id, **changes)
+    return agent_id
+
+
+def pausing(message: str = SAID, **changes: Any) -> dict[str, Any]:
+    return {"message": message, "background_tasks": [HERSELF, BUILD], **changes}
+
+
+def turn_ends(host: Host, *tasks: Any) -> None:
+    """A turn of the main agent ends while ``tasks`` go on."""
+    host.hear(host.event_payload("Stop", stop_hook_active=False, background_tasks=[*tasks]))
+
+
+def stands(host: Host) -> Any:
+    """Of the only session its state, its phase, the end of its latest run, its number of runs."""
+    line: Any
+    [line] = gaia_sessions.list_sessions(root=str(host.root))
+    runs = host.record()["runs"]
+    return line["state"], line["phase"], runs[-1].get("end"), len(runs)
+
+
+AT_WORK = ("working", "investigating", None, 1)
+DONE = ("completed", "completed", "stopped", 1)
+INTERRUPTED = ("interrupted", "investigating", "killed", 1)
+
+
+@table("readable", [True, False])
+@own_host
+def test_it_is_at_work_while_it_waits_and_done_when_it_stops_for_good(host: Host, *, readable: bool) -> None:
+    agent_id = began(host, readable=readable)
+    host.hear(host.ending(**pausing()))
+    [run] = host.record()["runs"]
+    assert (stands(host), run["last_message"], run["own_work"]["tasks"]) == (AT_WORK, SAID, ["b1"])
+    assert run["own_work"].get("assumed", False) is not readable
+    host.hear(host.notifying(summary=WAITING_PROMPT))
+    turn_ends(host, BUILD)
+    assert stands(host) == AT_WORK
+    assert "assumed" not in host.record()["runs"][0]["own_work"]
+
+    host.hear(host.starting())
+    assert (stands(host), "own_work" in host.record()["runs"][0]) == (AT_WORK, False)
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+
+    assert stands(host) == DONE
+    assert [entry["kind"] for entry in host.journal(agent_id)][-2:] == ["start", "stop"]
+
+
+def test_its_state_says_what_it_waits_for_and_it_never_becomes_quiet(host: Host, gaia: Callable[..., str]) -> None:
+    with host.client():
+        agent_id = began(host)
+        host.hear(host.ending(**pausing()))
+        since = format_time(parse_time(host.record()["last_updated"]) - timedelta(days=1))
+        [run] = host.record()["runs"]
+        work = {**run["own_work"], "since": since}
+        host.edit(agent_id, last_updated=since, runs=[{**run, "started_at": since, "own_work": work}])
+
+        assert "working: waits for its own command" in gaia(host, "show", agent_id)
+        assert "working: waits for its own command" in gaia(host, "list")
+        [line] = json.loads(gaia(host, "list", "--json"))
+        assert line["liveness"] == {"state": "working", "since": since, "awaits": "command"}
+        told = host.hear(host.event_payload("SessionStart", source="startup", session_id="another"))
+        assert "(working, waits for its own command)" in told["additionalContext"]
+
+
+@table(
+    ("told", "state"),
+    [
+        ("finished", DONE),
+        ("waiting", AT_WORK),
+        ("failed", ("error", "investigating", "failed", 1)),
+        ("killed", ("abandoned", "abandoned", "killed", 1)),
+        ("clear", AT_WORK),
+        ("exit", ("interrupted", "investigating", "ended_with_host", 1)),
+        ("returned", DONE),
+        ("died", ("error", "investigating", "failed", 1)),
+        ("asks", AT_WORK),
+        ("launched", AT_WORK),
+    ],
+)
+@own_host
+def test_what_else_is_told_of_it_while_it_waits(host: Host, told: str, state: Any) -> None:
+    with host.client():
+        began(host)
+        host.hear(host.ending(**pausing()))
+        host.hear(
+            {
+                "finished": host.notifying(summary='Agent "Job" finished'),
+                "waiting": host.notifying(summary=WAITING_PROMPT),
+                "failed": host.notifying("failed"),
+                "killed": host.killing(),
+                "clear": host.event_payload("SessionEnd", reason="clear"),
+                "exit": host.event_payload("SessionEnd", reason="prompt_input_exit"),
+                "returned": host.returning(),
+                "died": host.dying(),
+                "asks": asking(host),
+                "launched": host.launching(),
+            }[told]
+        )
+        assert stands(host) == state
+        assert ("own_work" in host.record()["runs"][0]) is (state == AT_WORK)
+        assert "waiting" not in host.record()["runs"][0]
+
+
+@table(
+    ("readable", "goes_on", "state"),
+    [
+        (True, [BUILD], AT_WORK),
+        (False, [BUILD], AT_WORK),
+        (True, [HERSELF], AT_WORK),
+        (False, [HERSELF], AT_WORK),
+        (True, [], INTERRUPTED),
+        (False, [], DONE),
+        (True, [{**BUILD, "id": "b2"}], INTERRUPTED),
+    ],
+)
+@own_host
+def test_a_turn_of_the_main_agent_tells_whether_there_is_anything_to_wait_for(
+    host: Host, goes_on: Any, state: Any, *, readable: bool
+) -> None:
+    began(host, readable=readable)
+    host.hear(host.ending(**pausing()))
+    turn_ends(host, *goes_on)
+    assert stands(host) == state
+
+
+def test_an_agent_that_is_woken_after_all_goes_on_in_the_same_run(host: Host) -> None:
+    began(host)
+    host.hear(host.ending(**pausing()))
+    turn_ends(host)
+    assert stands(host) == INTERRUPTED
+
+    host.hear(host.starting())
+    assert stands(host) == AT_WORK
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+    assert stands(host) == DONE
+
+
+def test_an_agent_that_only_another_hook_kept_going_waits_if_it_says_so_last(host: Host) -> None:
+    began(host)
+    host.hear(host.ending(message="Done.", background_tasks=[HERSELF]))
+    assert stands(host) == DONE
+
+    host.hear(host.ending(**pausing(), stop_hook_active=True))
+
+    assert stands(host) == AT_WORK
+    assert "finalized_at" not in host.record()
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+    assert stands(host) == DONE
+
+
+def test_the_word_that_it_waits_ends_nothing_when_it_comes_late(host: Host) -> None:
+    began(host)
+    host.hear(host.ending(**pausing()))
+    host.hear(host.starting())
+    host.hear(host.notifying(summary=WAITING_PROMPT))
+    assert stands(host) == AT_WORK
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+    record = host.record()
+
+    host.hear(host.notifying(summary=WAITING_PROMPT))
+    assert host.record() == record
+
+
+def test_a_stop_that_waited_for_a_lock_is_no_end_either(host: Host) -> None:
+    agent_id = began(host)
+    with host.held(agent_id):
+        host.hear(host.ending(**pausing()))
+        turn_ends(host, BUILD)
+    assert [event["kind"] for event in host.deferred()] == ["stop", "main_stop"]
+
+    host.hear(host.starting())
+    assert (stands(host), host.deferred(), host.record()["runs"][0].get("own_work")) == (AT_WORK, [], None)
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+    assert stands(host) == DONE
+
+
+@table("marker", ["approval", "planning"])
+@own_host
+def test_being_woken_is_no_approval(host: Host, marker: str) -> None:
+    began(host)
+    host.hear(host.ending(**pausing(ASKS.replace("approval", marker))))
+    assert stands(host) == ("working", marker, None, 1)
+    host.hear(host.starting())
+    assert stands(host) == ("working", marker, None, 1)
+
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+
+    if marker == "planning":
+        assert stands(host) == DONE
+    else:
+        assert stands(host) == ("waiting", "approval", "stopped", 1)
+        [asked] = gaia_sessions.Sessions(str(host.root)).pending()
+        assert (asked["question"], asked["last_message"].splitlines()[0]) == ("shall I?", "It is built.")
+
+
+def test_a_question_is_one_also_if_the_conversation_ends_before_the_agent_is_woken(host: Host) -> None:
+    began(host)
+    host.hear(host.ending(**pausing(ASKS)))
+    host.hear(host.event_payload("SessionEnd", reason="other"))
+
+    [asked] = gaia_sessions.Sessions(str(host.root)).pending()
+    assert (asked["question"], stands(host)[:2]) == ("shall I?", ("waiting", "approval"))
+
+
+def test_work_that_cannot_be_done_has_failed_whatever_runs(host: Host) -> None:
+    began(host)
+    host.hear(host.ending(**pausing("It cannot be built.\n[gaia-sessions: failed] no compiler")))
+    assert stands(host)[:2] == ("failed", "failed")
+
+
+@table("finished", [True, False])
+@own_host
+def test_a_client_that_is_killed_meanwhile_leaves_work_that_may_be_resumed(host: Host, *, finished: bool) -> None:
+    root = str(host.root)
+    with host.client() as client:
+        agent_id = began(host)
+        host.hear(host.ending(**pausing()))
+        meta = {"agentType": "Explore", "toolUseId": "toolu_1", **({"finished": True} if finished else {})}
+        (host.agents / "agent-a1.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+        assert gaia_sessions.Sessions(root).reconcile()["verdicts"][0]["verdict"] == "running"
+        client.kill()
+
+    assert stands(host)[:2] == ("crashed", "investigating")
+    assert gaia_sessions.should_resume(agent_id, root=root)
+    [verdict] = gaia_sessions.Sessions(root).reconcile()["verdicts"]
+    assert (verdict["verdict"], verdict["closed"]) == ("lost", True)
+    assert (stands(host), host.record()["runs"][0].get("own_work")) == (("crashed", "investigating", "lost", 1), None)
+    assert gaia_sessions.should_resume(agent_id, root=root)
+
+
+def test_the_user_may_stop_it_while_it_waits(host: Host) -> None:
+    began(host)
+    host.hear(host.ending(**pausing()))
+    meta = {"agentType": "Explore", "toolUseId": "toolu_1", "finished": True, "stoppedByUser": True}
+    (host.agents / "agent-a1.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    host.hear(host.event_payload("UserPromptSubmit", prompt="Go on."))
+    assert stands(host) == AT_WORK, "the prompt tells that the user stopped it"
+
+    host.hear(host.event_payload("UserPromptSubmit", prompt='Background agent "Job" was stopped by the user.'))
+
+    assert stands(host) == INTERRUPTED
+    assert host.record()["runs"][0]["interruption"] == "stopped_by_user"
