@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from tests.table import Test
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl"))
-NEWEST = CAPTURES[-1].parent
-OF_NEWEST = [capture for capture in CAPTURES if capture.parent == NEWEST]
+NEWEST = ("claude-code-2.1.330", "claude-code-2.1.332")
+"""The older has all scenarios, the newer those of which only it has something to tell."""
+
+OF_NEWEST = [capture for capture in CAPTURES if capture.parent.name in NEWEST]
 SAMPLE = [capture for place, capture in enumerate(OF_NEWEST) if place % 4 == 0 or capture.stem in {"parallel", "usage"}]
 
 
@@ -89,6 +91,12 @@ ENDS: dict[str, list[End]] = {
     "background-sigterm": [WITH_HOST],
     "background-sigkill": [NOT_ENDED],
     "background-stopped": [KILLED],
+    "background-waits-for-command": [DONE],  # its agent is woken, and goes on in the same run
+    "background-waits-for-command-foreground": [DONE],
+    "background-waits-for-command-print": [WITH_HOST],
+    "background-waits-for-command-tui": [DONE],
+    "background-waits-for-command-tui-clear": [DONE],
+    "background-waits-for-command-tui-stop-all": [INTERRUPTED],
     "connection-lost": [INTERRUPTED],
     "empty-report": [FAILED],
     "interrupt": [WITH_HOST],
@@ -132,6 +140,7 @@ ENDS: dict[str, list[End]] = {
     "workflow-pipeline": [DONE, DONE, DONE],
     "workflow-resumed": [DONE, DONE, DONE],
     "workflow-sigkill": [DONE, NOT_ENDED, NOT_ENDED],
+    "worktree-sigkill": [NOT_ENDED],
 }
 # After a signal the older version still tells that the agent was interrupted; the newer only ends the session.
 SIGNALLED = {"sigterm", "tui-hup"}
@@ -301,7 +310,10 @@ def host_files(line: dict[str, Any], kept: dict[str, str]) -> dict[Path, str]:
         return {
             Path(path): text for path, text in kept.items() if "/workflows/" in path or not path.endswith(".meta.json")
         }
-    lines = line["files_at_hook_time"].get("workflow_files") or {}
+    lines = {**(line["files_at_hook_time"].get("workflow_files") or {})}
+    stopped = line["files_at_hook_time"].get("agent_transcript_path")
+    if isinstance(stopped, dict):
+        lines[line["stdin"]["agent_transcript_path"]] = stopped["lines"]
     return {
         Path(path): "".join(text.splitlines(keepends=True)[: lines[path] or None])
         for path, text in kept.items()

@@ -145,6 +145,8 @@ class Replay:
             elsewhere = [known for known in self.sessions if known[1] == key[1]]
             key = elsewhere[0] if elsewhere else key
             self.sessions.setdefault(key, new[0] if len(new) == 1 else f"{len(new)} new sessions")
+        if waits_for_own_command(payload):
+            return {self.sessions[key]}
         said = payload.get("last_assistant_message")
         if key in self.stopped and (not payload["stop_hook_active"] or said == self.stopped[key]):
             return set()
@@ -170,6 +172,12 @@ class Replay:
             for run in told["runs"]:
                 key = (run["host_session_id"], run["tool_use_id"])
                 yield Run(key, agent_id, told["phase"], run.get("end"), "ended_at" in run)
+
+
+def waits_for_own_command(payload: Any) -> bool:
+    """Whether an agent in the background stopped while a command runs that may be its own."""
+    tasks = {(task["id"], task["type"]) for task in payload.get("background_tasks", ())}
+    return (payload["agent_id"], "subagent") in tasks and "shell" in {kind for _, kind in tasks}
 
 
 class Run(NamedTuple):

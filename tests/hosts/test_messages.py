@@ -101,7 +101,9 @@ def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(ta
         if not begins:
             without_beginning.append(where)
     assert sorted(set(without_beginning)) == [
-        f"claude-code-2.1.330/{name}" for name in ("tui-clear-then-prompt", "tui-resume-switch")
+        "claude-code-2.1.330/tui-clear-then-prompt",
+        "claude-code-2.1.330/tui-resume-switch",
+        "claude-code-2.1.332/background-waits-for-command-tui-clear",
     ]
 
 
