@@ -970,7 +970,7 @@ class Sessions:
         """For commands: what the command of a run that was ``begun`` is told of earlier work; empty without any."""
         from gaia_sessions.usecases.briefing import briefing
 
-        return briefing(begun.earlier, begun.reason, self._store) if begun.earlier else ""
+        return briefing(begun.earlier, begun.reason, self._store, approves=True) if begun.earlier else ""
 
     def end_run(self, agent_id: str, run: Run, ended: CommandEnd) -> Record:
         """For commands: ends the ``run`` that ``begin_run`` gave. Asked again, it makes durable what is there.

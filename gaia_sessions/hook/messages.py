@@ -11,8 +11,9 @@ import sys
 
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.ids import resume_line
-from gaia_sessions.session.record import answer_words
+from gaia_sessions.session.ids import MARKER_OPENING, resume_line
+from gaia_sessions.session.phases import waits_for_approval
+from gaia_sessions.session.record import answer_of, answer_words
 from gaia_sessions.session.visible import visible_line
 
 TYPE_CHECKING = False
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 LONGEST_NOTE = 1000
 MOST_LINES = 5
+_LONGEST_QUESTION = 300
+"""Characters of a question that the main agent is told; ``pending`` shows it whole."""
 
 PROGRAM = "gaia-sessions"
 UPDATE = "update"
@@ -31,14 +34,53 @@ UPDATE = "update"
 _LINE_PLACEMENT = "in the prompt, once, on its own line, not quoted and not in a code block:"
 
 
-def resume_message(found: Resumable) -> str:
-    """How, and until when, a session can be resumed."""
+def resume_message(found: Resumable, *, nested: bool) -> str:
+    """How, and until when, a session can be resumed, and whom to ask first; ``nested``: a sub-agent is told."""
     record, state, until = found
+    if is_asking(record):
+        how = f"{_whom_to_ask(record, nested=nested)}\nThen delegate to "
+    else:
+        how = f"The sub-agent's work is not finished ({state}, phase {record['phase']}). To go on with it, delegate to "
     return (
-        f"The sub-agent's work is not finished ({state}, phase {record['phase']}). To go on with it, delegate to "
-        f"{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
+        f"{how}{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
         f"{resume_line(record['agent_id'])}\nThis is possible until {_in_minutes(until)}."
     )
+
+
+def is_asking(record: Record) -> bool:
+    """Whether the work waits for an answer that nobody has given."""
+    return waits_for_approval(record["phase"]) and answer_of(record) is None
+
+
+def _asked_by(record: Record) -> str:
+    """What ``record`` asks of a person; empty if nobody does."""
+    if not is_asking(record):
+        return ""
+    from gaia_sessions.usecases.questions import question_of  # most work asks nothing
+
+    return question_of(record).asked
+
+
+def _whom_to_ask(record: Record, *, nested: bool) -> str:
+    """That only the user can say yes, and how whoever is told this gets the answer."""
+    asked = _asked_by(record)
+    if nested:
+        why = visible_line(asked, _LONGEST_QUESTION) or "what the sub-agent asks"
+        return (
+            "The sub-agent's work waits for an answer of the user, whom you cannot ask yourself. Do not answer it: end "
+            f"your last message with this line: {MARKER_OPENING} approval] {why}\n"
+            "Use the line below only once you are told that the user said yes."
+        )
+    ask = f"Ask the user {_quoted(asked)}." if asked else "Ask the user whether it may do what it asked."
+    return (
+        f"The sub-agent's work waits for the user. {ask} Use the line below only after the user says yes; if the user "
+        f"says no, type: gaia-sessions deny {record['agent_id']}"
+    )
+
+
+def _quoted(text: str) -> str:
+    """``text`` between quotes that it cannot end."""
+    return '"' + visible_line(text, _LONGEST_QUESTION).replace('"', "'") + '"'
 
 
 def waiting_message(record: Record) -> str:
@@ -54,9 +96,8 @@ def waiting_message(record: Record) -> str:
 def mentioned_message(found: list[Resumable]) -> str:
     """The delegation named these sessions and resumed none of them; how to resume them."""
     heading = (
-        "This delegation named work that is not finished but did not resume it: new work was begun instead. To resume "
-        "work in the phase approval is to approve it. To go on with one, delegate to the agent type named below its "
-        f"line. Put that line {_LINE_PLACEMENT}"
+        "This delegation named work that is not finished but did not resume it: new work was begun instead. To go on "
+        f"with one, delegate to the agent type named below its line. {_first_ask(found)}Put that line {_LINE_PLACEMENT}"
     )
     return "\n".join([heading, *(_offered(one, "\n") for one in found)])
 
@@ -77,7 +118,7 @@ def offer_message(found: list[Resumable], wake_advice: str | None) -> str:
     can_wake = wake_advice is not None and any(_agent_of(record) for record, *_ in shown)
     heading = (
         f"Sub-agents whose work is not finished. To go on with one, {f'{wake_advice}; or ' if can_wake else ''}"
-        f"delegate to the agent type named after its [...]. Put that [...] {_LINE_PLACEMENT}"
+        f"delegate to the agent type named after its [...]. {_first_ask(shown)}Put that [...] {_LINE_PLACEMENT}"
     )
     lines = [heading, *(_offered(one, " ") + (_agent_of(one[0]) if can_wake else "") for one in shown)]
     if len(shown) < len(found):
@@ -97,7 +138,16 @@ def _offered(found: Resumable, gap: str) -> str:
     what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
     stands = ", ".join(answer_words(record, 80)) or state
     how = resume_line(record["agent_id"]) + gap
-    return f"{how}{what} ({stands}, phase {record['phase']}, until {_in_minutes(until)})"
+    asked = _asked_by(record)
+    asks = f", asks {_quoted(asked)}" if asked else ""
+    return f"{how}{what} ({stands}, phase {record['phase']}, until {_in_minutes(until)}){asks}"
+
+
+def _first_ask(found: list[Resumable]) -> str:
+    """What holds before one of ``found`` goes on that asks something; empty if none does."""
+    if not any(is_asking(record) for record, *_ in found):
+        return ""
+    return "If one waits for the user, ask the user what it asks; go on with it only after the user says yes. "
 
 
 def _in_minutes(timestamp: str) -> str:

@@ -143,7 +143,7 @@ def _return_reply(context: ReplyContext) -> Reply | None:
     if found:
         from .messages import resume_message
 
-        messages.append(resume_message(found))
+        messages.append(resume_message(found, nested="parent_host_agent_id" in context.event))
     if any("mentioned" in run for run in record.get("runs", ())):
         messages += _mentioned_messages(record, context)
     return {"additionalContext": "\n\n".join(messages)} if messages else None

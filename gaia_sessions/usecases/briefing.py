@@ -12,7 +12,7 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.context import LEAST_TOKENS, TURNS, context_lines, context_of
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
-from gaia_sessions.session.record import answer_of, answer_words
+from gaia_sessions.session.record import answer_of, answer_words, given_answers
 from gaia_sessions.session.runs import was_only_delegated
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible_line
@@ -60,17 +60,31 @@ _NOTICES_TO_WHO_REMEMBERS = {
 GO_ON = "Go on with the work."
 """What an agent that remembers the earlier run is told if there is nothing else to say."""
 
-_APPROVED_BY_GOING_ON = " It asked for an approval, see below; that it goes on means that it is approved: carry it out."
+_APPROVED_BY_RUN = (
+    " It asked for an approval, see below; that it was started again means that it is approved: carry it out."
+)
+_NOT_ANSWERED = (
+    " It asked for an approval, see below, and no answer of the user is recorded. Carry it out only if your task says "
+    "that the user said yes; else do nothing of it, and ask again."
+)
 
 
-def briefing(record: Record, reason: str | None, sessions: Reader, is_late: Callable[[], bool] | None = None) -> str:
+def briefing(
+    record: Record,
+    reason: str | None,
+    sessions: Reader,
+    is_late: Callable[[], bool] | None = None,
+    *,
+    approves: bool = False,
+) -> str:
     """What an agent or a command must know of earlier work: the facts and, as far as they fit, what was said.
 
     At most ``LONGEST_BRIEFING`` characters beside a system prompt of the session. record: that of the work as it was
     before it went on, of ``sessions``. reason: why the work could not be resumed and is continued in a new session, as
     the policy says it, or ``ENDED``; None for work that goes on. is_late: whether the time to read files is over.
+    approves: whether a person let it go on by a command, which approves what it waits for.
     """
-    beginning = _beginning(record, reason)
+    beginning = _beginning(record, reason, approves=approves)
     told = context_lines(_context(Turns(sessions, record, is_late), TURNS, _room(beginning), _size_as_data))
     return "\n".join([*beginning, *map(_as_data, told), END_OF_DATA])
 
@@ -142,20 +156,31 @@ def _as_data(line: str) -> str:
     return f"| {line}".rstrip()
 
 
-def _beginning(record: Record, reason: str | None) -> list[str]:
+def _beginning(record: Record, reason: str | None, *, approves: bool = False) -> list[str]:
     heading = f"{MARKER_OPENING} {BRIEFING} {record['agent_id']}]"
     facts = map(_as_data, [*_facts(record), *_history(record)])
-    return [heading, _heading(record, reason), _data_heading(), *facts]
+    note = _note(record) if reason is None else []
+    return [heading, _heading(record, reason, approves=approves), *note, _data_heading(), *facts]
 
 
-def _heading(record: Record, reason: str | None) -> str:
+def _note(record: Record) -> list[str]:
+    """What the user said with the answer, on a line of its own, which no text of it can end; none from an agent."""
+    given = given_answers(record)[-1:] if answer_of(record) else []
+    if not given or "shell" in given[0] or not given[0].get("message"):
+        return []
+    return [f"The user said with that: {visible_line(given[0]['message'], _LONGEST_ANSWER)}"]
+
+
+def _heading(record: Record, reason: str | None, *, approves: bool) -> str:
     if reason is None:
         answer = answer_of(record)
         if answer:
             return _RESUMED_HEADING + _NOTICES[answer[0]]
         if _has_never_started(record):
             return _NEVER_STARTED_HEADING
-        return _RESUMED_HEADING + (_APPROVED_BY_GOING_ON if waits_for_approval(record["phase"]) else "")
+        if not waits_for_approval(record["phase"]):
+            return _RESUMED_HEADING
+        return _RESUMED_HEADING + (_APPROVED_BY_RUN if approves else _NOT_ANSWERED)
     if reason == ENDED:
         return "This is new work that continues an earlier session, which has ended."
     why = _WHY_NOT_RESUMED.get(reason, "it is over")

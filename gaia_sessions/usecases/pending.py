@@ -1,25 +1,22 @@
 """What waits for a person: work that asks for an approval, and agents that ask for a permission.
 
-Owns what of a session is its question. What was answered waits for nobody.
+What was answered waits for nobody.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import NamedTuple
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.hosts.marker import read_why, without_marker
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.policy import resume_summary
 from gaia_sessions.session.record import has_newer_schema
-from gaia_sessions.session.runs import is_of_command
-from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.state import WAITING
 from gaia_sessions.store.above import Above
 
+from .questions import question_in, question_of
 from .resume import standing
 
 TYPE_CHECKING = False
@@ -28,9 +25,10 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, final
 
     from gaia_sessions.session.policy import Decision, Limits, ResumeSummary
-    from gaia_sessions.session.schema import HostProcess, Record, Run
+    from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.port import Reader
 
+    from .questions import Question
     from .resume import Standing
 
     @final
@@ -63,31 +61,6 @@ if TYPE_CHECKING:
         host_session_id: NotRequired[str]
         host_agent_id: NotRequired[str]
         host_process: NotRequired[HostProcess]
-
-
-class Question(NamedTuple):
-    """What an agent said last, whole and as it is stored; a text is empty if there is none, or it is not kept.
-
-    asked: the words behind its marker. before: the message without the line of the marker.
-    """
-
-    asked: str
-    before: str
-    message: str
-
-
-def question_of(record: Record) -> Question:
-    """What the agent that spoke last in the session asked."""
-    spoke = [run for run in record.get("runs", ()) if "last_message" in run]
-    run: Run = spoke[-1] if spoke else {}
-    message = run.get("last_message", "")
-    # one that met a limit, or waited for its own command when its client ended, may say it as well
-    has_marker = run.get("detail") == MARKER_DETAIL or is_of_command(run) or "reported" in run
-    return _question_of(message) if has_marker else Question("", message, message)
-
-
-def _question_of(message: str) -> Question:
-    return Question(read_why(message), without_marker(message), message)
 
 
 def pending(sessions: Reader, now: datetime, limits: Limits, app: str | None = None) -> list[Pending]:
@@ -159,4 +132,4 @@ def _question_in(sessions: Reader, record: Record) -> Question:
     from .reporting import latest_messages
 
     said = [message["content"] for message in latest_messages(sessions, record) if message["role"] == "assistant"]
-    return _question_of(said[-1] if said else "")
+    return question_in(said[-1] if said else "")

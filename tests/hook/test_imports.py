@@ -48,6 +48,9 @@ MOST_FOR_COUNTING = 6
 MOST_FOR_RESUMING = 6
 """So many more where an agent goes on, which is told what was said so far."""
 
+MOST_FOR_ASKING = 1
+"""So many more where the main agent is told what to ask the user."""
+
 
 class Loaded(NamedTuple):
     """What a hook loads and a bare interpreter does not: modules of ours without the package's name, and others."""
@@ -243,7 +246,7 @@ def starting_beside_paused_work(host: Host) -> dict[str, Any]:
 
 REPLIES: dict[str, tuple[Prepare, int]] = {
     "a resume": (resuming, MOST_FOR_RESUMING),
-    "a return that names paused work": (returning_with_a_mention, 0),
+    "a return that names paused work": (returning_with_a_mention, MOST_FOR_ASKING),
     "a conversation beside paused work": (starting_beside_paused_work, 0),
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import gaia_sessions
 from tests.hook.conftest import own_host
-from tests.ingest.test_resume import IS_APPROVED, decision, expired, logged, paused, request
+from tests.ingest.test_resume import NOT_ANSWERED, decision, expired, logged, paused, request
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 
 UNKNOWN = "agent-20260108-180530-00000000"
 INSTEAD = (
-    "This delegation named work that is not finished but did not resume it: new work was begun instead. To resume work "
-    "in the phase approval is to approve it. To go on with one, delegate to the agent type named below its line. Put "
-    "that line in the prompt, once, on its own line, not quoted and not in a code block:"
+    "This delegation named work that is not finished but did not resume it: new work was begun instead. To go on "
+    "with one, delegate to the agent type named below its line. If one waits for the user, ask the user what it "
+    "asks; go "
+    "on with it only after the user says yes. Put that line in the prompt, once, on its own line, not quoted and "
+    "not in a "
+    "code block:"
 )
 PAUSED = (
-    "Sub-agents whose work is not finished. To go on with one, delegate to the agent type named after its [...]. Put "
-    "that [...] in the prompt, once, on its own line, not quoted and not in a code block:"
+    "Sub-agents whose work is not finished. To go on with one, delegate to the agent type named after its [...]. If "
+    "one waits for the user, ask the user what it asks; go on with it only after the user says yes. Put that "
+    "[...] in the "
+    "prompt, once, on its own line, not quoted and not in a code block:"
 )
 
 
@@ -66,7 +71,8 @@ def until(answer: Any) -> str:
     return str(rest.partition(")")[0]) if rest else "\0"
 
 
-OFFER = f"{INSTEAD}\n[gaia-sessions: resume ID]\nExplore: Count quokkas (waiting, phase approval, until TIME)"
+WAITS = 'Explore: Count quokkas (waiting, phase approval, until TIME), asks "shall I?"'
+OFFER = f"{INSTEAD}\n[gaia-sessions: resume ID]\n{WAITS}"
 
 
 @table("quote", [in_prose, in_a_quote, twice])
@@ -97,7 +103,7 @@ def test_the_line_that_the_report_says_resumes_the_session(host: Host) -> None:
 
     answer = host.hear(host.delegation("toolu_3", tool_input=asking(f"The user says yes.\n{line}\nApply it.")))
 
-    assert f"[gaia-sessions: briefing {agent_id}]\n{IS_APPROVED}\n" in answer["updatedInput"]["prompt"]
+    assert f"[gaia-sessions: briefing {agent_id}]\n{NOT_ANSWERED}\n" in answer["updatedInput"]["prompt"]
 
 
 def test_the_line_in_the_prompt_and_in_the_description_is_asked_twice(host: Host) -> None:
@@ -118,7 +124,9 @@ def test_lines_for_two_sessions_resume_neither_and_the_report_offers_both(host: 
 
     text = told(host)
     assert {agent_id: host.records()[agent_id] for agent_id in before} == before
-    lines = "\n[gaia-sessions: resume ID]\nExplore: Count quokkas (waiting, phase approval, until TIME)"
+    lines = (
+        '\n[gaia-sessions: resume ID]\nExplore: Count quokkas (waiting, phase approval, until TIME), asks "shall I?"'
+    )
     assert text == INSTEAD + lines * 2
 
 
@@ -231,7 +239,7 @@ def test_who_asked_for_what_does_not_exist_is_told_so_and_what_there_is(host: Ho
     assert fresh["runs"][0]["mentioned"] == ["My.work_1"]
     assert told(host) == (
         "This delegation named a session that does not exist: My.work_1. It resumed nothing: new work was begun.\n\n"
-        f"{PAUSED}\n[gaia-sessions: resume ID] Explore: Count quokkas (waiting, phase approval, until TIME)"
+        f"{PAUSED}\n[gaia-sessions: resume ID] {WAITS}"
     )
 
 

@@ -27,6 +27,7 @@ def test_work_that_was_approved_goes_on_with_the_note_as_it_was_typed(root: str)
     assert without_times(told) == [
         f"{MARKER_OPENING} briefing {agent_id}]",
         f"{GOES_ON} What it asked an approval for was approved, see below: carry it out.",
+        "The user said with that: Ja, naïve 値 — but only in staging; `rm -rf /tmp/x` too",
         DATA,
         "| purpose: Deploy the café",
         "| phase: approval",

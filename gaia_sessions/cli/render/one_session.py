@@ -24,7 +24,7 @@ from gaia_sessions.session.schema import (
     STOPPED,
 )
 from gaia_sessions.session.todos import numbered_todos
-from gaia_sessions.usecases.pending import question_of
+from gaia_sessions.usecases.questions import question_of
 from gaia_sessions.usecases.reporting import why_failed
 
 from .answers import given_text

@@ -1,0 +1,43 @@
+"""What an agent asks of a person: its words behind the marker, and all that it said with them.
+
+Hooks load this to tell the main agent what to ask, so it loads nothing that costs.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.hosts.marker import read_why, without_marker
+from gaia_sessions.session.runs import is_of_command
+from gaia_sessions.session.schema import MARKER_DETAIL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.session.schema import Record, Run
+
+
+class Question:
+    """What an agent said last, whole and as it is stored; a text is empty if there is none, or it is not kept.
+
+    asked: the words behind its marker. before: the message without the line of the marker.
+    """
+
+    __slots__ = ("asked", "before", "message")
+
+    def __init__(self, asked: str, before: str, message: str) -> None:
+        self.asked = asked
+        self.before = before
+        self.message = message
+
+
+def question_of(record: Record) -> Question:
+    """What the agent that spoke last in the session asked."""
+    spoke = [run for run in record.get("runs", ()) if "last_message" in run]
+    run: Run = spoke[-1] if spoke else {}
+    message = run.get("last_message", "")
+    # one that met a limit, or waited for its own command when its client ended, may say it as well
+    has_marker = run.get("detail") == MARKER_DETAIL or is_of_command(run) or "reported" in run
+    return question_in(message) if has_marker else Question("", message, message)
+
+
+def question_in(message: str) -> Question:
+    """What the last ``message`` of an agent asks."""
+    return Question(read_why(message), without_marker(message), message)
