@@ -33,6 +33,7 @@ from gaia_sessions.store.index import difference
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
+from gaia_sessions.usecases.cancellation import cancel
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
 from gaia_sessions.usecases.importing import _as_imported
 from gaia_sessions.usecases.reconcile import reconcile
@@ -164,16 +165,31 @@ def a_line_in_pieces(number: int) -> Callable[[], object]:
     return lambda: [[*lines.add(b" " * 64)] for _ in range(number)]
 
 
-def below_each_other(number: int) -> MemoryStore:
+def below_each_other(number: int, above_all: str | None = None) -> MemoryStore:
+    """So many sessions, each below the one before; the first below ``above_all``, which may be one of them."""
     store = MemoryStore()
     for one in reversed(range(number)):  # whoever is begun looks at all above
-        store.create({**record_with(), "agent_id": f"s{one}", **({"parent_id": f"s{one - 1}"} if one else {})})  # type: ignore[typeddict-item]  # keys of one
+        parent_id = f"s{one - 1}" if one else above_all
+        store.create({**record_with(), "agent_id": f"s{one}", **({"parent_id": parent_id} if parent_id else {})})  # type: ignore[typeddict-item]  # keys of one
     return store
 
 
 def sessions_below_each_other(number: int) -> Callable[[], object]:
     store = below_each_other(number)
     return lambda: [*all_below(store, "s0")]
+
+
+def cancelled_sessions_below_each_other(number: int) -> Callable[[], object]:
+    return reconciled_once_cancelled(below_each_other(number))
+
+
+def cancelled_sessions_in_a_circle(number: int) -> Callable[[], object]:
+    return reconciled_once_cancelled(below_each_other(number, f"s{number - 1}"))
+
+
+def reconciled_once_cancelled(store: MemoryStore) -> Callable[[], object]:
+    cancel(store, LATER, "s0", None, below=True)
+    return lambda: reconcile(store, LATER)
 
 
 def sessions_that_may_be_below_one(number: int) -> Callable[[], object]:
@@ -217,6 +233,8 @@ CASES: dict[Case, int] = {
     members_below_a_long_key: 1000,
     a_line_in_pieces: 500,
     sessions_below_each_other: 24,
+    cancelled_sessions_below_each_other: 24,
+    cancelled_sessions_in_a_circle: 24,
     sessions_that_may_be_below_one: 50,
     sessions_that_would_be_removed: 24,
     a_parent_that_is_no_id: 5000,

@@ -1022,9 +1022,10 @@ class Sessions:
 
     def report_on_turn(self, record: Record, messages: Sequence[Message]) -> ReportOnTurn:
         """For commands: what a session has used, and the report on it, as its ``record`` was just written."""
+        from gaia_sessions.store.above import Above
         from gaia_sessions.usecases import reporting
 
-        return reporting.report_on_turn(record, messages, utc_now(), self.config)
+        return reporting.report_on_turn(Above(self._store), record, messages, utc_now(), self.config)
 
     def said_earlier(self, record: Record) -> Sequence[dict[str, str]]:
         """For commands: what was said before the own messages of a session, by agents of hosts, or in earlier ones."""

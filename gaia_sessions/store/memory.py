@@ -125,9 +125,9 @@ class MemoryStore:
         agent_id = record["agent_id"]
         return cancellation_of(agent_id, self.marks([agent_id, *read_ancestors(self, record)]))
 
-    def commit(self, before: Record, change: Change, reserved: int) -> Record:
+    def commit(self, before: Record, change: Change, reserved: int, proved: Cancellation | None = None) -> Record:
         """Keeps what ``change`` makes of the record ``before``, and returns that."""
-        cancellation = self.cancellation(change.record)
+        cancellation = proved or self.cancellation(change.record)
         record, entries = change.record, change.entries
         if cancellation is not None:
             record, entries = marks.applied(before, record, entries, cancellation)
@@ -360,13 +360,14 @@ class MemorySession:
         change: Record | Change,
         *,
         reserved: int = 0,
+        proved: Cancellation | None = None,
         transcript: AdaptRecord = lambda _before, record: record,
     ) -> Record:
         """As the port says; ``transcript`` is applied to the record before and the new one."""
         change = change if isinstance(change, Change) else Change(change)
         record = transcript(self.record, change.record)
         if record is not self.record:
-            self.record = self._store.commit(self.record, Change(record, change.entries), reserved)
+            self.record = self._store.commit(self.record, Change(record, change.entries), reserved, proved)
         return self.record
 
 

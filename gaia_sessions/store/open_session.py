@@ -158,7 +158,12 @@ class OpenSession:
             atomic.sync_folder(root)
 
     def commit(
-        self, change: Record | Change, *, reserved: int = 0, transcript: Appending | Emptying | None = None
+        self,
+        change: Record | Change,
+        *,
+        reserved: int = 0,
+        proved: Cancellation | None = None,
+        transcript: Appending | Emptying | None = None,
     ) -> Record:
         """As the port says; ``transcript`` is what happens to that file in the same commit."""
         before, directory = self.record, self.directory
@@ -167,7 +172,9 @@ class OpenSession:
         if record is before:
             self.lock.check_held()
             return before
-        if not self._knows_cancellation or "parent_id" in record:  # those above may be marked at any moment
+        if proved is not None:  # and no mark ever goes
+            self._cancellation, self._knows_cancellation = proved, True
+        elif not self._knows_cancellation or "parent_id" in record:  # those above may be marked at any moment
             self._look_for_marks(record)
         self.lock.check_held()
         if self._cancellation is not None:

@@ -69,7 +69,7 @@ class OpenSession(Protocol):
         Asked for before the end of the block. Raises ``StoreFailure`` if it cannot be read.
         """
 
-    def commit(self, change: Record | Change, *, reserved: int = 0) -> Record:
+    def commit(self, change: Record | Change, *, reserved: int = 0, proved: Cancellation | None = None) -> Record:
         """Stores what a rule has made of ``record``, durably, and returns it as it is stored.
 
         The store raises the revision by one, so the ``revision`` of an entry is that of the record before plus one.
@@ -79,7 +79,8 @@ class OpenSession(Protocol):
         change is refused as ``TooLarge``. Entries are added to ``events.jsonl`` right after the record.
         If the session is cancelled, by its own mark or one above it, what is stored is what ``with_cancellation`` of
         the domain makes of the result; what changes nothing still writes nothing.
-        While its ``marks`` cannot be read, each write is refused with ``StoreFailure``.
+        While its ``marks`` cannot be read, each write is refused with ``StoreFailure``. With ``proved``, a cancellation
+        of this very session, they are not looked for.
         Raises ``TooLarge``, ``DurabilityUnknown``.
         """
 

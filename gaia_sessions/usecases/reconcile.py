@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.ingest.consumption import CountedRun
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, RecordOrError, Store
 
@@ -94,7 +95,7 @@ def reconcile(store: Store, now: datetime, root: str | None = None) -> Reconcile
     for agent_id, found in store.scan(active_only=True):
         record = _record_to_judge(report, agent_id, found)
         if record:
-            _judge_and_close(store, record, evidence_reader, now, report)
+            _judge_and_close(store, above, record, evidence_reader, now, report)
             _abandon_cancelled(store, above, record, now, report)
     return report
 
@@ -128,16 +129,20 @@ def _abandon_cancelled(store: Store, above: Above, record: Record, now: datetime
     """Ends the session if it is cancelled and nobody is at work on it; closing its last run did that already."""
     agent_id = record["agent_id"]
 
-    def rule(record: Record) -> Record:
-        return settled(record, cancellation, now, gone_runs(record))
+    def rule(found: Record) -> Record:
+        is_same = found["created_at"] == record["created_at"]  # one that was created since is not cancelled
+        return settled(found, cancellation, now, gone_runs(found)) if is_same else found
 
     with _refusals_in(report, agent_id):
         cancellation = above.proved_cancellation(record)
         if cancellation is None:
             return
         before = store.read(agent_id)
-        is_changed = rule(before) is not before and not is_open(store.change(agent_id, rule, timeout=0))
-        report["abandoned"] += [agent_id] if is_changed else []
+        if rule(before) is before:
+            return
+        with store.open(agent_id, timeout=0) as session:
+            ended = session.commit(rule(session.record), proved=cancellation)
+        report["abandoned"] += [] if is_open(ended) else [agent_id]
 
 
 @contextmanager
@@ -155,7 +160,7 @@ def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
 
 
 def _judge_and_close(
-    store: Store, record: Record, evidence_reader: EvidenceReader, now: datetime, report: Reconciled
+    store: Store, above: Above, record: Record, evidence_reader: EvidenceReader, now: datetime, report: Reconciled
 ) -> None:
     """Judges the runs that have no end, closes those whose end is proved, and adds the verdicts to ``report``.
 
@@ -171,17 +176,27 @@ def _judge_and_close(
                 verdicts.append(_verdict(record, run["run"], judged, closed=False))
     with _refusals_in(report, record["agent_id"]):
         if proved:
-            verdicts += _closed(store, record["agent_id"], proved, evidence_reader, now)
+            verdicts += _closed(store, record, above.proved_cancellation(record), proved, evidence_reader, now)
     report["verdicts"] += sorted(verdicts, key=lambda verdict: verdict["run"])
 
 
 def _closed(
-    store: Store, agent_id: str, numbers: Iterable[int], evidence_reader: EvidenceReader, now: datetime
+    store: Store,
+    seen: Record,
+    cancellation: Cancellation | None,
+    numbers: Iterable[int],
+    evidence_reader: EvidenceReader,
+    now: datetime,
 ) -> list[Verdict]:
-    """The verdicts on the runs with these ``numbers``, which are judged again under the lock and closed if it holds."""
+    """The verdicts on the runs with these ``numbers``, which are judged again under the lock and closed if it holds.
+
+    ``cancellation`` is that of the session whose record was ``seen``.
+    """
     found, entries = [], []
-    with store.open(agent_id, timeout=0) as session:
+    with store.open(seen["agent_id"], timeout=0) as session:
         before = record = session.record
+        if before["created_at"] != seen["created_at"]:
+            cancellation = None
         for number in numbers:
             run = run_by_number(record, number)
             if run is None or has_ended(run):  # another process has written its end
@@ -197,7 +212,7 @@ def _closed(
                     if is_of_command(run)
                     else _entry(record, updated_run(record, run), evidence, now)
                 )
-        after = session.commit(Change(record, entries))
+        after = session.commit(Change(record, entries), proved=cancellation)
     runs = ((run_by_number(after, number), number, judged) for number, judged in found)
     return [_verdict(after, number, judged, closed=run is None or has_ended(run)) for run, number, judged in runs]
 

@@ -59,13 +59,17 @@ def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, conf
     return {**report(record, findings, now, config.limits_tokens), **found.state, **above.trace(record)}, found
 
 
-def report_on_turn(record: Record, messages: Sequence[NewMessage], now: datetime, config: Config) -> ReportOnTurn:
+def report_on_turn(
+    above: Above, record: Record, messages: Sequence[NewMessage], now: datetime, config: Config
+) -> ReportOnTurn:
     """What ``record`` has used, and the report on it, as it was just written with ``messages``.
 
-    No file is read for it, so that nothing can fail any more once a turn is stored.
+    No file is read for it but the marks, for which nothing is raised, so that nothing can fail any more once a turn is
+    stored.
     """
-    found = standing(lambda _: None, record, now, config.limits)
-    findings = Findings([_as_recent(message) for message in messages[-RECENT_MESSAGES:]], None, found.dead_runs, "")
+    found = standing(above.cancellation, record, now, config.limits)
+    latest = [_as_recent(message) for message in messages[-RECENT_MESSAGES:]]
+    findings = Findings(latest, found.decision.get("cancellation"), found.dead_runs, "")
     told = {**report(record, findings, now, config.limits_tokens), **found.state}
     return {"usage": usage_of(record, now, config.limits_tokens), "report": told}  # type: ignore[typeddict-item]  # its keys
 

@@ -239,6 +239,24 @@ def test_a_session_that_is_cancelled_calls_nobody_and_one_that_is_meanwhile_says
     assert (record["phase"], record["error_count"], kinds(talk)[-1][0]) == ("abandoned", 0, "SubAgentCancelled")
 
 
+@pytest.mark.parametrize("which", ["itself", "its parent"])
+def test_the_report_of_a_turn_during_which_it_was_cancelled_says_what_any_report_says(root: str, which: str) -> None:
+    sessions = Sessions(root)
+    parent = sessions.create()
+
+    def answers(_: object) -> str:
+        sessions.cancel(cancelled.agent_id if which == "itself" else parent, "not needed")
+        return "the answer"
+
+    cancelled = SubAgentSession(answers, parent=parent, root=root)
+    sent = cancelled.send("go")
+
+    told, asked = sent["report"], sessions.report(cancelled.agent_id)
+    assert (told["status"], told["error"], told["partial"]) == ("cancelled", "not needed", "the answer")
+    assert told == {key: asked[key] for key in told}  # type: ignore[literal-required]  # its keys
+    assert sent["text"] == "the answer"
+
+
 def test_what_was_answered_before_it_saw_the_cancellation_is_kept(root: str) -> None:
     def cancels(_: object) -> str:
         Sessions(root).cancel(agent_id)

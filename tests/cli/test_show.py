@@ -218,6 +218,24 @@ def test_tokens_are_one_figure_that_the_runs_add_up_to_and_none_where_nothing_wa
     assert "token" not in uncounted
 
 
+def test_a_clock_that_was_set_back_makes_no_duration_negative(gaia: Gaia, put: Gaia) -> None:
+    began, ended = ago(minutes=1), ago(minutes=90)
+    runs = [{"run": 1, "started_at": began, "ended_at": ended, "end": "stopped", "last_message": "42"}]
+    put("a", created_at=began, last_updated=ended, runs=runs)
+    put("b", created_at=began, last_updated=ended, finalized_at=ended, phase="completed", resume_ready=False, runs=runs)
+
+    for agent_id in ("a", "b"):
+        assert section(gaia("show", agent_id).out.decode(), "run  end    began             took") == [
+            f"  1  ended  {minute(began)}  0s"
+        ]
+        told = [
+            gaia(*words, agent_id).all
+            for words in (["show"], ["report"], ["usage"], ["events"], ["report", "--verbose"])
+        ]
+        assert not [line for text in told for line in f"{text}".split() if line.startswith("-") and line[1:2].isdigit()]
+        assert gaia("usage", agent_id, "--json").json["elapsed_secs"] >= 0
+
+
 @table(
     ("changed", "shown"),
     [

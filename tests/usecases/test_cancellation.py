@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,17 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest.parents import with_parent_known
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.store import MOST_ABOVE
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
+from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases import cancellation, cleanup, listing, removal, tree
 from gaia_sessions.usecases.reconcile import reconcile
 from tests.examples import examples
-from tests.records import LIMITS, START, record_with
+from tests.records import LIMITS, START, WHEN, record_with
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -144,18 +148,18 @@ class Counted(MemoryStore):
         return super().marks(asked)
 
 
-def a_circle(count: int) -> Counted:
+def a_circle(count: int, **keys: Any) -> Counted:
     store = Counted()
-    for number in range(count):
-        put(store, number, parent_id=f"s-{(number + 1) % count}")
+    for number in reversed(range(count)):  # from below: whoever is begun looks at all above
+        put(store, number, parent_id=f"s-{(number - 1) % count}", **keys)
     return store
 
 
-def a_chain(count: int) -> Counted:
+def a_chain(count: int, **keys: Any) -> Counted:
     store = Counted()
-    for number in reversed(range(1, count)):  # from below: whoever is begun looks at all above
-        put(store, number, parent_id=f"s-{number - 1}")
-    put(store, 0)
+    for number in reversed(range(1, count)):
+        put(store, number, parent_id=f"s-{number - 1}", **keys)
+    put(store, 0, **keys)
     return store
 
 
@@ -179,6 +183,45 @@ def test_each_command_looks_at_each_session_a_few_times_however_they_are_linked(
     store.looks = 0
     PASSES[name](store)
     assert store.looks <= 100 * 7
+
+
+GONE: Any = {**(describe(os.getpid()) or {}), "pid": 2**22 + 1}  # no pid is as large
+
+
+@table(("made", "number"), [(a_circle, MOST_ABOVE), (a_chain, MOST_ABOVE), (a_chain, 4 * MOST_ABOVE)])
+@table("keys", [{}, {"runs": [{"run": 1, "host": "claude-code", "started_at": WHEN, "host_process": GONE}]}])
+def test_what_was_cancelled_is_ended_with_a_few_looks_at_each_session_also_below_more_than_a_write_reads(
+    made: Any, number: int, keys: dict[str, Any]
+) -> None:
+    store = made(number, **keys)
+    cancellation.cancel(store, START, "s-0", "enough", below=True)
+    store.looks = 0
+
+    report = reconcile(store, LATER)
+
+    assert store.looks <= number * 7
+    phases = {store.read(f"s-{one}")["phase"] for one in range(number)}
+    assert (phases, report["failed"]) == ({"abandoned"}, [])
+
+
+def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_ended(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FileStore(str(tmp_path / "root"), durable=False)
+    put(store, 0)
+    cancellation.cancel(store, START, "s-0", "enough", below=True)
+    proved = Above.proved_cancellation
+
+    def then_made_anew(above: Above, record: Record) -> object:
+        found = proved(above, record)
+        removal.remove(store, "s-0", lambda *_: True)
+        put(store, 0, created_at=format_time(LATER))
+        return found
+
+    monkeypatch.setattr(Above, "proved_cancellation", then_made_anew)
+
+    assert reconcile(store, LATER)["abandoned"] == []
+    assert store.read("s-0")["phase"] == "investigating"
 
 
 def test_a_session_whose_child_is_locked_is_not_removed(tmp_path: Any) -> None:

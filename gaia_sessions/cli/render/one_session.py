@@ -9,7 +9,7 @@ from gaia_sessions.errors import plural
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import state
 from gaia_sessions.session.budget import consumed_tokens
-from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.clock import format_time, parse_time, seconds_between
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import given_answers
@@ -254,7 +254,7 @@ def _row_of_run(run: Run, view: View, at_work: str | None, now: datetime) -> tup
     """at_work: how its agent stands that is at work, or about to be."""
     began, tokens = run.get("started_at") or run.get("claimed_at"), consumed_tokens(run.get("consumed", {}))
     end = run.get("ended_at") or (format_time(now) if at_work == state.WORKING else None)
-    took = (parse_time(end) - parse_time(began)).total_seconds() if began and end else None
+    took = seconds_between(parse_time(began), parse_time(end)) if began and end else None
     return (
         f"{run['run']:>3}",
         _end_of(run, view, at_work),
