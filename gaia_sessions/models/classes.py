@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Answer", "AppSession", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "AppSession", "Asked", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -94,11 +94,23 @@ class Conversation(StrictModel, frozen=True):
     seq: Count = Field(description="The number of the last message that it knows; 0 if there is none.")
 
 
-class Waiting(StrictModel, frozen=True):
+class Asked(StrictModel, frozen=True):
     """Somebody is asked whether an agent may do what it wants to."""
 
     since: Time
     for_: str = Field(alias="for", description="The tool that its agent wants to use.")
+    asked: str | None = Field(default=None, description="A digest of that tool and of what it is given.")
+    call: str | None = Field(default=None, description="The host's key of that use, where it tells one with the request.")
+
+
+class Waiting(StrictModel, frozen=True):
+    """The first request of an agent that is not known to be answered."""
+
+    since: Time
+    for_: str = Field(alias="for", description="The tool that its agent wants to use.")
+    asked: str | None = Field(default=None, description="A digest of that tool and of what it is given.")
+    call: str | None = Field(default=None, description="The host's key of that use, where it tells one with the request.")
+    others: list[Asked] | None = Field(default=None, description="What it has asked for since, and waits for as well.")
 
 
 class OwnWork(StrictModel, frozen=True):

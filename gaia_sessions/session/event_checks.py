@@ -82,6 +82,7 @@ check_event = object_with(
         "error": check_string,
         "tool_name": check_string,
         "call": check_string,
+        "asked": check_string,
         "writes": check_flag,
         "tracked": check_flag,
         "usage": check_usage,

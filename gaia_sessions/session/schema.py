@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     Todo = shapes.Todo
     Tools = shapes.Tools
     Usage = shapes.Usage
+    Asked = shapes.Asked
     Waiting = shapes.Waiting
     Workflow = shapes.Workflow
     Worktree = shapes.Worktree
@@ -135,7 +136,11 @@ check_conversation = object_with(
     {"preset": check_string, "id": check_string, "cwd": check_string, "generation": check_count, "seq": check_count},
     {},
 )
-check_waiting = object_with({"since": check_time, "for": check_string}, {})
+check_asked = object_with({"since": check_time, "for": check_string}, {"asked": check_string, "call": check_string})
+check_waiting = object_with(
+    {"since": check_time, "for": check_string},
+    {"asked": check_string, "call": check_string, "others": array_of(check_asked)},
+)
 check_own_work = object_with(
     {"since": check_time, "kind": check_string, "tasks": array_of(check_string)},
     {"assumed": check_flag},

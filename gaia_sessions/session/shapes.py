@@ -124,8 +124,24 @@ class Conversation(TypedDict):
     seq: Annotated[Count, "The number of the last message that it knows; 0 if there is none."]
 
 
-Waiting = TypedDict("Waiting", {"since": Time, "for": Annotated[str, "The tool that its agent wants to use."]})
-Waiting.__doc__ = "Somebody is asked whether an agent may do what it wants to."
+_Tool = Annotated[str, "The tool that its agent wants to use."]
+_What = Annotated[str, "A digest of that tool and of what it is given."]
+_Call = Annotated[str, "The host's key of that use, where it tells one with the request."]
+
+Asked = TypedDict("Asked", {"since": Time, "for": _Tool, "asked": NotRequired[_What], "call": NotRequired[_Call]})
+Asked.__doc__ = "Somebody is asked whether an agent may do what it wants to."
+
+Waiting = TypedDict(
+    "Waiting",
+    {
+        "since": Time,
+        "for": _Tool,
+        "asked": NotRequired[_What],
+        "call": NotRequired[_Call],
+        "others": NotRequired[Annotated[list[Asked], "What it has asked for since, and waits for as well."]],
+    },
+)
+Waiting.__doc__ = "The first request of an agent that is not known to be answered."
 
 
 class OwnWork(TypedDict):
@@ -421,6 +437,7 @@ class Event(TypedDict, total=False):
     error: str
     tool_name: Annotated[str, "The tool that the agent uses."]
     call: Annotated[str, "The host's key of that single use."]
+    asked: Annotated[str, "A digest of the tool and of what it is given."]
     writes: Annotated[bool, "The tool edited something."]
     tracked: Annotated[bool, "Tools are tracked, so that a phase may be inferred from a request for permission."]
     usage: Annotated[Usage, "What the agent used, as its host told it."]

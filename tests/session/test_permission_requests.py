@@ -1,0 +1,211 @@
+"""What an agent asks a person for: which requests a run has, and what answers which of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.permission_requests import (
+    MOST_REQUESTS,
+    SeenCall,
+    SeenCalls,
+    renewed,
+    request_at,
+    requests_of,
+    unanswered,
+    with_request,
+    with_use,
+)
+from tests.records import START, WHEN, record_with, unchanged
+from tests.table import table
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+ASKED = START + timedelta(minutes=4)
+TICK = timedelta(microseconds=1)
+SECOND = timedelta(seconds=1)
+AT_WORK: Any = {"run": 1, "started_at": WHEN, "host_agent_id": "a"}
+OLD: Any = {**AT_WORK, "waiting": {"since": format_time(ASKED), "for": "Bash"}}
+"""As earlier versions wrote it: without what the tool was given."""
+
+MAKE = request_at(ASKED, "Bash", "make", None)
+EDIT = request_at(ASKED + TICK, "Edit", "x", None)
+TEST = request_at(ASKED + 2 * TICK, "Bash", "test", None)
+
+
+def ask(record: Any, *requests: Any, seen: SeenCalls | None = None) -> Any:
+    def rule(request: Any, before: Any) -> Any:
+        return with_request(before, before["runs"][-1], request, seen)
+
+    for request in requests:
+        record = unchanged(partial(rule, request), record)
+    return record
+
+
+def use(record: Any, at: datetime, tool: str, asked: str, seen: SeenCalls | None = None) -> Any:
+    used = request_at(at, tool, asked, "toolu_1")
+    return unchanged(lambda before: with_use(before, before["runs"][-1], used, seen), record)
+
+
+def left(record: Any) -> list[Any]:
+    return requests_of(record["runs"][-1])
+
+
+@table("phase", ["initializing", "executing", "validating"])
+def test_a_request_marks_the_run_and_moves_no_phase(phase: str) -> None:
+    record = record_with(AT_WORK, phase=phase)
+    run = {**AT_WORK, "waiting": {"since": format_time(ASKED), "for": "Bash", "asked": "make"}}
+    assert ask(record, MAKE) == {**record, "runs": [run], "last_updated": format_time(ASKED)}
+
+
+def test_all_of_several_requests_count_in_whatever_order_they_are_heard() -> None:
+    record = record_with(AT_WORK)
+    for order in permutations([MAKE, EDIT, TEST]):
+        assert ask(record, *order, *order)["runs"] == [{**AT_WORK, "waiting": {**MAKE, "others": [EDIT, TEST]}}]
+
+
+def test_so_many_requests_are_kept_and_no_more() -> None:
+    many = [request_at(ASKED + number * TICK, "Bash", str(number), None) for number in range(MOST_REQUESTS + 5)]
+    assert left(ask(record_with(AT_WORK), *many)) == many[:MOST_REQUESTS]
+
+
+def test_a_request_says_where_the_agent_writes_by_now_but_not_that_of_a_workflow() -> None:
+    before: Any = {**AT_WORK, "transcript_path": "/before/clear.jsonl"}
+    of_workflow: Any = {**before, "workflow": {"run_id": "wf_1", "key": "k"}}
+    assert renewed(before, "/now.jsonl") == {**before, "transcript_path": "/now.jsonl"}
+    assert renewed(before, None) == before
+    assert renewed(of_workflow, "/now.jsonl") == of_workflow
+
+
+@table(
+    "run",
+    [
+        {**AT_WORK, "ended_at": WHEN, "end": "stopped"},
+        {**AT_WORK, "end": "stopped", "detail": "stopped without a word"},
+        {"run": 1, "claimed_at": WHEN},
+    ],
+)
+def test_nobody_waits_who_is_not_at_work(run: Any) -> None:
+    record = record_with(run)
+    assert ask(record, MAKE) is record
+
+
+def test_a_use_answers_the_request_for_the_same_tool_and_input_and_no_other() -> None:
+    record, later = ask(record_with(AT_WORK), MAKE, EDIT, TEST), ASKED + SECOND
+    assert left(use(record, later, "Bash", "make")) == [EDIT, TEST]
+    assert left(use(record, later, "Edit", "x")) == [MAKE, TEST]
+    assert left(use(record, later, "Bash", "test")) == [MAKE, EDIT]
+    assert use(record, later, "Bash", "something else") is record
+    assert use(record, later, "Read", "y") is record
+
+    first = use(record, later, "Bash", "make")
+    last = use(use(first, later, "Edit", "x"), later, "Bash", "test")
+    assert last == {**record, "runs": [AT_WORK], "last_updated": format_time(later)}
+
+
+def test_a_use_with_the_key_of_a_request_answers_that_one() -> None:
+    one, other = (request_at(ASKED, "Bash", "make", key) for key in ("toolu_1", "toolu_2"))
+    record = ask(record_with(AT_WORK), one, other)
+    assert left(record) == [one, other]
+    assert left(use(record, ASKED + SECOND, "Bash", "make")) == [other]
+
+
+@table("run", [OLD, {**AT_WORK, "waiting": MAKE}])
+def test_only_a_use_later_than_the_request_answers_it(run: Any) -> None:
+    """Any use, where a request is the only one and the transcript tells nothing."""
+    record = record_with(run)
+    for tool, asked in (("Bash", "make"), ("Read", "x")):
+        assert [use(record, at, tool, asked) is record for at in (ASKED - TICK, ASKED)] == [True, True]
+        later = ASKED + TICK
+        assert use(record, later, tool, asked) == {**record, "runs": [AT_WORK], "last_updated": format_time(later)}
+
+
+@table("run", [OLD, {**AT_WORK, "waiting": MAKE}])
+def test_a_request_of_a_clock_that_was_wrong_is_answered_by_any_use_and_replaced_by_any_request(run: Any) -> None:
+    set_back = ASKED - timedelta(minutes=5) - TICK
+    waiting, other = record_with(run, last_updated=format_time(ASKED)), request_at(set_back, "Edit", "y", None)
+
+    assert use(waiting, set_back, "Read", "x") == {**waiting, "runs": [AT_WORK], "last_updated": format_time(set_back)}
+    assert ask(waiting, other)["runs"][0]["waiting"] == other
+
+
+def test_the_one_request_of_an_old_record_stays_beside_a_new_one_until_any_use() -> None:
+    record = ask(record_with(OLD), EDIT)
+    assert left(record) == [OLD["waiting"], EDIT]
+    assert left(use(record, ASKED + SECOND, "Read", "y")) == [EDIT]
+
+
+def test_a_use_of_who_does_not_wait_changes_nothing() -> None:
+    record = record_with(AT_WORK)
+    assert use(record, ASKED, "Bash", "make") is record
+
+
+def test_a_final_session_stays_as_it_was_last_active() -> None:
+    record = record_with(OLD, phase="completed", last_updated=WHEN)
+    assert use(record, ASKED + TICK, "Bash", "make") == {**record, "runs": [AT_WORK]}
+
+
+def seen(*calls: tuple[str, str, float | None], rounds: int = 1, strays: tuple[float, ...] = ()) -> SeenCalls:
+    """What a transcript says: calls of one message a moment before they were asked for, each with its answer's time."""
+    found = SeenCalls()
+    found.rounds = [ASKED - 0.3 * SECOND + 60 * number * SECOND for number in range(rounds)]
+    for number, (tool, asked, answered) in enumerate(calls):
+        call = found.calls[f"toolu_{number}"] = SeenCall(tool, asked, found.rounds[0], 1)
+        call.answered_at = None if answered is None else ASKED + answered * SECOND
+    found.other_results = {f"stray_{number}": ASKED + at * SECOND for number, at in enumerate(strays)}
+    return found
+
+
+BOTH = [MAKE, EDIT]
+TWO = (("Bash", "make", None), ("Edit", "x", None))
+
+
+@table(
+    ("transcript", "still"),
+    [
+        (seen(*TWO), BOTH),
+        (seen(TWO[0], ("Edit", "x", 5)), [MAKE]),
+        (seen(("Bash", "make", 0.2), TWO[1]), [EDIT]),
+        (seen(("Bash", "make", 5), ("Edit", "x", 5)), []),
+        (seen(*TWO, ("Read", "y", 5)), BOTH),  # one that nobody was asked about
+        (seen(*TWO, rounds=2), []),  # the agent has gone on
+        (seen(("Bash", "make", -60), ("Bash", "make", None), TWO[1]), BOTH),  # the same as a minute before
+        (seen(("Bash", "make", 5), ("Bash", "make", None), ("Edit", "x", 5)), [MAKE]),  # the same twice at once
+        (seen(("Bash", "made", 5), TWO[1]), [EDIT]),  # its input was told otherwise
+        (seen(("Bash", "made", None), ("Edit", "x", 5)), [MAKE]),
+        (seen(strays=(5,)), [MAKE]),  # one of two, and nobody knows which
+        (seen(strays=(5, 6)), []),
+        (seen(strays=(-5,)), BOTH),
+        (seen(rounds=2), []),
+        (seen(TWO[0], strays=(5,)), [MAKE]),
+    ],
+)
+def test_a_result_answers_the_request_for_its_own_call(transcript: SeenCalls, still: list[Any]) -> None:
+    assert unanswered(BOTH, transcript) == still
+
+
+def test_a_request_with_a_key_waits_for_the_result_with_that_key() -> None:
+    one, other = (request_at(ASKED, "Bash", "make", key) for key in ("toolu_0", "stray_0"))
+    assert unanswered([one, other], seen(("Bash", "make", None))) == [one, other]
+    assert unanswered([one, other], seen(("Bash", "make", 5))) == [other]
+    assert unanswered([one, other], seen(("Bash", "make", None), strays=(5,))) == [one]
+
+
+def test_the_transcript_says_what_is_left_when_something_is_asked_or_used() -> None:
+    record = ask(record_with(AT_WORK), MAKE)
+    assert left(ask(record, EDIT, seen=seen(*TWO))) == [MAKE, EDIT]
+    assert left(ask(record, EDIT, seen=seen(("Bash", "make", 5)))) == [EDIT]
+    again = request_at(ASKED + 60 * SECOND, "Bash", "make", None)
+    assert left(ask(record, again, seen=seen(("Bash", "make", 5)))) == [again]
+    assert left(ask(record, again, seen=seen(TWO[0]))) == [MAKE], "told twice"
+
+    both = ask(record, EDIT)
+    later = ASKED + 90 * SECOND
+    assert use(both, later, "Read", "y", seen(*TWO)) is both
+    assert left(use(both, later, "Read", "y", seen(("Bash", "make", 5), TWO[1]))) == [EDIT]
+    assert left(use(both, later, "Read", "y", seen(*TWO, rounds=2))) == []
+    assert left(use(both, later, "Edit", "x", seen(*TWO))) == [MAKE], "its result is not written yet"
