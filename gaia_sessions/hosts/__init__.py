@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.permission_requests import SeenCalls
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
     from gaia_sessions.session.transcript import NewMessage
@@ -92,7 +93,8 @@ class Host:
     obeys a reply. start_event: the event whose reply reaches a sub-agent that starts; others may report the same start.
     rewrite_prompt: the part of a reply that makes it delegate with a text added to the prompt of its tool's input.
     with_tools: of the events that were read of a payload, those if the tools that a sub-agent uses count too.
-    end_in_files: how a run without an end ended. consumption: what a run used in all from one time to another, and its
+    end_in_files: how a run without an end ended. calls_seen: what the transcript of an agent at work says of its calls.
+    consumption: what a run used in all from one time to another, and its
     model, None if it is late: the last argument says that, again and again. messages: those of the agent of a run in
     their order, an error in place of what cannot be read. first_message: the first of all. newest_first: those in so
     many bytes at the end, the last first, each with whether a turn begins with it; it alone raises, ``OSError`` for a
@@ -116,6 +118,7 @@ class Host:
         rewrite_prompt: Callable[[Payload, str], dict[str, object]] | None = None,
         with_tools: Callable[[HookPayload, list[Event]], list[Event]] | None = None,
         end_in_files: Callable[[Run], ReportedEnd | None] | None = None,
+        calls_seen: Callable[[Run], SeenCalls | None] | None = None,
         consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None = None,
         messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None = None,
         newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None = None,
@@ -133,6 +136,7 @@ class Host:
         self.start_event = start_event
         self.rewrite_prompt = rewrite_prompt
         self.end_in_files = end_in_files
+        self.calls_seen = calls_seen
         self.consumption = consumption
         self.messages = messages
         self.newest_first = newest_first
@@ -180,6 +184,12 @@ def noted_since(event: Event, config: Config) -> Event:
 def end_in_files(run: Run) -> ReportedEnd | None:
     """How ``run`` ended, from what its host keeps about the agent on disk; None if that does not say."""
     read = host_named(run["host"]).end_in_files if _is_known(run) else None
+    return read(run) if read else None
+
+
+def calls_seen(run: Run) -> SeenCalls | None:
+    """What the transcript of the agent of ``run`` says of its calls of tools; None if it says nothing."""
+    read = host_named(run["host"]).calls_seen if "transcript_path" in run and _is_known(run) else None
     return read(run) if read else None
 
 

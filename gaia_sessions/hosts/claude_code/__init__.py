@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.events import Event
+    from gaia_sessions.session.permission_requests import SeenCalls
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
     from gaia_sessions.session.transcript import NewMessage
@@ -57,6 +58,12 @@ def _end_in_files(run: Run) -> ReportedEnd | None:
 
     reported = workflows.end_in_files(run) if "workflow" in run else None
     return reported or interruptions.end_in_transcript(run)
+
+
+def _calls_seen(run: Run) -> SeenCalls | None:
+    from .calls import calls_seen  # only of an agent that asked for something
+
+    return calls_seen(run)
 
 
 def _consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
@@ -275,6 +282,7 @@ HOST = Host(
     rewrite_prompt=_rewrite_prompt,
     with_tools=_with_tools,
     end_in_files=_end_in_files,
+    calls_seen=_calls_seen,
     consumption=_consumption,
     messages=_messages,
     newest_first=_newest_first,
