@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, SessionNotFound
-from gaia_sessions.session import liveness, tool_inference
+from gaia_sessions.session import tool_inference
+from gaia_sessions.session.permission_requests import renewed, request_at, with_request, with_use
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import run_of_agent, updated_run
 from gaia_sessions.session.updates import Change
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.permission_requests import SeenCalls
+    from gaia_sessions.session.schema import Asked, Record, Run
     from gaia_sessions.store.port import OpenSession, Store
 
     from . import HandlerContext
@@ -33,8 +35,8 @@ def permission_request(store: Store, event: Event, context: HandlerContext) -> E
 
     def rule(record: Record, run: Run) -> Record:
         asked = tool_inference.with_permission_request(record, run, context.now) if event.get("tracked") else record
-        run = updated_run(asked, run)
-        return liveness.with_request(asked, run, event["tool_name"], event.get("transcript_path"), context.now)
+        run = renewed(updated_run(asked, run), event.get("transcript_path"))
+        return with_request(asked, run, _use_of(event, context), _calls_seen(run))
 
     return _change_session_of_agent(store, event, context, rule)
 
@@ -44,11 +46,24 @@ def tool_used(store: Store, event: Event, context: HandlerContext) -> EventResul
     writes = event.get("writes", False)
 
     def rule(record: Record, run: Run) -> Record:
-        record = liveness.with_answer(record, run, context.now)
+        record = with_use(record, run, _use_of(event, context), _calls_seen(run))
         run = updated_run(record, run)
         return tool_inference.with_tool_use(record, run, event["call"], event["tool_name"], context.now, writes=writes)
 
     return _change_session_of_agent(store, event, context, rule)
+
+
+def _use_of(event: Event, context: HandlerContext) -> Asked:
+    return request_at(context.now, event["tool_name"], event.get("asked"), event.get("call"))
+
+
+def _calls_seen(run: Run) -> SeenCalls | None:
+    """What the transcript of an agent says that has asked for something; few have."""
+    if "waiting" not in run:
+        return None
+    from gaia_sessions.hosts import calls_seen
+
+    return calls_seen(run)
 
 
 def _change_session_of_agent(store: Store, event: Event, context: HandlerContext, rule: RunRule) -> EventResult:

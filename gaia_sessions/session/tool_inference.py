@@ -39,8 +39,8 @@ def with_permission_request(record: Record, run: Run, now: datetime) -> Record:
 def with_tool_use(record: Record, run: Run, call: str, name: str, now: datetime, *, writes: bool) -> Record:
     """The agent of ``run`` has used the tool ``name``; ``call`` is the host's key of this use, which counts once.
 
-    writes: the tool edited something. Any other tool shows that a permission asked for before was answered, so the
-    phase is again that before the question. If the answer was a denial, only the agent itself can report how the work
+    writes: the tool edited something. Once all that was asked for before is answered, the phase is again that before
+    the question. If the answer was a denial, only the agent itself can report how the work
     continues.
     """
     tools, key = record.get("tools", _NO_TOOLS), quick_digest(call)
@@ -71,7 +71,8 @@ def _phase_after_use(record: Record, run: Run, *, writes: bool) -> str:
         return phase
     if writes:
         return phase_after(TOOL_WROTE, phase)
-    return phase_after(AGENT_AT_WORK, phase_before(record)) if is_waiting else phase
+    is_answered = is_waiting and "waiting" not in run
+    return phase_after(AGENT_AT_WORK, phase_before(record)) if is_answered else phase
 
 
 def _with_inferred_phase(record: Record, run: Run, phase: str, now: datetime) -> Record:

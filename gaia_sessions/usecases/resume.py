@@ -122,7 +122,9 @@ def _liveness_of(record: Record, decision: Decision, now: datetime, limits: Limi
     run = run_by_number(record, numbers[-1]) if numbers else None
     if run is None:
         return None
+    from gaia_sessions.hosts import calls_seen
     from gaia_sessions.hosts.evidence import written_at
     from gaia_sessions.session.liveness import liveness  # most sessions have no agent at work
 
-    return liveness(record, run, now, limits.quiet, written_at(run))
+    seen = calls_seen(run) if "waiting" in run else None
+    return liveness(record, run, now, limits.quiet, written_at(run), seen)

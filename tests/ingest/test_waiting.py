@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +46,13 @@ def test_a_request_is_shown_until_the_agent_writes_and_noted_until_it_has_ended(
     hear(host, asking(host), *UNTRACKED)
     asked = waiting(host)
     assert (asked["for"], phases(host.record())) == ("Bash", ["initializing", "investigating"])
-    assert liveness(host) == {"state": "waiting", **asked}
+    shown = {"state": "waiting", "since": asked["since"], "for": "Bash"}
+    assert liveness(host) == shown
     hear(host, host.pausing("a1"), *UNTRACKED)
     hear(host, host.event_payload("Notification", notification_type="permission_prompt"), *UNTRACKED)
     assert waiting(host) == asked
     write(host, 0.5, asked["since"])
-    assert liveness(host) == {"state": "waiting", **asked}
+    assert liveness(host) == shown
 
     write(host, 60)
     assert (waiting(host), liveness(host)) == (asked, {"state": "working"})
@@ -66,6 +69,83 @@ def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(hos
     assert host.record()["runs"][0]["transcript_path"] == str(written)
     write(host, 60)
     assert liveness(host) == {"state": "working"}
+
+
+def say(host: Host, seconds: float, kind: str, *parts: dict[str, Any], message: str = "") -> None:
+    """The agent's transcript gets a line, so many seconds from now."""
+    transcript = host.agents / "agent-a1.jsonl"
+    transcript.parent.mkdir(parents=True, exist_ok=True)
+    at = format_time(utc_now() + timedelta(seconds=seconds))
+    line = {
+        "type": kind,
+        "timestamp": at,
+        "message": {"role": kind, "content": [*parts], **({"id": message} if message else {})},
+    }
+    with transcript.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def calling(key: str, name: str, **given: object) -> dict[str, Any]:
+    return {"type": "tool_use", "id": key, "name": name, "input": given}
+
+
+def result(key: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": key, "content": "done"}
+
+
+def asks_for(host: Host, name: str, **given: object) -> None:
+    hear(host, {**asking(host), "tool_name": name, "tool_input": given}, *UNTRACKED)
+
+
+TWO = (("toolu_a", "Bash", {"command": "make"}), ("toolu_b", "Write", {"file_path": "/x"}))
+SAME = (("toolu_a", "Bash", {"command": "make"}), ("toolu_b", "Bash", {"command": "test"}))
+
+
+@table(("calls", "is_written"), [(TWO, True), (TWO, False), (SAME, True), (SAME, False)])
+@table("first", [0, 1])
+@own_host
+def test_who_asked_for_two_things_waits_until_both_are_answered(
+    host: Host, calls: Any, first: int, *, is_written: bool
+) -> None:
+    """is_written: the transcript has the calls, and not only the results."""
+    host.work()
+    for key, name, given in calls:
+        if is_written:
+            say(host, -0.2, "assistant", calling(key, name, **given), message="msg_1")
+        asks_for(host, name, **given)
+    before = liveness(host)
+    assert (before["state"], before["for"]) == ("waiting", calls[0][1])
+
+    say(host, 1, "user", result(calls[first][0]))
+    still = calls[1 - first if is_written else 0]
+    assert (liveness(host)["state"], liveness(host)["for"]) == ("waiting", still[1])
+
+    say(host, 2, "user", result(calls[1 - first][0]))
+    assert liveness(host) == {"state": "working"}
+
+
+def test_a_call_that_needs_no_permission_answers_nothing(host: Host) -> None:
+    host.work()
+    say(host, -0.3, "assistant", calling("toolu_a", "Read", file_path="/x"), message="msg_1")
+    say(host, -0.2, "assistant", calling("toolu_b", "Bash", command="make"), message="msg_1")
+    asks_for(host, "Bash", command="make")
+    say(host, 5, "user", result("toolu_a"))
+    assert liveness(host)["state"] == "waiting"
+
+    say(host, 60, "assistant", {"type": "text", "text": "Then not."}, message="msg_2")
+    assert liveness(host) == {"state": "working"}
+
+
+def test_two_permissions_of_an_agent_whose_tools_are_tracked_are_two_questions(host: Host) -> None:
+    host.work()
+    for command in ("make", "test"):
+        hear(host, {**asking(host), "tool_input": {"command": command}})
+    assert (liveness(host)["state"], phases(host.record())[-1]) == ("waiting", "approval")
+
+    hear(host, tool(host, "Bash", tool_input={"command": "test"}))
+    assert (liveness(host)["state"], phases(host.record())[-1]) == ("waiting", "approval")
+    hear(host, tool(host, "Bash", "PostToolUseFailure", tool_input={"command": "make"}))
+    assert (waiting(host), phases(host.record())[-1]) == (None, "investigating")
 
 
 @table("event", ["PostToolUse", "PostToolUseFailure"])
