@@ -1,0 +1,99 @@
+"""A real client whose agents wait for what they began themselves: only Claude Code 2.1.332 tells of that.
+
+See ``test_realclient``, whose harness this uses; the hooks are those that ``hooks install`` writes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from tests.hook.test_lives import DONE, WITH_HOST
+from tests.hook.test_realclient import FIRST, client, delegation, script
+
+if TYPE_CHECKING:
+    from tests.hook.test_realclient import Client
+
+__all__ = ["client"]  # the fixture is found by its name
+
+pytestmark = [pytest.mark.realclient, pytest.mark.parametrize("client", ["2.1.332"], indirect=True)]
+
+
+def in_background(name: str) -> dict[str, Any]:
+    asked = delegation(name)
+    return {**asked, "input": {**asked["input"], "run_in_background": True}}
+
+
+def shell(command: str) -> dict[str, Any]:
+    return {"name": "Bash", "input": {"command": command, "description": "Build", "run_in_background": True}}
+
+
+BUILDS: list[Any] = [
+    {"text": "I start the build.", "tools": [shell("sleep 4; echo built")]},
+    {"text": "The build runs; I wait for it."},
+    {"text": "Report of alpha: built."},
+]
+NEWS = [{"text": "Launched; waiting."}, {"text": "Got the first news."}, {"text": "Got the second news."}]
+UNTIL_IT_IS_OVER = [
+    {"say": FIRST},
+    {"results": 1, "limit": 20},
+    {"results": 2, "limit": 30},
+    {"results": 3, "limit": 30},
+    {"after": 2},
+]
+WOKEN: dict[str, Any] = {
+    "main": [{"tools": [in_background("alpha")]}, *NEWS],
+    "subs": {"alpha": BUILDS},
+    "live": UNTIL_IT_IS_OVER,
+}
+BESIDE = {**WOKEN, "main": [{"tools": [shell("sleep 60")]}, *WOKEN["main"]]}
+LEFT: Any = {"main": WOKEN["main"], "subs": {"alpha": [{**BUILDS[0], "tools": [shell("sleep 30")]}, *BUILDS[1:]]}}
+IN_FOREGROUND: Any = {
+    "main": [{"tools": [delegation("alpha")]}, {"text": "Got the report."}],
+    "subs": {"alpha": [{**BUILDS[0], "tools": [shell("sleep 30")]}, {"text": "Report of alpha: it builds."}]},
+    "live": [{"say": FIRST}, {"results": 1, "limit": 20}, {"after": 2}],
+}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "end", "said"),
+    [
+        pytest.param(WOKEN, DONE, "Report of alpha: built.", id="it is woken"),
+        pytest.param(BESIDE, DONE, "Report of alpha: built.", id="beside a shell of the main agent"),
+        pytest.param(LEFT, WITH_HOST, "The build runs; I wait for it.", id="its client leaves before"),
+        pytest.param(IN_FOREGROUND, DONE, "Report of alpha: it builds.", id="its command ends with it"),
+    ],
+)
+def test_an_agent_that_waits_for_its_own_command_is_one_run(client: Client, scenario: Any, end: Any, said: str) -> None:
+    client.live("own", script(client.host.folder, scenario), installed=True)
+
+    assert client.ends() == [end]
+    record = client.host.record()
+    [run] = record["runs"]
+    assert (run["last_message"], "own_work" in run) == (said, False)
+    may_be_resumed = gaia_sessions.should_resume(record["agent_id"], root=str(client.host.root))
+    assert may_be_resumed is (end == WITH_HOST)
+
+
+def test_an_agent_whose_own_agent_works_on_is_done_when_its_client_says_so(client: Client) -> None:
+    beta = [{"text": "Look.", "tools": [{"name": "Bash", "input": {"command": "sleep 4", "description": "Look"}}]}]
+    scenario = {
+        "main": [{"tools": [in_background("alpha")]}, *NEWS],
+        "subs": {
+            "alpha": [
+                {"tools": [in_background("beta")]},
+                {"text": "Beta works on."},
+            ],
+            "beta": [*beta, {"text": "Report of beta."}],
+        },
+        "live": UNTIL_IT_IS_OVER,
+    }
+    client.live("own", script(client.host.folder, scenario), installed=True)
+
+    assert client.ends() == [DONE, DONE]
+    said = {
+        record["purpose"]: [run["last_message"] for run in record["runs"]] for record in client.host.records().values()
+    }
+    assert said == {"Job alpha": ["Beta works on."], "Job beta": ["Report of beta."]}
