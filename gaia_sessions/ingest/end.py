@@ -192,7 +192,7 @@ class _EndRules:
             record = own_work.without_stop(record, run, self.now)
             run = runs.updated_run(record, run)
         record, run = self._with_start(record, run)
-        return own_work.with_wait(record, run, self.event["own_work"], self._message_fields(), self.now)
+        return own_work.with_wait(record, run, self.event["own_work"], self._last_words(run), self.now)
 
     def _failures(self) -> Run:
         return {"detail": self.event["error"]} if "error" in self.event else {}

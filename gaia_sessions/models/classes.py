@@ -117,9 +117,9 @@ class OwnWork(StrictModel, frozen=True):
     """What an agent began in the background and waits for: its host wakes it when that is over."""
 
     since: Time = Field(description="When it ended its turn.")
-    kind: str = Field(description="`command`, `agent` or `work`.")
+    kind: str = Field(description="`command`, `monitor`, `agent` or `work`.")
     tasks: list[str] = Field(description="The host's IDs of them.")
-    assumed: bool | None = Field(default=None, description="They may be those of somebody else; then it has ended for good.")
+    assumed: bool | None = Field(default=None, description="Nobody said that they wake it; if not, it has ended for good.")
 
 
 class Run(RunModel, frozen=True):

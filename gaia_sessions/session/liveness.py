@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     """One of ``AGENT_STATES``. since: when the wait began, or the last sign of life. for: the tool it waits for.
 
-    awaits: what its agent began itself and waits for: ``command``, ``agent`` or ``work``.
+    awaits: what its agent began itself and waits for: ``command``, ``monitor``, ``agent`` or ``work``.
     """
 
 

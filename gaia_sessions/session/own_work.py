@@ -1,7 +1,7 @@
 """An agent that ended its turn, and waits for work of its own in the background: its host wakes it when that is over.
 
 Until then its run is open, and no success. Its host reports that turn like the last one, so whether the agent waits is
-in the event; where the host's files did not tell, that is assumed. Pure.
+in the event; where nobody said so for sure, it is assumed, and the agent may have ended for good. Pure.
 """
 
 from __future__ import annotations

@@ -148,9 +148,9 @@ class OwnWork(TypedDict):
     """What an agent began in the background and waits for: its host wakes it when that is over."""
 
     since: Annotated[Time, "When it ended its turn."]
-    kind: Annotated[str, "`command`, `agent` or `work`."]
+    kind: Annotated[str, "`command`, `monitor`, `agent` or `work`."]
     tasks: Annotated[list[str], "The host's IDs of them."]
-    assumed: NotRequired[Annotated[bool, "They may be those of somebody else; then it has ended for good."]]
+    assumed: NotRequired[Annotated[bool, "Nobody said that they wake it; if not, it has ended for good."]]
 
 
 class Run(TypedDict, total=False):

@@ -97,6 +97,7 @@ ENDS: dict[str, list[End]] = {
     "background-waits-for-command-tui": [DONE],
     "background-waits-for-command-tui-clear": [DONE],
     "background-waits-for-command-tui-stop-all": [INTERRUPTED],
+    "background-waits-for-monitor": [DONE],  # which wakes it twice
     "connection-lost": [INTERRUPTED],
     "empty-report": [FAILED],
     "interrupt": [WITH_HOST],

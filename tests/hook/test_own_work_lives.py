@@ -1,4 +1,4 @@
-"""Whole lives of agents that wait for their own command, as Claude Code 2.1.332 tells them.
+"""Whole lives of agents that wait for their own command, or monitor, as Claude Code 2.1.332 tells them.
 
 Each in every way that the host may tell it: with the agent's transcript and before that can be read, alone and beside a
 shell of the main agent, in order, doubled, and in the orders in which an agent and the main agent may be heard.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lives"]  # the fixture is found by its name
 
-WAITING = [capture for capture in CAPTURES if capture.stem.startswith("background-waits-for-command")]
+WAITING = [capture for capture in CAPTURES if capture.stem.startswith("background-waits-for-")]
 WOKEN = [capture for capture in WAITING if ENDS[capture.stem] == [DONE] and "foreground" not in capture.stem]
 WAYS = [*itertools.product((True, False), (False, True))]
 """Whether the transcript is there, and whether a shell of the main agent runs beside."""
@@ -116,10 +116,14 @@ def test_until_it_is_woken_the_agent_works_and_waits(capture: Path, lives: Any) 
             line: Any
             [line] = sessions.list()
             since = line["liveness"].pop("since")
-            assert (line["state"], line["liveness"]) == ("working", {"state": "working", "awaits": "command"})
+            awaits = "command" if beside and not readable else capture.stem.split("-")[3]
+            assert (line["state"], line["liveness"]) == ("working", {"state": "working", "awaits": awaits})
             assert (line["phase"], sessions.report(line["agent_id"])["status"]) == ("investigating", "running")
             [run] = life.records()[0]["runs"]
-            assert (run["last_message"], run["own_work"]["since"]) == ("The build runs; I wait for it.", since)
+            assert (run["last_message"], run["own_work"]["since"]) == (
+                lines[interim(lines) - 1].payload["last_assistant_message"],
+                since,
+            )
             assert "ended_at" not in run
 
 

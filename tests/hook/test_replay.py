@@ -177,7 +177,7 @@ class Replay:
 def waits_for_own_command(payload: Any) -> bool:
     """Whether an agent in the background stopped while a command runs that may be its own."""
     tasks = {(task["id"], task["type"]) for task in payload.get("background_tasks", ())}
-    return (payload["agent_id"], "subagent") in tasks and "shell" in {kind for _, kind in tasks}
+    return (payload["agent_id"], "subagent") in tasks and not {"shell", "monitor"}.isdisjoint(kind for _, kind in tasks)
 
 
 class Run(NamedTuple):

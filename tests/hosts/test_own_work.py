@@ -105,17 +105,20 @@ def test_what_does_not_say_that_it_began_the_task_does_not_keep_it_waiting(said:
     [
         (CHILD, "agent", answer("Async agent launched successfully.\nagentId: a1child (internal ID)\n...")),
         (CHILD, "agent", answer("", toolUseResult={"isAsync": True, "status": "async_launched", "agentId": "a1child"})),
-        (MONITOR, "work", answer("Monitor started (task m0nitor, timeout 300000ms). You will be notified.")),
+        (MONITOR, "monitor", answer("Monitor started (task m0nitor, timeout 300000ms). You will be notified.")),
     ],
 )
 def test_it_waits_for_its_own_agents_and_monitors_too(task: Any, kind: str, said: Any, waits: Any) -> None:
-    assert waits([HERSELF, task], [FIRST, said]) == {**WAITS, "kind": kind, "tasks": [task["id"]]}
+    known: Any = {} if kind == "monitor" else {"assumed": True}
+    assert waits([HERSELF, task], [FIRST, said]) == {**WAITS, "kind": kind, "tasks": [task["id"]], **known}
     assert waits([HERSELF, task], [FIRST]) is None
+    assert waits([HERSELF, task, SHELL], [FIRST, said, answer(RUNS)])["kind"] in {"command", "monitor"}
 
 
 @table("lines", [None, [], [AFTER_CLEAR], [{**FIRST, "agentId": "another"}], ["no object"]])
 def test_where_the_transcript_cannot_tell_commands_are_assumed_to_be_its_own(lines: Any, waits: Any) -> None:
     assert waits([HERSELF, SHELL, CHILD], lines) == {**WAITS, "assumed": True}
+    assert waits([HERSELF, MONITOR], lines) == {**WAITS, "kind": "monitor", "tasks": ["m0nitor"], "assumed": True}
     assert waits([HERSELF, CHILD], lines) is None
 
 

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import OwnWork
 
-_SHELL, _RUNNING = "shell", ("running", "pending")
-_KINDS = {_SHELL: "command", "subagent": "agent"}
+_KINDS = {"shell": "command", "monitor": "monitor", "subagent": "agent"}
+_WAKING = ("command", "monitor")
+"""What wakes an agent. An agent that it started was not seen to: the client said that it had finished."""
+
+_RUNNING = ("running", "pending")
 
 _MOST_LISTED = 200
 _MOST_BYTES = 32 << 20
@@ -57,22 +60,23 @@ def of_stop(payload: HookPayload, agent: str) -> OwnWork | None:
     if running.pop(agent, None) is None or not running:  # an agent in the foreground is not listed
         return None
     try:
-        own, assumed = _begun_by(agent, payload.raw.get("agent_transcript_path"), running), False
+        own = _begun_by(agent, payload.raw.get("agent_transcript_path"), running)
+        is_known = any(running[key] in _WAKING for key in own)
     except (_CannotTell, OSError):
-        own, assumed = [key for key, kind in running.items() if kind == _SHELL], True
+        own, is_known = [key for key, kind in running.items() if kind in _WAKING], False
     if not own:
         return None
-    kind = _KINDS.get(running[own[0]], "work")
+    kind = next((running[key] for key in own if running[key] in _WAKING), running[own[0]])
     work: OwnWork = {"since": format_time(payload.now), "kind": kind, "tasks": own[:MOST_TASKS]}
-    return {**work, "assumed": True} if assumed else work
+    return work if is_known else {**work, "assumed": True}
 
 
 def _running(tasks: Json) -> dict[str, str]:
     """The kind of each task that is listed and goes on, by its ID."""
     listed = islice(tasks, _MOST_LISTED) if isinstance(tasks, list) else ()
     going_on = (task for task in listed if isinstance(task, dict) and task.get("status") in _RUNNING)
-    found = {key: text_in(task, "type") for task in going_on if (key := key_in(task, "id"))}
-    return {key: kind for key, kind in found.items() if len(key) <= LONGEST_TASK}
+    named = {key: text_in(task, "type") for task in going_on if (key := key_in(task, "id"))}
+    return {key: _KINDS.get(kind, "work") for key, kind in named.items() if len(key) <= LONGEST_TASK}
 
 
 def _begun_by(agent: str, transcript: Json, running: dict[str, str]) -> list[str]:
