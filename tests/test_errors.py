@@ -15,6 +15,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import (
     AgentAtWork,
     AmbiguousId,
+    AnswerOfAgent,
     BadArgument,
     BadSetting,
     Cancelled,
@@ -31,6 +32,7 @@ from gaia_sessions.errors import (
     NewerSchema,
     NoSuchFolder,
     NoSuchTodo,
+    NotApproved,
     NothingToAnswer,
     NoToolsLeft,
     NotRemovable,
@@ -212,6 +214,22 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         ),
         "`gaia-sessions show agent-1` shows what it has",
         {"agent_id": "agent-1", "number": 2},
+    ),
+    (
+        NotApproved("agent-1"),
+        "not_approved",
+        4,
+        "session 'agent-1' waits for an approval, which only a person gives",
+        "a person types this in a terminal, then the same again: gaia-sessions approve agent-1",
+        {"agent_id": "agent-1"},
+    ),
+    (
+        AnswerOfAgent("agent-1", "Claude Code", "deny"),
+        "answer_of_agent",
+        4,
+        "only a person answers for session 'agent-1', and this is a shell of Claude Code's agent",
+        "a person types this in a terminal outside of Claude Code: gaia-sessions deny agent-1",
+        {"agent_id": "agent-1", "client": "Claude Code", "command": "deny"},
     ),
     (
         NothingToAnswer("agent-1", "it is planning"),

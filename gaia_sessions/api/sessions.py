@@ -938,7 +938,7 @@ class Sessions:
         """For commands: what ``update`` did."""
         from gaia_sessions.usecases import sessions
 
-        return self._write(sessions.update, agent_id, request)
+        return self._write(sessions.update, agent_id, request, self.config.limits)
 
     def answered(
         self, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str
@@ -949,6 +949,11 @@ class Sessions:
         from gaia_sessions.usecases import sessions
 
         shell = host_of_shell(os.environ)
+        if shell is not None and self.config.limits.explicit_approvals:
+            from gaia_sessions.errors import AnswerOfAgent
+            from gaia_sessions.session.runs import client_of
+
+            raise AnswerOfAgent(agent_id, client_of({"host": shell}), {"approval": "approve", "denial": "deny"}[key])
         return self._write(sessions.answer, agent_id, Answer(key, message, if_revision, by=by, shell=shell))
 
     def finalized(self, agent_id: str, ending: Ending) -> Written:

@@ -109,6 +109,8 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     """days for which [`cleanup`](#clean-up-old-sessions) keeps work with turns, or in `approval`"""
     lock_timeout: Seconds = 10.0
     """seconds that a command waits for a locked session"""
+    approvals: Literal["any", "explicit"] = "any"
+    """`"explicit"`: [only `approve` approves](policy.md#only-a-person-approves), never a resume line"""
     durability: Literal["full", "fast"] = "full"
     """`"fast"` leaves syncing to the system: see [Durability](store.md#durability)"""
 
@@ -124,7 +126,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
         from gaia_sessions.session.policy import Limits  # most hook calls decide nothing
 
         idle, quiet = timedelta(minutes=self.idle_minutes), timedelta(minutes=self.quiet_minutes)
-        return Limits(idle, self.max_errors, quiet)
+        return Limits(idle, self.max_errors, quiet, explicit_approvals=self.approvals == "explicit")
 
     @property
     def budgets(self) -> DefaultBudgets:

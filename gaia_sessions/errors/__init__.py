@@ -20,6 +20,8 @@ branches are in ``main_branches``; the others are loaded when they are first nam
     │   ├── SessionFinal
     │   ├── IllegalMove
     │   ├── ResumeNotAllowed
+    │   ├── AnswerOfAgent
+    │   ├── NotApproved
     │   ├── NothingToAnswer
     │   ├── RunGone
     │   ├── RunNotAllowed
@@ -62,12 +64,14 @@ from .main_branches import well_formed as well_formed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .conflicts import AgentAtWork as AgentAtWork
+    from .conflicts import AnswerOfAgent as AnswerOfAgent
     from .conflicts import Cancelled as Cancelled
     from .conflicts import Conflict as Conflict
     from .conflicts import HooksElsewhere as HooksElsewhere
     from .conflicts import IllegalMove as IllegalMove
     from .conflicts import NewerSchema as NewerSchema
     from .conflicts import NoSuchTodo as NoSuchTodo
+    from .conflicts import NotApproved as NotApproved
     from .conflicts import NothingToAnswer as NothingToAnswer
     from .conflicts import NotRemovable as NotRemovable
     from .conflicts import NotTheNextTurn as NotTheNextTurn

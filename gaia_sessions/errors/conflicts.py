@@ -63,6 +63,34 @@ class ResumeNotAllowed(Conflict):
         )
 
 
+class NotApproved(Conflict):
+    """The work waits for an approval, and with ``approvals = "explicit"`` nothing but ``approve`` gives it."""
+
+    code = "not_approved"
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        super().__init__(
+            f"session {agent_id!r} waits for an approval, which only a person gives",
+            f"a person types this in a terminal, then the same again: gaia-sessions approve {agent_id}",
+        )
+
+
+class AnswerOfAgent(Conflict):
+    """With ``approvals = "explicit"``: the answer was given in a shell that an agent of ``client`` runs."""
+
+    code = "answer_of_agent"
+
+    def __init__(self, agent_id: str, client: str, command: str) -> None:
+        self.agent_id = agent_id
+        self.client = client
+        self.command = command
+        super().__init__(
+            f"only a person answers for session {agent_id!r}, and this is a shell of {client}'s agent",
+            f"a person types this in a terminal outside of {client}: gaia-sessions {command} {agent_id}",
+        )
+
+
 class NothingToAnswer(Conflict):
     """The session does not wait for an approval; ``problem`` says what it does."""
 

@@ -149,7 +149,7 @@ def handle_event(
     """What was done with ``event``. If no session has the agent that it comes from, that is recorded, if it can be."""
     from gaia_sessions.ingest import NO_KEY, HandlerContext, dispatch
 
-    context = HandlerContext(payload.now, payload.config, LOCK_TIMEOUT, is_over)
+    context = HandlerContext(payload.now, payload.config, LOCK_TIMEOUT, is_over, may_refuse=host.denies is not None)
     result = dispatch.handle_event(store, event, context)
     has_orphan = "parent_host_agent_id" in event and result.record is not None and "parent_id" not in result.record
     if not (result.word == NO_KEY or has_orphan) or "agent_id" not in payload.raw:
@@ -223,13 +223,14 @@ def may_have_reply(event: Event, result: EventResult, host: Host) -> bool:
     Of new work no agent must be told anything, and of work that is over there is nothing to tell but what its
     delegation named.
     """
+    from gaia_sessions.ingest import REFUSED
     from gaia_sessions.session.events import DELEGATE, NOTIFICATION, RETURNED
 
     if event["kind"] not in host.replies:
-        return False
+        return result.word == REFUSED
     if event["kind"] in (RETURNED, NOTIFICATION):
         return result.record is not None and _may_need_reply(result.record)
-    return event["kind"] != DELEGATE or result.resumed is not None
+    return event["kind"] != DELEGATE or result.resumed is not None or result.word == REFUSED
 
 
 def _may_need_reply(record: Record) -> bool:

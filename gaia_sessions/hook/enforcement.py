@@ -14,6 +14,7 @@ from time import monotonic, sleep
 
 from gaia_sessions import errors
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError, StoreFailure, shorten
+from gaia_sessions.hosts import denial
 from gaia_sessions.hosts.payload import object_in_bytes
 from gaia_sessions.session import agent_limits
 from gaia_sessions.session.agent_limits import USE_NO_MORE_TOOLS, WorkSoFar
@@ -75,7 +76,7 @@ class Verdict:
     def output(self) -> dict[str, object] | None:
         """The part of the host's reply."""
         if self.denied is not None:
-            return {"permissionDecision": "deny", "permissionDecisionReason": self.denied}
+            return denial(self.denied)
         return None if self.warning is None else {"additionalContext": self.warning}
 
 

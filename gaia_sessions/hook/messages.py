@@ -12,16 +12,15 @@ import sys
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import MARKER_OPENING, resume_line
-from gaia_sessions.session.phases import waits_for_approval
-from gaia_sessions.session.record import answer_of, answer_words
+from gaia_sessions.session.record import answer_words, is_asking
 from gaia_sessions.session.visible import visible_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
-    Resumable = tuple[Record, str, str]
-    """A session that may be resumed, its state, and until when, as the policy says."""
+    Resumable = tuple[Record, str, str | None]
+    """A session that may be resumed, its state, and until when, as the policy says; None: not before it is approved."""
 
 LONGEST_NOTE = 1000
 MOST_LINES = 5
@@ -38,18 +37,34 @@ def resume_message(found: Resumable, *, nested: bool) -> str:
     """How, and until when, a session can be resumed, and whom to ask first; ``nested``: a sub-agent is told."""
     record, state, until = found
     if is_asking(record):
-        how = f"{_whom_to_ask(record, nested=nested)}\nThen delegate to "
+        ask = _whom_to_ask(record, nested=nested) if until else _who_approves(record)
+        how = f"{ask}\nThen delegate to "
     else:
         how = f"The sub-agent's work is not finished ({state}, phase {record['phase']}). To go on with it, delegate to "
     return (
         f"{how}{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
-        f"{resume_line(record['agent_id'])}\nThis is possible until {_in_minutes(until)}."
+        f"{resume_line(record['agent_id'])}\n{_possible(until)}"
     )
 
 
-def is_asking(record: Record) -> bool:
-    """Whether the work waits for an answer that nobody has given."""
-    return waits_for_approval(record["phase"]) and answer_of(record) is None
+def _possible(until: str | None) -> str:
+    return f"This is possible until {_in_minutes(until)}." if until else "Before that the line resumes nothing."
+
+
+def refusal_message(record: Record) -> str:
+    """Why a delegation with the resume line of ``record`` was denied, and where it is approved."""
+    return f"This line resumes nothing yet, and no sub-agent was started. {_who_approves(record)}"
+
+
+def _who_approves(record: Record) -> str:
+    """That only a person approves what ``record`` asks, by a command, and where that is typed."""
+    asked = _asked_by(record)
+    asks = f", which asks {_quoted(asked)}" if asked else ""
+    return (
+        f"The sub-agent's work waits for the user{asks}. Only the user approves it, in a terminal outside of this "
+        "client. "
+        f"Ask the user to type there: gaia-sessions approve {record['agent_id']} (or deny in place of approve)."
+    )
 
 
 def _asked_by(record: Record) -> str:
@@ -140,13 +155,20 @@ def _offered(found: Resumable, gap: str) -> str:
     how = resume_line(record["agent_id"]) + gap
     asked = _asked_by(record)
     asks = f", asks {_quoted(asked)}" if asked else ""
-    return f"{how}{what} ({stands}, phase {record['phase']}, until {_in_minutes(until)}){asks}"
+    when = f"until {_in_minutes(until)}" if until else "once it is approved"
+    return f"{how}{what} ({stands}, phase {record['phase']}, {when}){asks}"
 
 
 def _first_ask(found: list[Resumable]) -> str:
     """What holds before one of ``found`` goes on that asks something; empty if none does."""
     if not any(is_asking(record) for record, *_ in found):
         return ""
+    if any(until is None for *_, until in found):
+        return (
+            "If one waits for the user, ask the user to type in a terminal outside of this client: gaia-sessions "
+            "approve ID "
+            "(or deny); before that its line resumes nothing. "
+        )
     return "If one waits for the user, ask the user what it asks; go on with it only after the user says yes. "
 
 

@@ -128,9 +128,12 @@ def _is_relevant(record: Record, event: Event) -> bool:
 
 
 def resumable(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Resumable | None:
-    """``record``, its state, and until when it may be resumed; None if no reply may say how to go on with it."""
+    """``record``, its state, and until when it may be resumed; None if no reply may say how to go on with it.
+
+    There is no such time where only ``approve`` lets it go on.
+    """
     from gaia_sessions.session.phases import is_new, is_resumable
-    from gaia_sessions.session.record import has_newer_schema
+    from gaia_sessions.session.record import NOT_APPROVED_REASON, has_newer_schema
 
     may_rest = is_resumable(record["phase"]) or (
         is_new(record["phase"]) and "runs" in record
@@ -145,8 +148,8 @@ def resumable(find_cancellation: FindCancellation, record: Record, now: datetime
     if any(host_outlives_conversation(run, _is_alive) for run in undenied[-1:]):
         return None
     found = standing(find_cancellation, record, now, limits)
-    until = found.decision["until"]
-    return (record, found.state["state"], until) if until else None
+    until, reason = found.decision["until"], found.decision["reason"]
+    return (record, found.state["state"], until) if until or reason == NOT_APPROVED_REASON else None
 
 
 def _is_alive(process: HostProcess) -> bool:

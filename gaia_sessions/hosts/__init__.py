@@ -100,6 +100,7 @@ class Host:
     many bytes at the end, the last first, each with whether a turn begins with it; it alone raises, ``OSError`` for a
     file that cannot be read. revival: how a person lets it go on with a run that was stopped. label_in_files: what the
     work of an agent is called. noted_since: an event that waits without a key, with what the files say by now.
+    denies: the part of a reply to a delegation that makes it fail for a reason.
     asks_before_tools: the event before a use of a tool, which names the agent that wants it, and whose reply may deny
     it. work_so_far: what an agent did in the transcript at a path, from a time on and before a call; it may raise
     ``OSError``. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as the
@@ -126,6 +127,7 @@ class Host:
         revival: Callable[[Run, Work], HostRevival | None] | None = None,
         label_in_files: Callable[[Run], str | None] | None = None,
         noted_since: Callable[[Event, Config], Event] | None = None,
+        denies: Callable[[str], dict[str, object]] | None = None,
         asks_before_tools: str | None = None,
         work_so_far: Callable[[str, str | None, str], WorkSoFar] | None = None,
         wake_advice: str | None = None,
@@ -144,6 +146,7 @@ class Host:
         self.revival = revival
         self.label_in_files = label_in_files
         self.noted_since = noted_since
+        self.denies = denies
         self.asks_before_tools = asks_before_tools
         self.work_so_far = work_so_far
         self.wake_advice = wake_advice
@@ -162,6 +165,11 @@ def host_named(name: str) -> Host:
     """The host of this name, whose module is imported."""
     host: Host = __import__(_module_name(name), fromlist=["HOST"]).HOST  # costs less than importlib
     return host
+
+
+def denial(reason: str) -> dict[str, object]:
+    """The part of a reply by which most hosts deny a delegation."""
+    return {"permissionDecision": "deny", "permissionDecisionReason": reason}
 
 
 def host_of_shell(variables: Mapping[str, str]) -> str | None:

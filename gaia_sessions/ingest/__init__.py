@@ -51,6 +51,9 @@ EARLY = "early"
 APPLIED = "applied"
 """Each of several events was applied."""
 
+REFUSED = "refused"
+"""The delegation is to be denied, and nothing was begun for it."""
+
 DEFERRED = "deferred"
 """The event waits in the inbox."""
 
@@ -91,10 +94,11 @@ class HandlerContext:
     now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how
     many seconds a lock is waited for at most. should_stop: whether the time of the call is over; without it, an event
     is applied to its last run. hold: keeps the event that is handled in the inbox until it is applied; for one that may
-    take long, called before anything is written. is_waiting: whether the event is in the inbox already.
+    take long, called before anything is written. is_waiting: whether the event is in the inbox already. may_refuse:
+    whether a delegation may be refused, since its host waits for the reply and obeys.
     """
 
-    __slots__ = ("config", "hold", "is_waiting", "now", "should_stop", "timeout")
+    __slots__ = ("config", "hold", "is_waiting", "may_refuse", "now", "should_stop", "timeout")
 
     def __init__(
         self,
@@ -104,6 +108,7 @@ class HandlerContext:
         should_stop: Callable[[], bool] = lambda: False,
         *,
         is_waiting: bool = False,
+        may_refuse: bool = False,
     ) -> None:
         self.now = now
         self.config = config
@@ -111,6 +116,7 @@ class HandlerContext:
         self.should_stop = should_stop
         self.hold: Callable[[], None] = lambda: None
         self.is_waiting = is_waiting
+        self.may_refuse = may_refuse
 
 
 def id_bytes(event: Event) -> RandomBytes:

@@ -15,13 +15,13 @@ from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.ids import is_agent_id, new_agent_id
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.record import new_record
+from gaia_sessions.session.record import NOT_APPROVED_REASON, is_asking, new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import create_under_new_id
 
-from . import KNOWN, MAX_MENTIONED, EventResult, id_bytes
+from . import KNOWN, MAX_MENTIONED, REFUSED, EventResult, id_bytes
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
 
 TYPE_CHECKING = False
@@ -143,6 +143,8 @@ def _resume(store: Store, event: Event, context: HandlerContext, requested_id: s
     except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge) as error:
         # a delegation cannot wait
         return create_session(store, event, context, refused=error.code)
+    if reason == NOT_APPROVED_REASON and context.may_refuse and context.config.approvals == "explicit":
+        return EventResult(REFUSED, record=record, refused=reason)
     if reason is None:
         return EventResult("claimed", record=record, resumed=_record_before(record, record["runs"][-1]))
     continued = record if reason in CONTINUE_REASONS else None
@@ -156,8 +158,25 @@ def _claimed(store: Store, session: OpenSession, event: Event, context: HandlerC
     decision = _decide(freed_record, session.cancellation(), now, context.config.limits)
     if not decision["should_resume"]:
         return session.record, decision["reason"]
+    if is_asking(session.record) and not _may_approve(store, event, session.record):
+        return session.record, NOT_APPROVED_REASON
     claimed = check_room_for_run(runs.with_claimed_run(freed_record, run_fields_of(event), now))
     return session.commit(Change(claimed, [*entries, changed_run_entry(event, claimed, claimed["runs"][-1])])), None
+
+
+def _may_approve(store: Store, event: Event, record: Record) -> bool:
+    """Whether whoever delegates may go on with work that waits: a main agent, or for what it began itself another one.
+
+    A sub-agent approves neither its own work nor that above or beside it.
+    """
+    if "parent_host_agent_id" not in event and "parent_id" not in event:
+        return True
+    from gaia_sessions.store.above import Above
+
+    from .parents import parent_of
+
+    parent = parent_of(store, event)
+    return parent is not None and Above(store).is_below(record, parent["agent_id"])
 
 
 def _with_stale_runs_ended(store: Store, before: Record, event: Event, now: datetime) -> tuple[Record, list[Entry]]:

@@ -65,7 +65,7 @@ def _start_in_session(store: Store, event: Event, joined: JoinedRun, context: Ha
 def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult:
     """Applies the start to the run that was found, and gives the session its parent if that was not known."""
     record, run = joined
-    start_rule = _StartRule(event, context.now).rule
+    start_rule = _StartRule(event, context).rule
 
     def change(rule: RunRule) -> EventResult:
         return change_run(store, event, joined, context.timeout, rule, lambda _: "started")
@@ -86,9 +86,10 @@ def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerConte
 class _StartRule:
     """The rule for one start."""
 
-    def __init__(self, event: Event, now: datetime) -> None:
+    def __init__(self, event: Event, context: HandlerContext) -> None:
         self.event = event
-        self.now = now
+        self.now = context.now
+        self.decides = context.config.approvals != "explicit"
 
     def rule(self, record: Record, run: Run) -> Record:
         if self._is_of_gone_host(record, run):
@@ -105,7 +106,7 @@ class _StartRule:
         if runs.has_ended(run) or runs.conversation_of(run) != self.event["host_session_id"]:
             record = self._with_agent_alive(record, run)
             run = runs.updated_run(record, run)
-        return runs.with_start(record, run, fields, self.now)
+        return runs.with_start(record, run, fields, self.now, decides=self.decides)
 
     def _with_agent_woken(self, record: Record, run: Run) -> Record:
         from gaia_sessions.session.own_work import with_agent_woken
@@ -125,7 +126,7 @@ class _StartRule:
     def _with_new_run(self, record: Record) -> Record:
         record = runs.with_new_run(record, {})
         run = record["runs"][-1]
-        return runs.with_start(record, run, self._start_fields(run), self.now)
+        return runs.with_start(record, run, self._start_fields(run), self.now, decides=self.decides)
 
     def _start_fields(self, run: Run) -> Run:
         """What the start adds to ``run``; its first time of start stays."""

@@ -16,7 +16,7 @@ from .events import MAX_MESSAGE_LENGTH
 from .ids import run_command, send_command
 from .phases import COMMAND_STARTED, is_final, is_new, waits_for_approval
 from .policy import claimed_runs, is_running
-from .record import answer_of
+from .record import NOT_APPROVED_REASON, is_asking
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import has_agent, has_ended, is_conversation, with_new_run
 from .schema import KILLED, LOST, RUN_FAILED, STOPPED, STOPPED_BY_USER
@@ -94,6 +94,10 @@ _REFUSALS = {
     "phase_not_resumable": (
         "it is {phase}",
         "if nobody works on it, type this, then the same again: gaia-sessions update {id} --phase planning",
+    ),
+    NOT_APPROVED_REASON: (
+        "it waits for an approval",
+        "a person types this in a terminal, then the same again: gaia-sessions approve {id}",
     ),
     "not_ready": (
         "resuming is switched off",
@@ -183,7 +187,7 @@ def with_command_begun(record: Record, fields: Run, now: datetime) -> Record:
     It may rest, or be new; what it waited for is decided by that it goes on.
     """
     begun = with_new_run(record, {**fields, "started_at": format_time(now)})
-    if waits_for_approval(record["phase"]) and answer_of(record) is None:
+    if is_asking(record):
         begun = with_given_answer(begun, "approval", now, "run")
     return with_event(with_activity(without_pause(begun), now), COMMAND_STARTED, now)
 

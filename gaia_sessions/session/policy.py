@@ -9,7 +9,7 @@ from __future__ import annotations
 from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_between
 from .ids import run_command, send_command
 from .phases import HOST_OVER, RESUMABLE, is_final, is_new, is_resumable, phase_after, waits_for_approval
-from .record import answer_of
+from .record import NOT_APPROVED_REASON, answer_of, is_asking
 from .runs import has_ended, is_claimed, is_conversation, is_live, is_work_of_command
 
 TYPE_CHECKING = False
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
         agent last wrote to its transcript, if that was after ``last_updated``. paused_until: when the limit is reset
         that it waits for; absent if it waits for none. run_command: what a person types to go on with work that a
         command did last, or with a conversation; absent for that of agents of hosts, and once it is cancelled.
-        app: of a session with events of an app, which alone goes on with it.
+        answer: ``approved`` or ``denied``, if what it waits for was answered: what was denied may go on too, another
+        way. app: of a session with events of an app, which alone goes on with it.
         state, state_since: how the session stands, where that is known.
         """
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         advice: str
         last_activity: NotRequired[str]
         cancellation: NotRequired[Cancellation]
+        answer: NotRequired[str]
         approval: NotRequired[Answer]
         denial: NotRequired[Answer]
         paused_until: NotRequired[str]
@@ -81,12 +83,14 @@ class Limits:
     """The idle time and the number of errors under which work may be resumed; both must be strictly under the limit.
 
     quiet: after how long without a sign of life an agent at work is called quiet; it decides nothing.
+    explicit_approvals: whether to go on with work that waits for an approval does not approve it.
     """
 
-    __slots__ = ("idle", "max_errors", "quiet")
+    __slots__ = ("explicit_approvals", "idle", "max_errors", "quiet")
 
-    def __init__(self, idle: timedelta, max_errors: int, quiet: timedelta) -> None:
+    def __init__(self, idle: timedelta, max_errors: int, quiet: timedelta, *, explicit_approvals: bool = False) -> None:
         self.idle = idle
+        self.explicit_approvals = explicit_approvals
         self.max_errors = max_errors
         self.quiet = quiet
 
@@ -160,6 +164,7 @@ def decide(
     if cancellation is not None:
         decision["cancellation"] = cancellation
     if answered := answer_of(record):
+        decision["answer"] = answered[0]
         decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
         decision["paused_until"] = record["paused_until"]
@@ -296,6 +301,10 @@ def _check_claims(case: ResumeCase) -> CheckValues:
     return not claimed, claimed, []
 
 
+def _check_answered(case: ResumeCase) -> CheckValues:
+    return not (case.limits.explicit_approvals and is_asking(case.record)), None, None
+
+
 def _check_resume_ready(case: ResumeCase) -> CheckValues:
     is_lost_before_start = is_new(case.record["phase"]) and is_resumable(case.phase)
     ready = case.record["resume_ready"] or is_lost_before_start
@@ -328,6 +337,7 @@ _CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
     ("phase_not_resumable", "phase", _check_phase),
     ("running", _LIVE_RUN_CHECK, _check_live_runs),
     ("claimed", _CLAIM_CHECK, _check_claims),
+    (NOT_APPROVED_REASON, "answered", _check_answered),
     ("not_ready", "resume_ready", _check_resume_ready),
     ("clock_skew", "clock", _check_clock),
     ("waiting_for_limit", "limit_reset", _check_reset),
@@ -346,6 +356,7 @@ ADVICE = {
     "phase_not_resumable": "resume only from investigating, planning or approval; otherwise start new work",
     "running": "leave it alone: its agent may still be at work",
     "claimed": "leave it alone: somebody is about to resume it",
+    NOT_APPROVED_REASON: "once a person approves it in a terminal, it may be resumed: gaia-sessions approve {id}",
     "not_ready": "start new work, or allow resuming again: gaia-sessions update {id} --resume-ready",
     "clock_skew": "once the clock is right, an update sets the last activity: gaia-sessions update {id}",
     "waiting_for_limit": "wait until the limit is reset; if it is by now: gaia-sessions update {id} --resume-ready",

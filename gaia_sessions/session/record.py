@@ -143,6 +143,15 @@ def answer_of(record: Record) -> tuple[str, Answer] | None:
     return None
 
 
+NOT_APPROVED_REASON = "not_approved"
+"""The work waits for an approval, and whoever would go on with it may not give that."""
+
+
+def is_asking(record: Record) -> bool:
+    """Whether the work waits for an answer that nobody has given."""
+    return waits_for_approval(record["phase"]) and answer_of(record) is None
+
+
 def given_answers(record: Record) -> list[GivenAnswer]:
     """All answers that the work was given, in their order, the one that holds with all that was said with it.
 

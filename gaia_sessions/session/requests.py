@@ -14,9 +14,9 @@ from .checks import check_flag, check_string, integer_from
 from .events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
-from .record import NO_NAME, NO_PURPOSE, new_record
+from .record import NO_NAME, NO_PURPOSE, is_asking, new_record
 from .retention import RESERVED_BYTES
-from .runs import is_claimed, is_live, with_stated_phase
+from .runs import has_agent, is_claimed, is_live, with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -291,6 +291,16 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
     if request.outcome is not None:
         record = with_stated_phase(record, request.outcome, now)
     return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
+
+
+def check_approved(record: Record, request: Update, now: datetime, dead_runs: frozenset[int]) -> None:
+    """Raises ``NotApproved`` if ``request`` moves on work that rests until somebody approves it, and nobody did.
+
+    An agent at work says itself where it stands. ``dead_runs`` count as ended.
+    """
+    moves_on = request.phase is not None and request.outcome is None and not waits_for_approval(request.phase)
+    if moves_on and is_asking(record) and not has_agent(record, now, dead_runs):
+        raise errors.NotApproved(record["agent_id"])
 
 
 def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozenset[int]) -> Record:

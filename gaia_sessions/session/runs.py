@@ -7,8 +7,8 @@ hosts it knows by name only those whose agents have unique ids.
 from __future__ import annotations
 
 from .clock import format_time, is_within, parse_time, timedelta
-from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final, phase_after, waits_for_approval
-from .record import answer_of, has_newer_schema, parent_id_of
+from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final, phase_after
+from .record import answer_of, has_newer_schema, is_asking, parent_id_of
 from .schema import ENDED_WITH_HOST
 from .updates import with_activity, with_given_answer, with_phase, without_answer, without_pause
 
@@ -330,11 +330,12 @@ def with_stated_phase(record: Record, phase: str, now: datetime, summary: str | 
     return with_phase(reported if reported is record else without_answer(reported), phase, now, summary)
 
 
-def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
+def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides: bool = True) -> Record:
     """The agent of ``run`` is at work, and ``fields`` are what an event says of it; the first such event is its start.
 
     Whoever resumes work that waits for an approval has decided, unless a denial is recorded, and how is noted; a first
     run resumes what was approved before it. A phase to which the start leads does not count as reported.
+    decides: false if only an answer that is recorded approves.
     """
     if fields.items() <= run.items():
         return record
@@ -342,8 +343,8 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime) -> Record:
     if has_started(run) or has_ended(run) or not is_latest(record, run) or is_final(record["phase"]):
         return record
     answered = answer_of(record)
-    has_decided = run["run"] > 1 if answered is None else answered[0] == "approved"
-    if has_decided and answered is None and waits_for_approval(record["phase"]):
+    has_decided = (decides and run["run"] > 1) if answered is None else answered[0] == "approved"
+    if has_decided and is_asking(record):
         record = with_given_answer(record, "approval", now, "resume_line" if "claimed_at" in run else "message")
     phase = phase_after(WORK_RESUMED if has_decided else AGENT_AT_WORK, record["phase"])
     return with_phase(with_activity(without_pause(record), now), phase, now)

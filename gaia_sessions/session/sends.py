@@ -17,7 +17,7 @@ from .context import cut
 from .events import MAX_MESSAGE_LENGTH
 from .ids import send_command
 from .phases import TURN_TAKEN
-from .record import answer_of
+from .record import NOT_APPROVED_REASON, answer_of
 from .rounds import last_answer
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import with_new_run
@@ -107,6 +107,8 @@ def check_may_send(record: Record, decision: Decision) -> None:
         return
     if not phases.is_resumable(record["phase"]):
         refuse(record, "phase_not_resumable")
+    if decision["reason"] == NOT_APPROVED_REASON:
+        refuse(record, NOT_APPROVED_REASON)
     if not record["resume_ready"]:
         refuse(record, "not_ready")
 

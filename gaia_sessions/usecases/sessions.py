@@ -10,7 +10,7 @@ from gaia_sessions.errors import InvalidInput, SessionExists, SessionNotFound
 from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open
-from gaia_sessions.session.requests import with_answer, with_ending, with_update
+from gaia_sessions.session.requests import check_approved, with_answer, with_ending, with_update
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import Change, check_writable
 from gaia_sessions.store import cancellation_or_unread, children_lock_key, create_under_new_id, read_ancestors
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.ids import RandomBytes
+    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.requests import Answer, Ending, NewSession, Update
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import NewMessage
@@ -171,16 +172,18 @@ class Written:
         self.cancellation = find() if self.is_changed else cancellation_or_unread(find)
 
 
-def update(store: Store, now: datetime, agent_id: str, request: Update) -> Written:
+def update(store: Store, now: datetime, agent_id: str, request: Update, limits: Limits | None = None) -> Written:
     """Applies ``request``; a final phase finalizes, and asking for it again changes nothing.
 
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
-    ``ResumeNotAllowed``, ``RevisionChanged``; and ``Cancelled`` like ``finalize``.
+    ``ResumeNotAllowed``, ``RevisionChanged``, by the ``limits`` ``NotApproved``; and ``Cancelled`` like ``finalize``.
     """
     with store.open(agent_id) as session:
         before = session.record
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
+        if limits is not None and limits.explicit_approvals:
+            check_approved(before, request, now, gone_runs(before))
         session.commit(with_update(before, request, now), reserved=request.reserved)
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)

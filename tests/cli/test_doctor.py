@@ -512,7 +512,7 @@ def test_the_unknown_names_of_a_file_are_told_together_and_as_many_as_are_shown(
     path = Path(root, ".config.toml")
     path.write_text("max_errors = 0\n" + "\n".join(f"k{one}=1" for one in range(number)), encoding="utf-8")
     names = ", ".join(f"k{one}" for one in range(min(number, 10)))
-    known = "durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents"
+    known = "approvals, durability, guard.mode, guard.words, hooks.enabled"
     finding = found()["settings"]
     unknown = f"{count} unknown settings: {names}{rest}"
     start = f"{path}: max_errors = 0 (must be a whole number above 0); {unknown} (the settings are {known}"

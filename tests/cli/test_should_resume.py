@@ -80,6 +80,7 @@ def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
             {"name": "phase", "ok": True, "actual": "approval", "limit": ["investigating", "planning", "approval"]},
             {"name": "no_live_run", "ok": True, "actual": [], "limit": []},
             {"name": "not_claimed", "ok": True, "actual": [], "limit": []},
+            {"name": "answered", "ok": True, "actual": None, "limit": None},
             {"name": "resume_ready", "ok": False, "actual": False, "limit": True},
             {"name": "clock", "ok": True, "actual": 0.0, "limit": 300.0},
             {"name": "limit_reset", "ok": True, "actual": None, "limit": None},
@@ -143,6 +144,7 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
             "  ok  phase: approval, limit investigating, planning, approval\n"
             "  ok  no_live_run\n"
             "  ok  not_claimed\n"
+            "  ok  answered\n"
             "  ok  resume_ready\n"
             "  ok  clock: 0, limit 300\n"
             "  ok  limit_reset\n"

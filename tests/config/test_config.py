@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NAMES = [name for table in TABLES.values() for name in table]
 
 DEFAULTS: dict[str, object] = {
+    "approvals": "any",
     "durability": "full",
     "guard_mode": "off",
     "guard_words": (),
@@ -121,6 +122,7 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("max_errors", "max_errors = 2.0", "MAX_ERRORS", "2.0", 2),
     ("max_tokens", "max_tokens = 1000", "MAX_TOKENS", "1000", 1000),
     ("sub_agent_max_tokens", "sub_agent_max_tokens = 10", "SUB_AGENT_MAX_TOKENS", "10", 10),
+    ("approvals", 'approvals = "explicit"', "APPROVALS", "explicit", "explicit"),
     ("durability", 'durability = "fast"', "DURABILITY", "fast", "fast"),
     ("durability", 'durability = "full"', "DURABILITY", "full", "full"),
     ("lock_timeout", "lock_timeout = 0.25", "LOCK_TIMEOUT", "0.25", 0.25),
@@ -200,15 +202,16 @@ SWITCH = "must be true or false"
 NOTE = 'must be "all", "resume" or "off"'
 TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
-    "the settings are durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents, "
+    "the settings are approvals, durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents, "
     "hooks.keep_last_message, hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, "
     "limits.blocked_tools, limits.rounds, limits.search_tools, limits.searches, limits.seconds, limits.tokens, "
     "limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, state.keys, "
     "sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
-    "what may follow GAIA_SESSIONS_ is DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, IGNORE_AGENTS, "
-    "KEEP_DAYS, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_ROUNDS, LIMITS_SEARCHES, LIMITS_SEARCH_TOOLS, "
+    "what may follow GAIA_SESSIONS_ is APPROVALS, DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, "
+    "IGNORE_AGENTS, KEEP_DAYS, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_ROUNDS, LIMITS_SEARCHES, "
+    "LIMITS_SEARCH_TOOLS, "
     "LIMITS_SECONDS, LIMITS_TOKENS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
     "ROOT, STORE_DESCRIPTION, SUB_AGENT_MAX_TOKENS, TRACK"
 )

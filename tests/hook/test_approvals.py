@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.errors import AnswerOfAgent
 from gaia_sessions.hosts import SHELL_VARIABLES
 from gaia_sessions.hosts.marker import END_OF_DATA
+from gaia_sessions.session.runs import client_of
 from tests import commands
-from tests.hook.conftest import own_host, paused
+from tests.hook.conftest import ASKS, own_host, paused
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -152,6 +154,190 @@ def test_what_a_person_says_with_an_answer_is_told_outside_of_the_data(
     assert [text for text in before if text.startswith("The user said")] == [line] * lines
     assert prompt.splitlines().count(END_OF_DATA) == 1
     assert prompt.endswith(END_OF_DATA)
+
+
+EXPLICIT = {"GAIA_SESSIONS_APPROVALS": "explicit"}
+
+
+@pytest.fixture
+def explicit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_APPROVALS", "explicit")
+
+
+def refused(host: Host, payload: Any) -> str:
+    """Why a delegation was denied."""
+    reply = host.hear(payload)
+    assert (reply.pop("permissionDecision"), len(reply)) == ("deny", 1)
+    return str(reply["permissionDecisionReason"])
+
+
+@pytest.mark.usefixtures("explicit")
+def test_a_resume_line_for_work_that_waits_claims_nothing_and_is_told_where_to_approve(host: Host) -> None:
+    agent_id = paused(host)
+    before = host.records()
+
+    reason = refused(host, host.resuming(agent_id))
+
+    assert (host.records(), host.deferred()) == (before, [])
+    assert reason == (
+        "This line resumes nothing yet, and no sub-agent was started. The sub-agent's work waits for the user, "
+        "which asks "
+        '"shall I?". Only the user approves it, in a terminal outside of this client. Ask the user to type there: '
+        f"gaia-sessions approve {agent_id} (or deny in place of approve)."
+    )
+    assert (host.log("hook")[-1]["decision"], host.log("hook")[-1]["refused"]) == ("refused", "not_approved")
+
+
+@pytest.mark.usefixtures("explicit")
+def test_work_that_a_person_approved_is_resumed_by_its_line(host: Host) -> None:
+    agent_id = paused(host)
+    assert typed(host, "approve", agent_id, "--note", "only 22").code == 0
+
+    prompt = host.hear(host.resuming(agent_id))["updatedInput"]["prompt"]
+    started(host, 2)
+
+    assert "was approved, see below: carry it out.\nThe user said with that: only 22\n" in prompt
+    assert host.record()["phase"] == "executing"
+    assert [(one["answer"], one["by"]) for one in host.record()["answers"]] == [("approved", "command")]
+
+
+@pytest.mark.usefixtures("explicit")
+def test_expired_work_that_waits_is_not_gone_on_with_by_its_line_either(host: Host) -> None:
+    agent_id = paused(host)
+    host.edit(agent_id, last_updated=host.ago(minutes=90))
+
+    assert "waits for the user" in refused(host, host.resuming(agent_id))
+    assert len(host.records()) == 1
+
+
+@pytest.mark.usefixtures("explicit")
+def test_the_main_agent_is_told_where_the_user_approves(host: Host) -> None:
+    agent_id = host.work()
+    host.hear(host.ending(message=ASKS))
+    returned = host.hear(host.returning())["additionalContext"]
+    begun = host.hear(host.event_payload("SessionStart", session_id="other", source="startup"))["additionalContext"]
+
+    for text in (returned, begun):
+        assert "in a terminal outside of this client" in text
+        assert '"shall I?"' in text
+    assert f"gaia-sessions approve {agent_id} (or deny" in returned
+    assert returned.endswith(f"[gaia-sessions: resume {agent_id}]\nBefore that the line resumes nothing.")
+    assert "(waiting, phase approval, once it is approved)" in begun
+
+
+@table("words", [("approve", "ID"), ("deny", "ID"), ("approve", "ID", "--note", "x")])
+@pytest.mark.usefixtures("explicit")
+@own_host
+def test_no_agent_types_an_answer(host: Host, words: tuple[str, ...]) -> None:
+    agent_id = paused(host)
+    before = host.records()
+    line = [agent_id if word == "ID" else word for word in words]
+
+    for client, variable in SHELL_VARIABLES.items():
+        code, said, hint = typed(host, *line, **{variable: "1"}).refusal
+        name = client_of({"host": client})
+        assert (code, said) == (
+            4,
+            f"only a person answers for session '{agent_id}', and this is a shell of {name}'s agent",
+        )
+        assert hint == f"a person types this in a terminal outside of {name}: gaia-sessions {words[0]} {agent_id}"
+    assert host.records() == before
+    assert typed(host, *line).code == 0
+
+
+@pytest.mark.usefixtures("explicit")
+def test_no_program_that_an_agent_starts_answers(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent_id = paused(host)
+    sessions = gaia_sessions.Sessions(str(host.root))
+    monkeypatch.setenv("CODEX_THREAD_ID", "01a2")
+    for answer in (sessions.approve, sessions.deny):
+        with pytest.raises(AnswerOfAgent, match="Codex"):
+            answer(agent_id)
+    monkeypatch.delenv("CODEX_THREAD_ID")
+    assert "approval" in sessions.approve(agent_id)
+
+
+WAYS_ROUND = [
+    ("update", "ID", "--phase", "planning"),
+    ("update", "ID", "--phase", "executing"),
+    ("run", "ID", "--", "true"),
+    ("send", "ID", "go on", "--", "true"),
+]
+
+
+@table("words", WAYS_ROUND)
+@pytest.mark.usefixtures("explicit")
+@own_host
+def test_nothing_else_lets_work_go_on_that_waits(host: Host, words: tuple[str, ...]) -> None:
+    agent_id = paused(host)
+    before = host.record()
+    line = [agent_id if word == "ID" else word for word in words]
+
+    ended = typed(host, *line)
+
+    assert (ended.code, f"gaia-sessions approve {agent_id}" in ended.err.decode()) == (4, True), ended
+    assert host.record() == before
+    assert typed(host, "approve", agent_id).code == 0
+    assert typed(host, *line).code == 0
+
+
+@pytest.mark.usefixtures("explicit")
+def test_an_agent_at_work_says_itself_where_it_stands(host: Host) -> None:
+    agent_id = host.work()
+    assert typed(host, "update", agent_id, "--phase", "approval").code == 0
+    assert typed(host, "update", agent_id, "--phase", "executing", CLAUDECODE="1").code == 0
+
+
+@pytest.mark.usefixtures("explicit")
+def test_a_message_that_wakes_an_agent_approves_nothing(host: Host) -> None:
+    paused(host)
+
+    reply = host.hear(host.starting("a1"))
+
+    record = host.record()
+    assert (record["phase"], "answers" in record, len(record["runs"])) == ("approval", False, 2)
+    assert reply["additionalContext"].startswith(
+        "What you asked an approval for is not approved, whatever you are told"
+    )
+
+
+@table("setting", [{}, EXPLICIT])
+@own_host
+def test_no_sub_agent_approves_work_beside_it(host: Host, setting: dict[str, str]) -> None:
+    waiting = paused(host)
+    host.work("toolu_9", "a9")
+    before = host.records()[waiting]
+
+    asked = {**host.resuming(waiting, "toolu_2"), "agent_id": "a9", "agent_type": "Explore"}
+    assert host.run("every_event", asked, setting).code == 0
+
+    assert host.records()[waiting] == before
+    assert host.log("hook")[-1]["refused"] == "not_approved"
+
+
+def test_a_sub_agent_goes_on_with_what_it_began_itself(host: Host) -> None:
+    host.work("toolu_9", "a9")
+    host.begin("toolu_1", "a1", agent_id="a9", agent_type="Explore")
+    host.hear(host.starting("a1"))
+    host.hear(host.ending("a1", ASKS))
+    [waiting] = [key for key, record in host.records().items() if record["phase"] == "approval"]
+
+    host.hear({**host.resuming(waiting, "toolu_2"), "agent_id": "a9", "agent_type": "Explore"})
+
+    assert [run["run"] for run in host.records()[waiting]["runs"]] == [1, 2]
+
+
+def test_with_explicit_approvals_pending_says_how_to_approve(host: Host, explicit: None) -> None:  # noqa: ARG001
+    agent_id = paused(host)
+
+    lines = typed(host, "pending").answer
+
+    assert lines[-4:] == [
+        "  to approve it, so that it may be resumed:",
+        f"gaia-sessions approve {agent_id}",
+        "  to deny, with a reason (--reason) if you like:",
+        f"gaia-sessions deny {agent_id}",
+    ]
 
 
 def test_the_variables_of_every_client_are_known() -> None:

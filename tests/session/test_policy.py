@@ -12,13 +12,12 @@ from gaia_sessions.config import Config
 from gaia_sessions.session import policy
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, PHASES
-from gaia_sessions.session.policy import ADVICE, ADVICE_WHEN_ASKED, RESUMABLE_REASON
+from gaia_sessions.session.policy import ADVICE, ADVICE_WHEN_ASKED, RESUMABLE_REASON, Limits
 from gaia_sessions.session.record import decode, encode, new_record
 from tests.records import LIMITS
 from tests.table import table
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
 
 NOW = datetime(2026, 1, 8, 18, 30, tzinfo=UTC)
@@ -35,6 +34,7 @@ ORDER = [
     "phase_not_resumable",
     "running",
     "claimed",
+    "not_approved",
     "not_ready",
     "clock_skew",
     "waiting_for_limit",
@@ -48,6 +48,7 @@ NAMES = {
     "phase_not_resumable": "phase",
     "running": "no_live_run",
     "claimed": "not_claimed",
+    "not_approved": "answered",
     "not_ready": "resume_ready",
     "clock_skew": "clock",
     "waiting_for_limit": "limit_reset",
@@ -81,6 +82,7 @@ def checks(**changed: tuple[bool, object, object]) -> list[dict[str, object]]:
         "phase_not_resumable": (True, "approval", PHASES_TO_RESUME),
         "running": (True, [], []),
         "claimed": (True, [], []),
+        "not_approved": (True, None, None),
         "not_ready": (True, True, True),
         "clock_skew": (True, 0.0, 300.0),
         "waiting_for_limit": (True, None, None),
@@ -408,6 +410,7 @@ def test_a_denial_keeps_nobody_from_going_on_but_not_as_was_planned() -> None:
 
     assert decide("agent-1", resumable(denial=denial), NOW, LIMITS) == {
         **plain,
+        "answer": "denied",
         "denial": denial,
         "advice": "go on another way: what it waited for was denied: too dear",
     }
@@ -421,9 +424,32 @@ def test_an_approval_is_told_to_whoever_asks() -> None:
 
     assert decide("agent-1", resumable(approval=approval), NOW, LIMITS) == {
         **plain,
+        "answer": "approved",
         "approval": approval,
         "advice": "resume it: what it waits for was approved: in staging",
     }
+
+
+@table(
+    ("changed", "reason"),
+    [
+        ({}, "not_approved"),
+        ({"last_updated": "2026-01-08T10:00:00Z"}, "not_approved"),
+        ({"runs": [LIVE]}, "running"),
+        ({"phase": "planning"}, "session_resumable"),
+        ({"approval": {"message": "", "timestamp": "2026-01-08T18:00:00Z"}}, "session_resumable"),
+        ({"denial": {"message": "", "timestamp": "2026-01-08T18:00:00Z"}}, "session_resumable"),
+    ],
+)
+def test_with_explicit_approvals_what_waits_goes_on_once_it_is_answered(changed: dict[str, Any], reason: str) -> None:
+    limits = Limits(LIMITS.idle, LIMITS.max_errors, LIMITS.quiet, explicit_approvals=True)
+
+    decision = decide("agent-1", resumable(**changed), NOW, limits)
+
+    assert (decision["reason"], decision["should_resume"]) == (reason, reason == "session_resumable")
+    if reason == "not_approved":
+        asks = "once a person approves it in a terminal, it may be resumed: gaia-sessions approve agent-1"
+        assert decision["advice"] == asks
 
 
 @table("phase", ["investigating", "planning"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gaia_sessions.hosts.marker import without_marker
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
+from gaia_sessions.session.record import NOT_APPROVED_REASON
 
 from .decisions import app_lines
 from .plain import agent_and_purpose
@@ -111,6 +112,8 @@ def _ways(one: Pending, now: datetime) -> Iterator[str]:
         yield f"  {resume_text(resume, one['phase'], now)}; to approve, {how}:"
         yield going_on
         yield "  to approve with something to say (--note), or for later:"
+    elif resume["reason"] == NOT_APPROVED_REASON:
+        yield "  to approve it, so that it may be resumed:"
     elif "expired_at" in one:
         yield f"  expired {ago(one['expired_at'], now)}; to approve it all the same, so that it may be resumed:"
     else:

@@ -205,6 +205,7 @@ _SENTENCES: dict[str, tuple[str, Sentence]] = {
     "phase": ("phase_not_resumable", _phase),
     "no_live_run": ("running", _running),
     "not_claimed": ("claimed", _claimed),
+    "answered": ("not_approved", lambda subject, _: f"{subject} waits for an approval, which only a person gives"),
     "resume_ready": ("not_ready", lambda subject, _: f"resuming {subject} is off"),
     "clock": ("clock_skew", _clock),
     "limit_reset": ("waiting_for_limit", _limit_reset),

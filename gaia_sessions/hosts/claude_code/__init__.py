@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from gaia_sessions.hosts import Host
+from gaia_sessions.hosts import Host, denial
 from gaia_sessions.hosts.payload import host_process, key_in, object_in, with_addition
 from gaia_sessions.session import events
 
@@ -280,6 +280,7 @@ HOST = Host(
     replies=(events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START),
     start_event="SubagentStart",
     rewrite_prompt=_rewrite_prompt,
+    denies=denial,
     with_tools=_with_tools,
     end_in_files=_end_in_files,
     calls_seen=_calls_seen,

@@ -9,7 +9,7 @@ event of its own says that ``interrupt_agent`` stopped an agent. Everything in a
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import CODEX, Host
+from gaia_sessions.hosts import CODEX, Host, denial
 from gaia_sessions.hosts.payload import (
     bare_event,
     host_process,
@@ -222,5 +222,6 @@ HOST = Host(
     replies=(events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START),
     start_event="SubagentStart",
     rewrite_prompt=_rewrite_prompt,
+    denies=denial,
     end_in_files=_end_in_files,
 )

@@ -9,7 +9,7 @@ Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import Host
+from gaia_sessions.hosts import Host, denial
 from gaia_sessions.hosts.payload import bare_event, figures_in, key_in, object_in, text_in
 from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
 from gaia_sessions.session import events
@@ -134,4 +134,5 @@ HOST = Host(
         events.SESSION_START,
     ),  # a rewritten prompt and a note to a start had no effect in any run
     subagent_stop=("PostToolUse", "SubagentStop"),
+    denies=denial,
 )

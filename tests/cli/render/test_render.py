@@ -20,7 +20,7 @@ from gaia_sessions.cli.render.wrapped import wrap_line
 from gaia_sessions.errors import plural
 from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, decide, decide_without_record
+from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide, decide_without_record
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.state import state_of
 from gaia_sessions.usecases.listing import summarize
@@ -361,6 +361,7 @@ FAILING: dict[str, dict[str, Any]] = {
     "phase_not_resumable": {"phase": "executing"},
     "running": {"runs": [{"run": 1, "started_at": MOMENT}]},
     "claimed": {"runs": [{"run": 1, "claimed_at": MOMENT}]},
+    "not_approved": {},
     "not_ready": {"resume_ready": False},
     "clock_skew": {"last_updated": format_time(NOW + timedelta(hours=1))},
     "waiting_for_limit": {"paused_until": IN_AN_HOUR},
@@ -379,6 +380,7 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
         "phase_not_resumable": "no: agent-1 is in executing, which is not a resumable phase",
         "running": "no: agent-1 has a run that has not ended: 1",
         "claimed": "no: agent-1 was just delegated, and run 1 is about to start",
+        "not_approved": "no: agent-1 waits for an approval, which only a person gives",
         "not_ready": "no: resuming agent-1 is off",
         "clock_skew": "no: the last activity of agent-1 is 1 hour in the future; the limit is 5 minutes",
         "waiting_for_limit": f"no: agent-1 waits for a limit that is reset at {local_time(IN_AN_HOUR)}",
@@ -388,7 +390,8 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     if reason in FAILING:
         cancelled: Any = {"at": IN_AN_HOUR} if reason == "cancelled" else None
         found = record(**(RESTING | FAILING[reason]))
-        decision = decide("agent-1", found, NOW, LIMITS, dead_runs=frozenset(), cancellation=cancelled, written_at=None)
+        asks = Limits(LIMITS.idle, LIMITS.max_errors, LIMITS.quiet, explicit_approvals=reason == "not_approved")
+        decision = decide("agent-1", found, NOW, asks, dead_runs=frozenset(), cancellation=cancelled, written_at=None)
     else:
         decision = decide_without_record("agent-1", "line 1\x1b: not JSON" if reason == "corrupt" else None)
 
