@@ -297,7 +297,7 @@ def test_work_paused_for_approval_goes_on_with_its_context(client: Client, scena
     assert set(answer) == {"hookEventName", "updatedInput"}
     first = client.requests("sub:beta")[0]
     assert f"[gaia-sessions: briefing {record['agent_id']}]" in first
-    assert "that it goes on means that it is approved: carry it out." in first
+    assert "no answer of the user is recorded" in first
     assert "|   assistant: The plan of alpha has three steps." in first
 
 
