@@ -392,7 +392,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "corrupt",
         6,
         "agent-1/state.json: line 1 column 1: not JSON",
-        "fix the file, or remove its directory; `gaia-sessions cleanup --corrupt` removes all corrupt sessions",
+        "`gaia-sessions doctor` has the command that repairs or removes it, or the file to fix",
         {"agent_id": "agent-1", "path": "agent-1/state.json", "problem": "line 1 column 1: not JSON"},
     ),
     (

@@ -871,6 +871,16 @@ class Sessions:
             raise error
         return removed
 
+    def repair(self, agent_id: str) -> str | None:
+        """Keeps the record of a session whose `state.json` has [something behind it](store.md#recovery).
+
+        Returns where that file is kept as it was, None if the record can be read. Raises ``CorruptSession`` if the file
+        does not begin with a whole and valid record of that session, or has two.
+        """
+        from gaia_sessions.store.record_repair import repair
+
+        return repair(self._store, agent_id)
+
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
         """[Judges](operations.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
         proven to have ended, and counts what those that have ended used.

@@ -59,6 +59,7 @@ GROUPS = {
     "Set up and maintain": {
         "hooks": "Install, remove or check the hooks in a client's settings.",
         "doctor": "Check settings, hooks and sessions; say how to fix problems.",
+        "repair": "Keep a record that has something behind it in its file.",
         "cleanup": "Remove sessions that have not been used for a while.",
         "rm": "Remove sessions that you name.",
         "reconcile": "End runs whose agent is gone, although nobody reported an end.",

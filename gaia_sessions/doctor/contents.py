@@ -10,7 +10,7 @@ import os
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, plural
 from gaia_sessions.ingest.deferred import has_waited_too_long
 from gaia_sessions.session.record import is_open
-from gaia_sessions.store import atomic, documents, index, index_repair, reading
+from gaia_sessions.store import atomic, documents, index, index_repair, reading, record_repair
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.system.project_root import claude_folder
@@ -40,13 +40,16 @@ def corrupt(inspection: Inspection) -> list[Finding]:
     somebody in the place of sessions.
     """
     by_hand = {path: f"{path}: a folder without a record" for path in _folders_without_record(inspection)}
-    kept, others = {}, {}
+    kept, others, whole = {}, {}, {}
+    repairable = _repairable(inspection)
     above_open = inspection.records.above_open()
-    for agent_id, why in inspection.records.corrupt.items():
+    for agent_id, why in sorted(inspection.records.corrupt.items()):
         folder = os.path.join(inspection.root, agent_id)
         file = os.path.join(folder, reading.STATE)
         if os.path.islink(folder) or os.path.isdir(file):
             by_hand[folder] = why
+        elif agent_id in repairable:
+            whole[agent_id] = why
         elif agent_id in above_open:
             kept[file] = why
         else:
@@ -55,13 +58,26 @@ def corrupt(inspection: Inspection) -> list[Finding]:
     removable = {} if is_linked else {path: why for path, why in by_hand.items() if _has_only_ours(path)}
     not_ours = {path: why for path, why in by_hand.items() if path not in removable}
     removal = f"{shell_command('rm', '-r', '--', *removable)} && {inspection.command('doctor', '--fix')}"
+    removing_others = ("rm", "--force", *others) if whole else _REMOVE_CORRUPT  # which would remove those too
     found = [
-        _corrupt(others, "fix the file, or remove the session with:", inspection.command(*_REMOVE_CORRUPT)),
+        _corrupt(
+            whole, "a whole record is at the beginning of the file; keep it with:", inspection.command("repair", *whole)
+        ),
+        _corrupt(others, "fix the file, or remove the session with:", inspection.command(*removing_others)),
         _corrupt(kept, "an open session is below it: fix the file with:", " && ".join(map(edit_command, kept))),
         _corrupt(removable, "put its record back, or remove it with:", removal),
         _corrupt(not_ours, "look what is there, and put its record back or move it away", None),
     ]
     return [*filter(None, found)] or [ok("corrupt", "none")]
+
+
+def _repairable(inspection: Inspection) -> set[str]:
+    """The sessions whose files have a whole record, and something behind it."""
+    root = roots.open_if_exists(inspection.root)
+    if root is None:
+        return set()
+    with root:
+        return {one for one in inspection.records.corrupt if record_repair.is_repairable(root, one)}
 
 
 def _has_only_ours(folder: str) -> bool:

@@ -142,7 +142,7 @@ class CorruptSession(SessionsError):
         self.problem = problem
         super().__init__(
             f"{path}: {problem}",
-            "fix the file, or remove its directory; `gaia-sessions cleanup --corrupt` removes all corrupt sessions",
+            "`gaia-sessions doctor` has the command that repairs or removes it, or the file to fix",
         )
 
 

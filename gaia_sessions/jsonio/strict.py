@@ -53,6 +53,19 @@ def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
     return _parse(text)
 
 
+def first_document(data: bytes, limit: int = DOCUMENT_LIMIT) -> tuple[bytes, bytes]:
+    """The JSON document with which ``data`` begins, as it stands there, and what is behind it; or ``InvalidInput``."""
+    import json
+
+    begun = data[:limit].decode("utf-8", "surrogateescape")
+    try:
+        _, end = json.JSONDecoder().raw_decode(begun)
+    except (ValueError, RecursionError):
+        raise errors.InvalidInput("it does not begin with a whole document") from None
+    document = begun[:end].encode("utf-8", "surrogateescape")
+    return document, data[len(document) :]
+
+
 def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
     """The object of the JSON text ``data``, as ``loads``; raises ``InvalidInput`` for any other value."""
     value = loads(data, limit)

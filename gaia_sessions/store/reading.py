@@ -39,6 +39,7 @@ ASIDE = "transcript-aside.jsonl"
 _FIRST_TRANSCRIPT = "transcript.jsonl"
 _LATER_TRANSCRIPT = ("transcript-", ".jsonl")
 _OUTPUT = ("output-", ".log")
+_DAMAGED = ("state-damaged-", ".json")
 _MOST_DIGITS = 18
 """Of the number in a name: one more than the largest must fit into a record too."""
 
@@ -75,10 +76,15 @@ def is_output_name(name: str) -> bool:
     return _number_in(name, _OUTPUT) is not None
 
 
+def damaged_name(names: Iterable[str]) -> str:
+    """The name for a file that cannot be read as a record and is kept aside; none of ``names`` is that."""
+    return f"{max((_number_in(name, _DAMAGED) or 0 for name in names), default=0) + 1}".join(_DAMAGED)
+
+
 def is_file_name(name: str) -> bool:
     """Whether the store gives this ``name`` to a file in the directory of a session."""
     is_fixed = name in (STATE, CANCELLED, EVENTS, ASIDE)
-    return is_fixed or generation_in(name) is not None or is_output_name(name)
+    return is_fixed or generation_in(name) is not None or is_output_name(name) or bool(_number_in(name, _DAMAGED))
 
 
 def unfinished(names: Iterable[str]) -> list[str]:

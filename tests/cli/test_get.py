@@ -65,7 +65,7 @@ def test_a_corrupt_one_is_exit_code_6_and_stays_as_it_is(gaia: Gaia, spoil: Gaia
     assert gaia("get", "torn", "--json").error == {
         "code": "corrupt",
         "message": f"{path}: line 1 column 1: not JSON: this brace is not closed",
-        "hint": "fix the file, or remove its directory; `gaia-sessions cleanup --corrupt` removes all corrupt sessions",
+        "hint": "`gaia-sessions doctor` has the command that repairs or removes it, or the file to fix",
     }
     assert path.read_bytes() == b'{"agent_id": '
 

@@ -141,6 +141,16 @@ def removed_lines(removed: Sequence[RemovedSession]) -> Iterator[str]:
         yield f"removed {session['agent_id']}  {who}"
 
 
+def repaired_lines(repaired: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
+    """``repaired agent-1; its file as it was: PATH``."""
+    for session in repaired:
+        aside = session["kept_aside"]
+        if aside is None:
+            yield f"nothing to repair: the record of {session['agent_id']} can be read"
+        else:
+            yield f"repaired {session['agent_id']}; its file as it was: {safe(aside)}"
+
+
 def state_cell(line: Summary) -> str:
     """The state and what stands beside it; of a session that a later version wrote, that it is newer.
 

@@ -1,0 +1,26 @@
+"""``repair``: keep the records of sessions whose files have something behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.render import plain
+
+if TYPE_CHECKING:
+    from gaia_sessions.cli.call import Call
+
+
+@declare("repair agent-123")
+@click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
+def command(call: Call, agent_ids: tuple[str, ...]) -> None:
+    """Keep a record that has something behind it in its file, such as the end of a longer one.
+
+    The file as it was is kept beside it. One that does not begin with a whole record of that session is not changed.
+    'doctor' says which sessions can be repaired.
+    """
+    ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
+    repaired = [{"agent_id": agent_id, "kept_aside": call.sessions().repair(agent_id)} for agent_id in ids]
+    call.print_result({"repaired": repaired}, lambda: plain.repaired_lines(repaired))

@@ -1,0 +1,91 @@
+"""A record with something behind it, as one leaves it who writes into the file of a longer one: the record is kept.
+
+It must be a whole and valid record of that very session, with no other one behind it. All that was in the file is kept
+aside before the record takes its place.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import CorruptSession, InvalidInput, NewerSchema, SessionsError
+from gaia_sessions.jsonio.strict import first_document
+from gaia_sessions.session.record import decode
+from gaia_sessions.session.updates import check_writable
+
+from . import atomic, index, reading
+from .directory import NotAFile, TooBig, refusal, translate_errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.session.schema import Record
+
+    from .directory import Directory
+    from .file_store import FileStore
+
+_LARGEST_FILE = 16 << 20
+"""Bytes. A larger one is no record with something behind it."""
+
+_WHITE_SPACE = b" \t\r\n"
+
+
+def repair(store: FileStore, agent_id: str) -> str | None:
+    """Puts the record in the place of the file that has it, and returns where all of that file is kept aside.
+
+    None if the record can be read as it is. Raises ``CorruptSession`` where there is no such record in the file.
+    """
+    with store.open(agent_id) as session:
+        folder = session.directory
+        try:
+            reading.load(folder, agent_id)
+        except CorruptSession as error:
+            problem = error
+        else:
+            return None
+        try:
+            data = _content(folder)
+            whole, record = _whole_record(data, agent_id)
+        except (InvalidInput, NewerSchema) as error:
+            raise CorruptSession(agent_id, problem.path, f"{problem.problem}; it cannot be repaired: {error}") from None
+        with translate_errors("repair", problem.path):
+            aside = reading.damaged_name(folder.names())
+            session.lock.check_held()
+            atomic.write_new(folder, aside, data, durable=store.durable)
+            index.add(session.root, agent_id, index.keys_of(record))
+            atomic.replace(folder, reading.STATE, whole, durable=store.durable)
+        return f"{folder.path}/{aside}"
+
+
+def is_repairable(root: Directory, agent_id: str) -> bool:
+    """Whether ``repair`` would keep the record of a session that cannot be read. Takes no lock, writes nothing."""
+    try:
+        with reading.open_session(root, agent_id) as folder:
+            _whole_record(_content(folder), agent_id)
+    except SessionsError:
+        return False
+    return True
+
+
+def _content(folder: Directory) -> bytes:
+    try:
+        return folder.read(reading.STATE, _LARGEST_FILE)
+    except (NotAFile, TooBig) as error:
+        raise InvalidInput(str(error)) from None
+    except OSError as error:
+        raise refusal("read", f"{folder.path}/{reading.STATE}", error) from error
+
+
+def _whole_record(data: bytes, agent_id: str) -> tuple[bytes, Record]:
+    """The bytes of the record with which ``data`` begins, and that record; raises ``InvalidInput``, ``NewerSchema``."""
+    whole, rest = first_document(data.lstrip(_WHITE_SPACE))
+    record = decode(whole, agent_id)
+    check_writable(record)
+    if _is_record(rest.strip(_WHITE_SPACE + b"\0"), agent_id):
+        raise InvalidInput("it has two records of this session, and only you can say which is the right one")
+    return whole + b"\n", record
+
+
+def _is_record(data: bytes, agent_id: str) -> bool:
+    try:
+        decode(data, agent_id)
+    except InvalidInput:
+        return False
+    return True

@@ -1,0 +1,174 @@
+"""A record with something behind it: what is kept, what is refused, and what a kill or a full disk leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, StoreFailure
+from gaia_sessions.session.record import encode, new_record
+from gaia_sessions.store import atomic, reading, record_repair
+from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.record_repair import is_repairable, repair
+from tests.records import START
+from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RECORD = new_record("one", "Explore", "read the code", {"x": "}\\u00e9"}, START)
+OTHER = new_record("other", "Explore", "read the code", {}, START)
+NEWER: Any = {**RECORD, "schema": 99}
+WHOLE, LATER = encode(RECORD), encode({**RECORD, "revision": 7})
+
+
+@pytest.fixture
+def store(root: str) -> FileStore:
+    store = FileStore(root)
+    store.create(RECORD)
+    return store
+
+
+def spoiled(store: FileStore, data: bytes) -> Path:
+    state = Path(store.root, "one", "state.json")
+    state.write_bytes(data)
+    return state
+
+
+def may_repair(store: FileStore, agent_id: str = "one") -> bool:
+    with Directory.at(store.root) as root:
+        return is_repairable(root, agent_id)
+
+
+RESTS = [
+    b'"phase": "approval"}}\n' + b"x" * 1111,
+    b"\0" * 4096,
+    b"\xff\xfe",
+    b"{}",
+    b"{",
+    encode(OTHER),
+    b"x" * (2 << 20),
+    WHOLE[:-9],
+]
+
+
+@table("rest", RESTS)
+@table("before", [b"", b"\n  "])
+def test_the_record_is_kept_and_the_whole_file_beside_it(root: str, before: bytes, rest: bytes) -> None:
+    store = FileStore(f"{root}-{len(before)}-{RESTS.index(rest)}")
+    store.create(RECORD)
+    damaged = before + WHOLE + rest
+    state = spoiled(store, damaged)
+    assert may_repair(store)
+
+    aside = repair(store, "one")
+
+    assert (store.read("one"), state.read_bytes()) == (RECORD, WHOLE)
+    assert aside == f"{store.root}/one/state-damaged-1.json"
+    assert Path(aside).read_bytes() == damaged
+    assert (Path(aside).stat().st_mode & 0o777, reading.is_file_name("state-damaged-1.json")) == (0o600, True)
+    assert repair(store, "one") is None, "it can be read now"
+
+    spoiled(store, WHOLE + b"again")
+    assert repair(store, "one") == f"{store.root}/one/state-damaged-2.json"
+    assert Path(aside).read_bytes() == damaged
+
+
+@table(
+    "data",
+    [
+        b"",
+        b"x",
+        WHOLE[:-9],
+        b"x" + WHOLE,
+        b"\xef\xbb\xbf" + WHOLE + b"x",
+        encode(OTHER) + b"x",
+        json.dumps(NEWER).encode() + b"x",
+        b"{}" + WHOLE,
+        b"[" + WHOLE + b"]x",
+        WHOLE.replace(b'"Explore"', b"7") + b"x",
+        WHOLE[:-2].rstrip() + b', "phase": "planning"}x',  # a key twice
+        b"[" * 100_000,
+        WHOLE + LATER,
+        WHOLE + b"\0\0" + LATER,
+        LATER + WHOLE,
+        WHOLE + b"x" * (17 << 20),
+    ],
+)
+def test_what_does_not_begin_with_the_one_record_of_the_session_stays_as_it_is(store: FileStore, data: bytes) -> None:
+    state = spoiled(store, data)
+    assert not may_repair(store)
+    with pytest.raises(CorruptSession, match="cannot be repaired"):
+        repair(store, "one")
+    assert (state.read_bytes(), [file.name for file in state.parent.iterdir()]) == (data, ["state.json"])
+
+
+def test_it_is_judged_again_under_the_lock(store: FileStore) -> None:
+    state = spoiled(store, WHOLE + b"x")
+    held = store.open("one")
+    with held, pytest.raises(LockTimeout):
+        repair(FileStore(store.root, lock_timeout=0), "one")
+    assert state.read_bytes() == WHOLE + b"x"
+
+    assert may_repair(store)
+    spoiled(store, b"{")
+    with pytest.raises(CorruptSession):
+        repair(store, "one")
+
+
+def link_instead(state: Path) -> None:
+    state.rename(state.with_name("real.json"))
+    state.symlink_to("real.json")
+
+
+def folder_instead(state: Path) -> None:
+    state.unlink()
+    state.mkdir()
+
+
+@table("harm", [link_instead, folder_instead])
+def test_no_link_is_followed(root: str, harm: Callable[[Path], object]) -> None:
+    store = FileStore(f"{root}-{harm.__name__}")
+    store.create(RECORD)
+    harm(spoiled(store, WHOLE + b"x"))
+    assert not may_repair(store)
+    with pytest.raises((CorruptSession, StoreFailure)):
+        repair(store, "one")
+
+
+def test_there_is_nothing_to_repair_where_there_is_no_session(store: FileStore) -> None:
+    with pytest.raises(SessionNotFound):
+        repair(store, "nobody")
+    assert not may_repair(store, "nobody")
+
+
+@pytest.mark.parametrize("step", ["write_new", "replace"])
+def test_what_is_refused_on_the_way_leaves_the_file_and_may_be_tried_again(
+    store: FileStore, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = spoiled(store, WHOLE + b"x")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic, step, refuse)
+        with pytest.raises(StoreFailure):
+            repair(store, "one")
+    assert state.read_bytes() == WHOLE + b"x"
+    assert repair(store, "one")
+    assert store.read("one") == RECORD
+
+
+def test_a_session_that_was_repaired_is_found_as_before(store: FileStore) -> None:
+    spoiled(store, WHOLE + b"x")
+    repair(store, "one")
+    assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
+    store.change("one", lambda record: {**record, "purpose": "go on"})
+    assert store.delete("one", lambda _: True, timeout=0)
+    assert not Path(store.root, "one").exists()
+    assert record_repair.__doc__
