@@ -402,6 +402,22 @@ def test_codex_fails_and_meets_its_limits(codex: CodexPreset) -> None:
     assert codex.sessions.usage("dear")["tokens"] >= 120
 
 
+def test_codex_that_keeps_no_file_tells_at_the_end_of_its_turn_what_it_used(codex: CodexPreset) -> None:
+    codex.words.append("--ephemeral")
+    codex.begin({"main": [shell("echo hi"), {"text": "Done."}]})
+    code, out, err = codex.run("--id", "cheap", "--task", TASK, "--max-tokens", "300")
+    assert (code, out, codex.sessions.usage("cheap")["tokens"]) == (0, "A step.\nDone.\n", 240), err
+    assert [*codex.home.glob(codex.CONVERSATIONS)] == []
+
+    asks = {"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}
+    codex.begin({"main": [shell("echo hi"), asks]})
+    codex.run("--id", "dear", "--task", TASK, "--max-tokens", "200")
+    before, record = len(codex.requests()), codex.sessions.read("dear")
+    assert (record["phase"], codex.sessions.usage("dear")["tokens"]) == ("approval", 240)
+    code, _, err = codex.type("run", "dear", "--task", TASK, "--", *codex.words)
+    assert (code, "tokens are used up" in err, len(codex.requests())) == (4, True, before)
+
+
 def test_codex_is_told_every_turn_once_also_when_its_conversation_is_deleted(codex: CodexPreset) -> None:
     codex.begin({"main": [{"text": f"Answer {number}."} for number in range(4)]})
     codex.type("create", "--id", "talk", "--system-prompt", "You count. [[main]]")

@@ -259,6 +259,65 @@ def test_codex_counts_what_was_not_read_from_a_cache_since_it_goes_on(
     assert client.conversation_id is None, "an ID becomes a word of a command"
 
 
+USED = {"input_tokens": 3000, "cached_input_tokens": 1400, "output_tokens": 80, "reasoning_output_tokens": 7}
+CONSUMED = {
+    "input_tokens": 1600,
+    "output_tokens": 80,
+    "cache_read_tokens": 1400,
+    "total_tokens": 3080,
+    "tool_uses": 0,
+}
+
+
+@table(
+    ("usage", "consumed"),
+    [
+        (USED, CONSUMED),
+        ({"input_tokens": 100}, {"input_tokens": 100, "total_tokens": 100, "tool_uses": 0}),
+        ({"input_tokens": 5, "cached_input_tokens": 9, "output_tokens": -1}, None),
+        ({"input_tokens": "3000", "output_tokens": True}, {}),
+        ({}, {}),
+        ("", {}),
+        ([3000], {}),
+    ],
+)
+def test_codex_without_a_file_tells_what_it_used_at_the_end_of_its_turn(usage: Any, consumed: Any) -> None:
+    client = begun("codex")
+    shown(client, lines({"type": "thread.started", "thread_id": ID}, {"type": "turn.started"}))
+    assert client.figures() == {}
+
+    shown(client, lines({"type": "turn.completed", "usage": usage}))
+
+    if consumed is None:  # it says more of its cache than of its input
+        consumed = {"input_tokens": 0, "cache_read_tokens": 9, "total_tokens": 9, "tool_uses": 0}
+    assert client.figures().get("consumed", {}) == consumed
+    assert client.is_at_rest
+
+
+def test_of_the_file_of_codex_and_its_last_line_the_larger_figures_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    folder = tmp_path / "sessions" / "2026" / "11" / "26"
+    folder.mkdir(parents=True)
+    rollout = folder / f"rollout-2026-11-26T16-46-59-{ID}.jsonl"
+    info = {"total_token_usage": {"input_tokens": 1000, "cached_input_tokens": 400, "output_tokens": 50}}
+    rollout.write_bytes(lines({"type": "event_msg", "payload": {"type": "token_count", "info": info}}))
+    client = begun("codex", ID, tmp_path)
+
+    shown(client, lines({"type": "turn.completed", "usage": USED}))
+    more = client.figures()["consumed"]
+    assert more == {
+        "input_tokens": 1000,
+        "output_tokens": 30,
+        "cache_read_tokens": 1000,
+        "total_tokens": 2030,
+        "tool_uses": 0,
+    }
+    shown(client, lines({"type": "turn.completed", "usage": {"input_tokens": 1}}))
+    assert client.figures()["consumed"]["total_tokens"] == 0, "the file knows more"
+
+
 NAMED = [
     (["claude"], "claude"),
     (["/usr/bin/claude", "--model", "opus"], "claude"),

@@ -1,7 +1,8 @@
 """Codex as a command: ``codex exec --json``, as seen in runs of 0.169.0.
 
 It is told its input on stdin, to the end of it. What was used stands in its rollout file, for each request, as the sum
-over the whole conversation; on stdout only at the end of the turn. The input includes what was read from a cache.
+over the whole conversation; on stdout only at the end of the turn, which is all there is with ``--ephemeral``. The
+input includes what was read from a cache.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Codex:
         self._error: str | None = None
         self.message = ""
         self._rollout = _Rollout(host_files.conversations_of(CODEX, environment))
+        self._told: Usage = {}
         self._before = self._rollout.total(conversation_id)
 
     @staticmethod
@@ -119,7 +121,7 @@ class Codex:
         return False
 
     def figures(self) -> Run:
-        total = self._rollout.total(self.conversation_id)
+        total = self._total()
         if not total:
             return {}
         used = add_usage({}, total, self._before)
@@ -127,6 +129,11 @@ class Codex:
         return {
             "consumed": {**with_total_tokens({**used, "input_tokens": max(0, fresh)}), "tool_uses": len(self._calls)}
         }
+
+    def _total(self) -> Usage:
+        """What all requests of its conversation used so far: by its file, and as it has told itself."""
+        in_file, told = self._rollout.total(self.conversation_id), self._told
+        return {name: max(in_file.get(name, 0), told.get(name, 0)) for name in {**in_file, **told}}  # type: ignore[call-overload, return-value]  # both have its names
 
     def tokens_of_agents(self) -> int:
         return 0  # its sub-agents are conversations of their own, of which it tells nothing here
@@ -140,6 +147,7 @@ class Codex:
             self._is_complete = False
         elif kind == "turn.completed":
             self._is_complete = True
+            self._told = figures_in(object_in(told, "usage"), _FIGURES)  # type: ignore[assignment]  # it has their names
         elif kind == "turn.failed":
             self._error = text_in(object_in(told, "error"), "message")
         elif kind == "item.started":
