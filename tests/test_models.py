@@ -128,6 +128,7 @@ FULL: dict[str, Any] = {
     "user": "u1",
     "app_session": {"id": "of the app", "event_time": 1700000000.5},
     "session_state": {"intent": None},
+    "question": "May I?",
     "approval": {"message": "yes", "timestamp": MOMENT},
     "denial": {"message": "no", "timestamp": MOMENT},
     "answers": [

@@ -61,11 +61,19 @@ def update_state(  # noqa: PLR0913  # what can be said of an update
     resume_ready: bool | None = None,
     max_tokens: int | None = None,
     if_revision: int | None = None,
+    question: str | None = None,
     root: str | None = None,
 ) -> Record:
     """Changes a session and returns the new record: see ``Sessions.update``."""
     return Sessions(root).update(
-        agent_id, phase, metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, if_revision=if_revision
+        agent_id,
+        phase,
+        metadata,
+        error,
+        resume_ready=resume_ready,
+        max_tokens=max_tokens,
+        if_revision=if_revision,
+        question=question,
     )
 
 

@@ -332,7 +332,7 @@ class Sessions:
 
         return shown(self._preview(), agent_id, utc_now(), self.config.limits)
 
-    def update(
+    def update(  # noqa: PLR0913  # what can be said of an update
         self,
         agent_id: str,
         phase: str | None = None,
@@ -342,13 +342,14 @@ class Sessions:
         resume_ready: bool | None = None,
         max_tokens: int | None = None,
         if_revision: int | None = None,
+        question: str | None = None,
     ) -> Record:
         """Changes a session and returns the new record.
 
         ``phase`` is one of [the nine](policy.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
         and adds one to the error count. ``max_tokens`` is the budget from now on. Repeating the current phase only
         records activity; a final phase ends the session. With ``if_revision``, nothing is written unless the record is
-        at that revision.
+        at that revision. ``question`` is what is asked of a person with the phase ``approval``.
 
         Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``RevisionChanged``,
         ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
@@ -356,7 +357,13 @@ class Sessions:
         from gaia_sessions.session.requests import Update
 
         request = Update(
-            phase, metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, if_revision=if_revision
+            phase,
+            metadata,
+            error,
+            resume_ready=resume_ready,
+            max_tokens=max_tokens,
+            if_revision=if_revision,
+            question=question,
         )
         return self.updated(agent_id, request).record
 

@@ -222,6 +222,7 @@ class Session(SessionModel, frozen=True):
     user: str | None = Field(default=None, description="The user of that app; it is there with `app`.")
     app_session: AppSession | None = Field(default=None, description="What only its app knows of it.")
     session_state: dict[str, JsonValue] | None = Field(default=None, description="What its agents hand each other, without what others share.")
+    question: str | None = Field(default=None, description="What it asks, as it was said with the phase; gone once it moves on, or asks again.")
     approval: Answer | None = Field(default=None, description="What it waits for was approved.")
     denial: Answer | None = Field(default=None, description="What it waits for was denied.")
     answers: list[GivenAnswer] | None = Field(default=None, description="The newest 20 answers to what it waited for, also those that the work went on with: who answered, and how.")

@@ -190,10 +190,14 @@ class Start:
 class Update:
     """What one update asks for; None leaves a value as it is. outcome: its phase, if that is a final one.
 
+    question: what is asked of a person, which only goes with the phase in which work waits for that.
+
     reserved: how many bytes the write must leave free; none if it only ends the work, which always fits.
     """
 
-    __slots__ = ("error", "if_revision", "max_tokens", "metadata", "outcome", "phase", "reserved", "resume_ready")
+    __slots__ = (
+        *("error", "if_revision", "max_tokens", "metadata", "outcome", "phase", "question", "reserved", "resume_ready"),
+    )
 
     def __init__(
         self,
@@ -204,8 +208,10 @@ class Update:
         resume_ready: bool | None = None,
         max_tokens: int | None = None,
         if_revision: int | None = None,
+        question: str | None = None,
     ) -> None:
         self.phase = phase if phase is None else check_phase(phase)
+        self.question = None if question is None else _checked_question(question, self.phase)
         self.outcome = phase if phase is not None and is_final(phase) else None
         self.metadata = None if metadata is None else check_metadata(metadata)
         self.error = _checked_text(error, "error")
@@ -218,7 +224,7 @@ class Update:
 
     def only_moves_to(self, phase: str | None) -> bool:
         """Whether the update asks for nothing but ``phase``."""
-        others = (self.metadata, self.error, self.resume_ready, self.max_tokens)
+        others = (self.metadata, self.error, self.resume_ready, self.max_tokens, self.question)
         return self.phase == phase and all(other is None for other in others)
 
 
@@ -281,6 +287,8 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
         updates.check_open(record)
     if request.phase is not None and request.outcome is None:
         record = with_stated_phase(record, request.phase, now)
+    if request.question is not None:
+        record = updates.with_question(record, request.question)
     if request.metadata is not None:
         record = updates.with_metadata(record, request.metadata)
     if request.error is not None:
@@ -347,6 +355,18 @@ def _checked_text(value: str | None, where: str) -> str | None:
     if value is not None:
         check_string(value, where)
     return value
+
+
+def _checked_question(question: str, phase: str | None) -> str:
+    check_string(question, "question")
+    if not waits_for_approval(phase):
+        raise errors.InvalidInput("a question is asked with the phase approval", hint="add --phase approval")
+    if not question.strip():
+        raise errors.InvalidInput("the question is blank", hint="say what is asked, or leave it out")
+    if len(question) > MAX_MESSAGE_LENGTH:
+        found = f"the question has {len(question):,} characters, and at most {MAX_MESSAGE_LENGTH:,} are kept"
+        raise errors.InvalidInput(found, hint="ask in fewer words; what you found may go into the transcript")
+    return question
 
 
 def _checked_number(value: int | None, where: str, *, least: int) -> int | None:

@@ -49,7 +49,15 @@ from .schema import (
     STOPPED,
     TIMED_OUT,
 )
-from .updates import with_activity, with_error, with_event, with_phase, with_rejudged_end, without_answer
+from .updates import (
+    with_activity,
+    with_error,
+    with_event,
+    with_phase,
+    with_rejudged_end,
+    without_answer,
+    without_question,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -220,7 +228,7 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
     """
     earlier = without_keys(run, "reported", "detail") if run.get("detail") == MARKER_DETAIL else run
     ended_run: Run = {**earlier, **fields, "ended_at": format_time(now), "end": STOPPED}
-    record = with_rejudged_end(without_answer(record), _phase_after_stop(record, ended_run), now)
+    record = with_rejudged_end(_asking_anew(record, ended_run), _phase_after_stop(record, ended_run), now)
     return with_activity(with_run(record, ended_run), now)
 
 
@@ -252,7 +260,12 @@ def _phase_after_stop(record: Record, run: Run) -> str:
 
 def _apply_stop(record: Record, run: Run, now: datetime) -> Record:
     phase = _phase_after_stop(record, run)
-    return with_phase(with_activity(without_answer(record), now), phase, now)
+    return with_phase(with_activity(_asking_anew(record, run), now), phase, now)
+
+
+def _asking_anew(record: Record, run: Run) -> Record:
+    """Without the answer to what was asked before; a marker that ends ``run`` asks something else than an update."""
+    return without_question(record) if run.get("detail") == MARKER_DETAIL else without_answer(record)
 
 
 def _apply_kill(record: Record, run: Run, now: datetime) -> Record:

@@ -213,6 +213,7 @@ check_record_keys = object_with(
         "user": check_string,
         "app_session": check_app_session,
         "session_state": check_object,
+        "question": check_string,
         "approval": check_answer,
         "denial": check_answer,
         "answers": array_of(check_given_answer),

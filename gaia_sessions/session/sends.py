@@ -23,7 +23,7 @@ from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import with_new_run
 from .schema import CANCELLED, KILLED, RUN_FAILED, RUN_RETURNED, STOPPED_BY_USER
 from .transcript import COMMIT_LIMIT, LINE_LIMIT, SYSTEM, current_turn, new_message
-from .updates import with_activity, with_event, with_phase, without_answer, without_pause
+from .updates import with_activity, with_event, with_phase, without_pause, without_question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def with_answer_of_send(
         fields |= marker_fields(marked)
     closed = with_end_by_wrapper(record, run, RUN_RETURNED, fields, now)
     if "reported" in fields and not phases.is_final(closed["phase"]):
-        closed = with_phase(without_answer(closed), fields["reported"], now)
+        closed = with_phase(without_question(closed), fields["reported"], now)
     tokens = sum(message.get("tokens", 0) for message in answer)
     if tokens and not phases.is_final(closed["phase"]):
         closed = with_charge(closed, tokens, now)

@@ -300,6 +300,9 @@ class Record(_EveryRecord, total=False):
     session_state: Annotated[
         dict[str, "Json"], "[What its agents hand each other](state.md), without what others share."
     ]
+    question: Annotated[
+        str, "What it asks, as it was said [with the phase](shell.md#update); gone once it moves on, or asks again."
+    ]
     approval: Annotated[Answer, "[What it waits for was approved](policy.md#approvals-and-denials)."]
     denial: Annotated[Answer, "[What it waits for was denied](policy.md#approvals-and-denials)."]
     answers: Annotated[

@@ -96,7 +96,7 @@ def _with_move(
     record: Record, phase: str, now: datetime, summary: str | None, check: Callable[[str, str], None]
 ) -> Record:
     check(record["phase"], phase)
-    changed: Record = {**without_answer(record), "phase": phase, "resume_ready": is_resumable(phase)}
+    changed: Record = {**without_question(record), "phase": phase, "resume_ready": is_resumable(phase)}
     if is_final(phase):
         changed = with_stated_end(changed, summary, now)
     move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
@@ -142,9 +142,20 @@ def with_given_answer(
     return {**record, "answers": [*record.get("answers", ()), given][-MAX_ANSWERS:]}
 
 
+def with_question(record: Record, question: str) -> Record:
+    """With the ``question`` that the work waits with; what was answered before is not its answer."""
+    return {**without_answer(record), "question": question}
+
+
 def without_answer(record: Record) -> Record:
     """Without an approval or a denial: the work has moved on, or asks again, or gets another answer."""
-    return record if _ANSWERS.isdisjoint(record) else _without_keys(record, *_ANSWERS)
+    return record if ANSWER_WORDS.keys().isdisjoint(record) else _without_keys(record, *ANSWER_WORDS)
+
+
+def without_question(record: Record) -> Record:
+    """Without a question and its answer: the work has moved on, or asks something else in its last message."""
+    answered = without_answer(record)
+    return _without_keys(answered, "question") if "question" in record else answered
 
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
@@ -181,7 +192,6 @@ def without_end(record: Record) -> Record:
     return _without_keys(record, *_END_KEYS)
 
 
-_ANSWERS = frozenset(["approval", "denial"])
 _END_KEYS = ("finalized_at", "duration_seconds", "summary")
 
 

@@ -203,6 +203,8 @@ def _facts(record: Record) -> list[str]:
         f"phase: {record['phase']}",
         f"last activity: {record['last_updated']}",
     ]
+    if "question" in record:
+        facts.append(f"it asked: {visible_line(record['question'])}")
     why = _why_it_stopped(record)
     if why:
         facts.append(f"why it stopped: {visible_line(why)}")

@@ -127,7 +127,7 @@ def _way_on(decision: Decision) -> Pending:
 
 def _question_in(sessions: Reader, record: Record) -> Question:
     """What was asked; where the record keeps no words, the transcript of the session or of its agent may have them."""
-    if (question := question_of(record)).message:
+    if (question := question_of(record)).message or question.asked:
         return question
     from .reporting import latest_messages
 

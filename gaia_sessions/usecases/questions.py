@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Question:
     """What an agent said last, whole and as it is stored; a text is empty if there is none, or it is not kept.
 
-    asked: the words behind its marker. before: the message without the line of the marker.
+    asked: the words behind its marker, or those that came with the phase. before: the message without the line of the
+    marker.
     """
 
     __slots__ = ("asked", "before", "message")
@@ -33,6 +34,8 @@ def question_of(record: Record) -> Question:
     spoke = [run for run in record.get("runs", ()) if "last_message" in run]
     run: Run = spoke[-1] if spoke else {}
     message = run.get("last_message", "")
+    if "question" in record:
+        return Question(record["question"], without_marker(message), message)
     # one that met a limit, or waited for its own command when its client ended, may say it as well
     has_marker = run.get("detail") == MARKER_DETAIL or is_of_command(run) or "reported" in run
     return question_in(message) if has_marker else Question("", message, message)

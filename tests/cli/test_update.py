@@ -182,3 +182,40 @@ def test_an_agent_of_a_host_that_no_session_knows_is_named_in_a_sentence(
         },
     )
     assert tree() == before
+
+
+ELSEWHERE = ("a question is asked with the phase approval", "add --phase approval")
+QUESTIONS = [
+    (("--question", "May I?"), *ELSEWHERE),
+    (("--phase", "planning", "--question", "May I?"), *ELSEWHERE),
+    (("--phase", "completed", "--question", "May I?"), *ELSEWHERE),
+    (("--phase", "approval", "--question", " "), "the question is blank", "say what is asked, or leave it out"),
+    (
+        ("--phase", "approval", "--question", "x" * 4001),
+        "the question has 4,001 characters, and at most 4,000 are kept",
+        "ask in fewer words; what you found may go into the transcript",
+    ),
+]
+
+
+@table(("words", "said", "hint"), QUESTIONS)
+def test_a_question_goes_with_the_phase_approval_and_says_something(
+    gaia: Gaia, session: str, state: Gaia, words: tuple[str, ...], said: str, hint: str
+) -> None:
+    before = state(session)
+    assert gaia("update", session, *words).refusal == (7, said, hint)
+    assert state(session) == before
+
+
+def test_what_is_asked_next_is_not_answered_by_what_was_approved_before(gaia: Gaia, session: str, state: Gaia) -> None:
+    gaia("update", session, "--phase", "approval", "--question", "May I look?")
+    gaia("approve", session)
+    assert (state(session)["question"], "approval" in state(session)) == ("May I look?", True)
+
+    assert gaia("update", session, "--phase", "approval", "--question", "May I drop it?").code == 0
+
+    asked = state(session)
+    assert (asked["question"], "approval" in asked, len(asked["answers"])) == ("May I drop it?", False, 1)
+    assert gaia("pending", "--json").json[0]["question"] == "May I drop it?"
+    gaia("update", session, "--phase", "planning")
+    assert "question" not in state(session)

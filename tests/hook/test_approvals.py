@@ -342,3 +342,32 @@ def test_with_explicit_approvals_pending_says_how_to_approve(host: Host, explici
 
 def test_the_variables_of_every_client_are_known() -> None:
     assert list(SHELL_VARIABLES.values()) == ["CLAUDECODE", "CODEX_THREAD_ID", "QWEN_CODE", "GEMINI_CLI"]
+
+
+def test_a_question_that_came_with_the_phase_is_asked_and_gone_once_the_work_goes_on(host: Host) -> None:
+    agent_id = host.work()
+    question = 'May I drop "t"?'
+    assert typed(host, "update", agent_id, "--phase", "approval", "--question", question).code == 0
+    host.hear(host.ending(message="Ready."))
+    told = host.hear(host.returning())["additionalContext"]
+    begun = host.hear(host.event_payload("SessionStart", session_id="other", source="startup"))["additionalContext"]
+    [one] = typed(host, "pending", "--json").json
+    shown = typed(host, "show", agent_id).out.decode()
+    prompt = host.hear(host.resuming(agent_id))["updatedInput"]["prompt"]
+    started(host, 2)
+
+    assert "Ask the user \"May I drop 't'?\"." in told
+    assert begun.endswith("asks \"May I drop 't'?\"")
+    assert (one["question"], one["last_message"], f"question   {question}\n" in shown) == (question, "Ready.", True)
+    assert f"| it asked: {question}" in prompt.splitlines()
+    assert (host.record()["phase"], "question" in host.record()) == ("executing", False)
+
+
+def test_a_marker_asks_something_else_than_a_command_did_before(host: Host) -> None:
+    agent_id = host.work()
+    gaia_sessions.update_state(agent_id, "approval", question="May I look?", root=str(host.root))
+    host.hear(host.ending(message=ASKS))
+
+    [one] = gaia_sessions.Sessions(str(host.root)).pending()
+
+    assert (one["question"], "question" in host.record()) == ("shall I?", False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @declare(
-    "update agent-123 --phase approval",
+    "update agent-123 --phase approval --question 'May I drop the table?'",
     "update agent-123 -m finding='issue A' --error 'no such host'",
     "update agent-123 --metadata - --if-revision 4 < findings.json",
 )
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     help="Select the session by the IDs that its client gave the conversation and the agent, instead of by ID.",
 )
 @click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
+@click.option("--question", metavar="TEXT", help="What is asked of a person, with --phase approval.")
 @METADATA
 @PAIRS
 @click.option("--error", metavar="TEXT", help="Count an error and store its text.")
@@ -47,6 +48,7 @@ def command(
     pairs: tuple[str, ...],
     *,
     phase: str | None,
+    question: str | None,
     error: str | None,
     resume_ready: bool | None,
     max_tokens: int | None,
@@ -54,13 +56,19 @@ def command(
 ) -> None:
     """Update a session: phase, metadata, errors, budget. Without options, only record that the work goes on.
 
-    Before --phase approval, say what you ask: gaia-sessions transcript ID --append assistant 'May I ...?'
+    What is asked with --question, `pending` shows to a person, and hooks to the main agent.
     """
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     session_id = _session_id(call, agent_id, host_agent)
     request = Update(
-        phase, new_metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, if_revision=if_revision
+        phase,
+        new_metadata,
+        error,
+        resume_ready=resume_ready,
+        max_tokens=max_tokens,
+        if_revision=if_revision,
+        question=question,
     )
     written = sessions.updated(session_id, request)
     record = written.record
