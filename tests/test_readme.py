@@ -75,18 +75,31 @@ def test_the_conversations_go_on_from_process_to_process_as_they_stand(tmp_path:
     assert (counted.returncode, counted.stdout, counted.stderr) == (0, "2\n4\n", "")
 
 
-def test_the_commands_for_the_shell_run_as_they_stand(tmp_path: Path) -> None:
-    done = run_in_shell(tmp_path, block("docs/shell.md", "sh"), "-eu")
+ANSWERS = {"approve": "completed", "deny": "abandoned", "": "approval"}
+"""Where the work of the first examples ends by what a person answers; they stand there with an approval."""
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_commands_for_the_shell_carry_out_only_what_was_approved(tmp_path: Path, answer: str) -> None:
+    commands, given = block("docs/shell.md", "sh"), "gaia-sessions approve"
+    assert given in commands
+    commands = commands.replace(given, f"gaia-sessions {answer}" if answer else ":")
+
+    done = run_in_shell(tmp_path, f'{commands}\necho; gaia-sessions get "$id"', "-eu")
 
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
-    assert "resume it" in lines
-    assert sum("  completed  " in line for line in lines) == 1
+    assert f'"phase": "{ANSWERS[answer]}"' in done.stdout
+    assert ("Terraform applied" in done.stdout) == (answer == "approve")
     assert "removed 0 sessions not updated for 1 day" in lines
 
 
-def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
-    program = block("docs/python.md", "python") + "print(sessions.show(agent_id)['phase'], context)\n"
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, answer: str) -> None:
+    program, given = block("docs/python.md", "python"), "sessions.approve("
+    assert given in program
+    program = program.replace(given, f"sessions.{answer}(" if answer else "print(end='') or (")
+    program += "print(sessions.show(agent_id)['phase'], 'context' in globals())\n"
 
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -97,7 +110,7 @@ def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
         env={**os.environ, "HOME": str(tmp_path)},
     )
 
-    assert done.stdout == "completed {'task_id': 'T001'}\n"
+    assert done.stdout == f"{ANSWERS[answer]} {answer == 'approve'}\n"
 
 
 @table(
