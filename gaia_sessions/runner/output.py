@@ -1,21 +1,25 @@
 """What a command writes: shown as it comes, kept in a log, and the end of it remembered.
 
 Owns that whoever reads our output slowly, or not at all, holds up no more than the command: a thread for each stream
-writes what is waiting, and the command is not read from while much waits.
+writes what is waiting, and the command is not read from while much waits. Runs side by side show whole lines.
 """
 
 from __future__ import annotations
 
 import os
 import queue
+import signal
+import stat
 import threading
 import time
+from contextlib import suppress
+from select import PIPE_BUF
 
 from gaia_sessions.session.transcript import COMMIT_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gaia_sessions.store.port import Output
 
@@ -24,6 +28,9 @@ MESSAGE_BYTES = 64 << 10
 
 _MOST_WAITING = 256 << 10
 """Bytes of a stream that wait for its reader; while there are more, the command is not read from."""
+
+_LONGEST_LINE = 64 << 10
+"""Bytes of a line that wait for its end: a longer one is shown in pieces."""
 
 _CONTINUATION = range(0x80, 0xC0)
 """Bytes with which no character of UTF-8 begins."""
@@ -99,12 +106,19 @@ class NoLog:
 class Live:
     """One of our streams, to which a thread writes what it is given; ``on_room`` is called when less waits.
 
+    It is given whole lines, so that no line is torn by whoever else writes there, unless it is in the foreground of a
+    terminal: there a person sees each piece at once. A line may be torn that is longer than ``_LONGEST_LINE``, or in a
+    pipe longer than what a pipe takes in one piece.
+
     refused: why it could not be written, unless nobody reads it any more.
     """
 
     def __init__(self, fd: int, on_room: Callable[[], None]) -> None:
         self._fd = fd
         self._on_room = on_room
+        self._is_terminal, self._is_pipe = os.isatty(fd), _is_pipe(fd)
+        self._begun = bytearray()  # a line that is not whole yet
+        self._last = b""
         self._waiting = 0
         self.refused: OSError | None = None
         self._lock = threading.Lock()
@@ -117,32 +131,73 @@ class Live:
         return self._waiting > _MOST_WAITING
 
     def write(self, data: bytes) -> None:
-        with self._lock:
-            self._waiting += len(data)
-        self._given.put(data)
+        end = data.rfind(b"\n") + 1
+        if self._is_in_foreground() or len(data) - end + (0 if end else len(self._begun)) > _LONGEST_LINE:
+            end = len(data)
+        if not end:
+            self._begun += data
+            return
+        self._give(bytes(self._begun) + data[:end])
+        self._begun = bytearray(data[end:])
 
     def finish(self) -> None:
-        """Returns when all is written, or nobody reads it any more; as long as that takes."""
+        """Returns when all is written, or nobody reads it any more; as long as that takes.
+
+        On a terminal the last line is ended, if it was not.
+        """
+        last = (self._last + self._begun)[-1:]
+        self._give(bytes(self._begun) + (b"\n" if self._is_terminal and last not in (b"", b"\n") else b""))
         self._given.put(b"")
         self._thread.join()
+
+    def _give(self, data: bytes) -> None:
+        if data:
+            self._last = data[-1:]
+            with self._lock:
+                self._waiting += len(data)
+            self._given.put(data)
+
+    def _is_in_foreground(self) -> bool:
+        """Whether this process has the terminal for itself; a shell lets what it begins by ``&`` ignore Ctrl-C."""
+        if self._is_terminal and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            with suppress(OSError):  # it is the terminal of somebody else
+                return os.tcgetpgrp(self._fd) == os.getpgrp()
+        return False
 
     def _write_all(self) -> None:
         is_read = True
         while data := self._given.get():
-            view = memoryview(data)
-            while view and is_read:
-                try:
-                    view = view[os.write(self._fd, view) :]
-                except BlockingIOError:  # whoever shares the stream made it so
-                    time.sleep(0.01)
-                except OSError as error:
-                    is_read = False
-                    self.refused = None if isinstance(error, BrokenPipeError) else error
+            for piece in _pieces(data) if self._is_pipe else (data,):
+                view = memoryview(piece)
+                while view and is_read:
+                    try:
+                        view = view[os.write(self._fd, view) :]
+                    except BlockingIOError:  # whoever shares the stream made it so
+                        time.sleep(0.01)
+                    except OSError as error:
+                        is_read = False
+                        self.refused = None if isinstance(error, BrokenPipeError) else error
             with self._lock:
                 was_full = self.is_full
                 self._waiting -= len(data)
             if was_full and not self.is_full:
                 self._on_room()
+
+
+def _is_pipe(fd: int) -> bool:
+    with suppress(OSError):  # it is closed
+        return stat.S_ISFIFO(os.fstat(fd).st_mode)
+    return False
+
+
+def _pieces(lines: bytes) -> Iterator[bytes]:
+    """``lines`` in pieces that end with a line, and that a pipe takes in one: longer ones are a single line."""
+    begin = 0
+    while len(lines) - begin > PIPE_BUF:
+        end = lines.rfind(b"\n", begin, begin + PIPE_BUF) + 1 or lines.find(b"\n", begin) + 1 or len(lines)
+        yield lines[begin:end]
+        begin = end
+    yield lines[begin:]
 
 
 class Outputs:

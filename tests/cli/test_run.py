@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -476,6 +478,58 @@ def test_from_python_errors_are_raised_as_everywhere(root: str) -> None:
     with pytest.raises(gaia_sessions.errors.InvalidInput, match="the task is blank"):
         sessions.run(["true"], task=" ")
     assert not os.path.exists(root)
+
+
+FIRST = "printf 'aaa '; touch half; until test -e done; do sleep 0.02; done; echo aaa"
+SECOND = "until test -e half; do sleep 0.02; done; echo bbb; touch done"
+SIDE_BY_SIDE = f"""
+"$@" -- sh -c "{FIRST}" &
+"$@" -- sh -c "{SECOND}" &
+wait
+"""
+
+
+@pytest.mark.parametrize("place", ["a pipe", "a terminal"])
+def test_two_runs_side_by_side_never_mix_their_lines(root: str, place: str) -> None:
+    words = ["sh", "-c", SIDE_BY_SIDE, "sh", *COMMAND, "run", "--root", root]
+    if place == "a pipe":
+        shown = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=-1, check=True).stdout
+    else:
+        shown = shown_on_terminal(words)
+    lines = [line for line in shown.decode().splitlines() if not line.startswith("agent-")]  # how it ended
+    assert sorted(lines) == ["aaa aaa", "bbb"]
+
+
+def shown_on_terminal(words: list[str]) -> bytes:
+    """What is shown on a terminal of its own by the command ``words``, until that ends."""
+    pid, fd = pty.fork()
+    if not pid:
+        os.execvp(words[0], words)  # noqa: S606  # it is what the test runs
+    shown = b""
+    with contextlib.suppress(OSError):  # nobody has it open any more
+        while data := os.read(fd, 1 << 12):
+            shown += data
+    os.close(fd)
+    assert os.waitpid(pid, 0)[1] == 0
+    return shown
+
+
+def test_alone_in_a_terminal_each_piece_is_shown_at_once_and_the_last_line_is_ended(root: str) -> None:
+    script = "printf 'go on? '; until test -e shown; do sleep 0.02; done; printf yes"
+    words = [*COMMAND, "run", "--root", root, "--", "sh", "-c", script]
+    pid, fd = pty.fork()
+    if not pid:
+        os.execvp(words[0], words)  # noqa: S606  # it is what the test runs
+    shown = b""
+    while b"go on? " not in shown:
+        shown += os.read(fd, 1 << 12)
+    Path("shown").touch()
+    with contextlib.suppress(OSError):
+        while data := os.read(fd, 1 << 12):
+            shown += data
+    os.close(fd)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert shown.startswith(b"go on? yes\r\n")
 
 
 SERVES = "(until test -e go; do sleep 0.02; done; echo a line; echo a fault >&2; touch wrote; exec sleep 60) &"

@@ -22,7 +22,7 @@ import os, sys, time
 piece = bytes(range(32, 127)) * 690
 for _ in range(int(sys.argv[1])):
     os.write(1, piece[:65536])
-os.write(1, b"the end")
+os.write(1, b"the end\\n")
 open(sys.argv[2], "w").close()
 while not os.path.exists(sys.argv[3]):
     time.sleep(0.05)
@@ -47,7 +47,7 @@ def test_a_flood_takes_little_memory_and_little_of_the_disk(
     )
     assert process.stdout is not None
     shown = 0
-    while reader == "shown" and shown < mebibytes * MIB + len("the end"):
+    while reader == "shown" and shown < mebibytes * MIB + len("the end\n"):
         shown += len(os.read(process.stdout.fileno(), 1 << 20))
     assert becomes(written.exists, 300)
     peak = peak_memory(process.pid)
@@ -60,9 +60,9 @@ def test_a_flood_takes_little_memory_and_little_of_the_disk(
     assert max(sizes) <= 3 * MIB + 100
     [record] = [json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")]
     log = FileStore(root).output(record["agent_id"], 1)
-    left_out = (mebibytes - 2) * MIB + len("the end")
-    assert (len(log) < 2 * MIB + 100, log[-7:]) == (True, b"the end")
+    left_out = (mebibytes - 2) * MIB + len("the end\n")
+    assert (len(log) < 2 * MIB + 100, log[-8:]) == (True, b"the end\n")
     assert f"\n[gaia-sessions: {left_out} bytes left out]\n".encode() in log
-    assert record["runs"][0]["last_message"][-7:] == "the end"
+    assert record["runs"][0]["last_message"][-8:] == "the end\n"
     messages: Any = list(FileStore(root).messages(record["agent_id"]))
     assert [len(message["content"]) for message in messages] == [65536]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+from select import PIPE_BUF
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.runner.output import MESSAGE_BYTES, Live, Outputs, Tail
+from gaia_sessions.runner.output import MESSAGE_BYTES, Live, Outputs, Tail, _pieces
 from gaia_sessions.store.output_file import Kept
 from tests.table import table
 
@@ -126,6 +127,47 @@ def test_whoever_waits_for_room_is_told_once_there_is_some(pipe: tuple[int, int]
     assert has_room.wait(30)
     assert not live.is_full
     live.finish()
+
+
+GIVEN = [
+    [b"one\ntw", b"o\nthree"],
+    [b"dots", b".", b".\n"],
+    [b"x" * 40_000, b"x" * 40_000, b"x", b"\n\n", b"y"],
+    [b"%d\n" % number for number in range(5_000)],
+]
+
+
+@table("given", GIVEN)
+def test_whole_lines_are_shown_and_at_the_end_what_is_left(pipe: tuple[int, int], given: list[bytes]) -> None:
+    live = Live(pipe[1], nothing)
+    for data in given:
+        live.write(data)
+    got = b""
+    whole = b"".join(given).rpartition(b"\n")[0]
+    while len(got) < len(whole):
+        got += os.read(pipe[0], 1 << 16)
+    assert got == whole + b"\n"
+    live.finish()
+    rest = b"".join(given).removeprefix(got)
+    assert not rest or os.read(pipe[0], 1 << 16) == rest
+
+
+def test_a_line_that_is_too_long_to_wait_for_is_shown_before_it_ends(pipe: tuple[int, int]) -> None:
+    live = Live(pipe[1], nothing)
+    for _ in range(3):
+        live.write(b"x" * 30_000)
+    assert os.read(pipe[0], 9) == b"x" * 9  # which would never come
+    os.close(pipe[0])
+    live.finish()
+
+
+@table("length", [1, 7, PIPE_BUF - 1, PIPE_BUF, PIPE_BUF + 1, 3 * PIPE_BUF])
+def test_a_pipe_is_given_lines_in_pieces_that_it_takes_whole(length: int) -> None:
+    lines = (b"x" * (length - 1) + b"\n") * (4 * PIPE_BUF // length + 3) + b"rest"
+    pieces = [*_pieces(lines)]
+    assert b"".join(pieces) == lines
+    assert {piece[-1:] for piece in pieces[:-1]} == {b"\n"}
+    assert max(len(piece) for piece in pieces if piece.count(b"\n") != 1) <= PIPE_BUF
 
 
 @pytest.mark.parametrize("closed", ["before", "while it is full"])

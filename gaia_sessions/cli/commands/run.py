@@ -217,8 +217,6 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
         output.flush_result()
     if outcome.problem:  # which says all that is known
         return
-    if is_live and output.is_stderr_terminal() and not f"\n{outcome.ended.message}".endswith("\n"):
-        output.print_to_stderr("")
     stands = sessions.reporter()(report["agent_id"])[1]
     if verbose or output.is_stderr_terminal() or report["status"] != SUCCESS:
         output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
