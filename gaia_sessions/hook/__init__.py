@@ -170,12 +170,19 @@ def handle_event(
 
 
 def is_countable(event: Event, result: EventResult) -> bool:
-    """Whether what the latest run used may be counted now: it has a transcript, which is not complete at a stop yet."""
-    from gaia_sessions.session.events import FAIL, NOTIFICATION, RETURNED
+    """Whether what a run used may be counted now: it has a transcript, which is not complete at a stop yet.
 
+    A run whose client was killed may be counted once another one takes its place.
+    """
+    from gaia_sessions.session.events import DELEGATE, FAIL, NOTIFICATION, RETURNED, START
+    from gaia_sessions.session.schema import LOST
+
+    runs = result.record.get("runs", []) if result.record else []
+    if event["kind"] in (DELEGATE, START):
+        is_new = [run for run in runs[-2:-1] if run.get("end") == LOST and "consumed" not in run]
+        return bool(is_new) and os.path.isfile(is_new[0].get("transcript_path", ""))
     if event["kind"] not in (FAIL, NOTIFICATION, RETURNED) or "has_message" in event:
         return False
-    runs = result.record.get("runs", []) if result.record else []
     return bool(runs) and os.path.isfile(runs[-1].get("transcript_path", ""))  # whether it may be read is asked then
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts import consumption, label_in_files
+from gaia_sessions.session.events import DELEGATE, START
 from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import has_ended
@@ -34,21 +35,30 @@ if TYPE_CHECKING:
         run: int
 
 
+_MOST_COUNTED = 9
+"""So many runs are looked at when one has ended: of those that cannot be counted, each call tries again."""
+
+
 def count_run_of_event(
     store: Store, event: Event, result: EventResult, is_late: Callable[[], bool], timeout: float
 ) -> None:
     """Counts the run that ``event`` ended, if it is the latest; what had been counted before, only for news.
 
-    A lock is waited for no longer than ``timeout`` seconds.
+    Then those of the runs before it that nobody has counted, as after a crash. A lock is waited for no longer than
+    ``timeout`` seconds.
     """
     record = result.record
-    run: Run = record["runs"][-1] if record and record.get("runs") else {}
-    if not record or not has_ended(run) or ("consumed" in run and result.word == KNOWN):
+    if not record or not record.get("runs"):
         return
-    since, _ = span_of(record, run)
-    counted = consumption(run, since, event["at"], is_late)
-    if counted:
-        _store_counted(store, record["agent_id"], run["run"], counted, timeout)
+    *earlier, run = record["runs"][-_MOST_COUNTED:]
+    if event["kind"] not in (DELEGATE, START) and has_ended(run) and not ("consumed" in run and result.word == KNOWN):
+        since, _ = span_of(record, run)
+        counted = consumption(run, since, event["at"], is_late)
+        if counted:
+            _store_counted(store, record["agent_id"], run["run"], counted, timeout)
+    for other in earlier:
+        if not is_late() and has_ended(other) and "consumed" not in other:
+            count_run(store, record, other, timeout, is_late)
 
 
 def count_ended_runs(store: Store, *, with_labels: bool) -> list[CountedRun]:
@@ -69,12 +79,14 @@ def count_ended_runs(store: Store, *, with_labels: bool) -> list[CountedRun]:
     return counted_runs
 
 
-def count_run(store: Store, record: Record, run: Run, timeout: float = 0) -> bool:
+def count_run(
+    store: Store, record: Record, run: Run, timeout: float = 0, is_late: Callable[[], bool] = lambda: False
+) -> bool:
     """Whether ``record`` has now what ``run`` used, by the files of its host as they are now.
 
     A lock is waited for no longer than ``timeout`` seconds.
     """
-    counted = consumption(run, *span_of(record, run), lambda: False) if "transcript_path" in run else None
+    counted = consumption(run, *span_of(record, run), is_late) if "transcript_path" in run else None
     return counted is not None and _store_counted(store, record["agent_id"], run["run"], counted, timeout)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from gaia_sessions.system.processes import describe
 from tests.cli.conftest import fresh_table
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -353,32 +354,52 @@ def test_a_cancelled_child_takes_no_place_unless_its_agent_works(gaia: Gaia, put
 
 HERE = {"host_process": describe(os.getpid())}
 WORKS_ON = """\
-One agent works on until it ends or asks `gaia-sessions cancelled ID`; to stop it at once, use the client:
+Its client still runs it:
   {}, in Claude Code (process {})
+to stop it, press Esc in the client, or tell its main agent to stop it
 """
+COULD_BE_HELD = "`gaia-sessions hooks install --enforce` lets agents that are cancelled use no tools\n"
+IS_HELD = "until then the hooks let it use no tools\n"
 
 
 def test_the_answer_says_who_works_on_all_the_same_and_where_to_stop_it(gaia: Gaia, put: Gaia) -> None:
     put("root", runs=[ENDED])
     put("leaf", parent_id="root", runs=[{**LIVE, **HERE}])
-    put("busy", runs=[{**LIVE, **HERE, "host_session_id": "h2"}])
+    put("busy", runs=[{**LIVE, **HERE, "host_session_id": "h2", "enforced": True}])
+    put("codex", runs=[{**LIVE, **HERE, "host": "codex"}])
+    put("claimed", runs=[{"run": 1, "host": "claude-code", "claimed_at": ago(minutes=1), **HERE}])
     put("crashed", runs=[{**LIVE, "host_process": {**(describe(os.getpid()) or {}), "started": "0"}}])
 
-    told = {words: gaia("cancel", *words.split()).all for words in ("root --only", "root", "crashed", "busy --only")}
+    told = {
+        words: gaia("cancel", *words.split()).all
+        for words in ("root --only", "root", "crashed", "busy --only", "codex --only", "claimed --only")
+    }
 
     assert told == {
         "root --only": (0, "root: cancelled\n", ""),
-        "root": (0, "root: cancelled, with everything below it\n" + WORKS_ON.format("leaf", os.getpid()), ""),
+        "root": (
+            0,
+            "root: cancelled, with everything below it\n" + WORKS_ON.format("leaf", os.getpid()) + COULD_BE_HELD,
+            "",
+        ),
         "crashed": (0, "crashed: cancelled, with everything below it\n", ""),
-        "busy --only": (0, "busy: cancelled\n" + WORKS_ON.format("busy", os.getpid()), ""),
+        "busy --only": (0, "busy: cancelled\n" + WORKS_ON.format("busy", os.getpid()) + IS_HELD, ""),
+        "codex --only": (
+            0,
+            "codex: cancelled\n" + WORKS_ON.format("codex", os.getpid()).replace("Claude Code", "Codex"),
+            "",
+        ),
+        "claimed --only": (0, "claimed: cancelled\n" + WORKS_ON.format("claimed", os.getpid()) + COULD_BE_HELD, ""),
     }
     for number in range(11):
         put(f"many-{number:02}", runs=[{**LIVE, "host_session_id": "h3"}])
-    first, *others = gaia("cancel", "--conversation", "h3", "--only").lines[11:]
-    assert first == (
-        "Agents work on until they end or ask `gaia-sessions cancelled ID`; to stop them at once, use the client:"
-    )
-    assert others == [*(f"  many-{number:02}, in Claude Code" for number in range(10)), "  and 1 other"]
+    assert gaia("cancel", "--conversation", "h3", "--only").lines[11:] == [
+        "Their clients still run them:",
+        *(f"  many-{number:02}, in Claude Code" for number in range(10)),
+        "  and 1 other",
+        "to stop them, press Esc in the client, or tell its main agent to stop them",
+        COULD_BE_HELD.strip(),
+    ]
 
 
 def test_the_answer_says_the_same_of_many_sessions_as_of_few(gaia: Gaia, put: Gaia) -> None:
@@ -391,5 +412,19 @@ def test_the_answer_says_the_same_of_many_sessions_as_of_few(gaia: Gaia, put: Ga
 
     over = "already completed: nothing to cancel; what is below it, or will be, is cancelled"
     assert lines[:20] == [f"many-{number:02}: {over}" for number in range(20)]
-    assert {line[: len("  below-")] for line in lines[21:-1]} == {"  below-"}
-    assert (len(lines), lines[-1]) == (32, "  and 10 others")
+    assert {line[: len("  below-")] for line in lines[21:31]} == {"  below-"}
+    assert (len(lines), lines[31]) == (34, "  and 10 others")
+
+
+def test_an_agent_whose_client_is_a_command_ends_with_that(gaia: Gaia, put: Gaia) -> None:
+    wrapper = {**LIVE, "wrapper": HERE["host_process"], "timeout_secs": 60}
+    put("run", runs=[{key: wrapper[key] for key in ("run", "started_at", "wrapper", "timeout_secs")}])
+    put("inside", parent_id="run", runs=[{**LIVE, **HERE}])
+    put("deeper", parent_id="inside", runs=[{**LIVE, **HERE, "host_agent_id": "a2"}])
+    put("beside", runs=[{**LIVE, **HERE}])
+
+    assert gaia("cancel", "run").lines == [
+        "run: cancelled, with everything below it",
+        "Its command is ended within a few seconds:",
+        f"  run, in gaia-sessions run (process {os.getpid()})",
+    ]

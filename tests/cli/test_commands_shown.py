@@ -142,6 +142,25 @@ def test_show_has_the_exit_code_the_limits_the_end_of_the_output_and_last_its_lo
     assert not [line for line in lines if line.startswith("to go on")]
 
 
+def test_show_has_all_that_waits_for_an_answer_and_of_other_output_the_end(gaia: Gaia, ran: Gaia) -> None:
+    plan = [f"step {number}" for number in range(30)]
+    said = "\n".join([*plan, "may I?"])
+    ran("marked", "approval", last_message=said.replace("may I?", "[gaia-sessions: approval] may I?"))
+    ran("reported", "approval", last_message=said)
+    ran("answered", "approval", record={"approval": {"message": "", "timestamp": ago(minutes=1)}}, last_message=said)
+    ran("rests", "planning", last_message=said)
+
+    def shown(agent_id: str) -> list[str]:
+        lines = gaia("show", agent_id).lines
+        place = lines.index("end of its output") + 1
+        return [line.strip() for line in lines[place : lines.index("", place)]]
+
+    assert shown("marked") == plan
+    assert "question    may I?" in gaia("show", "marked").lines
+    assert shown("reported") == [*plan, "may I?"]
+    assert shown("answered") == shown("rests") == [*plan, "may I?"][-10:]
+
+
 def test_show_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
     ran("rests", "planning")
     ran("idle", "planning", 45)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from datetime import timedelta
@@ -15,7 +16,9 @@ from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.hosts import consumption
 from gaia_sessions.hosts.claude_code.figures import figures_of_notification
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.ids import resume_line
 from gaia_sessions.system import utc_now
+from gaia_sessions.system.processes import describe
 from tests.hook.test_lives import Life
 from tests.table import table
 
@@ -199,6 +202,35 @@ def test_what_a_hook_had_no_time_for_reconcile_counts_once(host: Host, transcrip
     assert dry == sessions.reconcile()["counted"] == [{"agent_id": agent_id, "run": 1}]
     assert consumed_by(host) == [used(10, 1)]
     assert sessions.reconcile()["counted"] == []
+
+
+@pytest.mark.parametrize("how", ["a resume line", "a message to its agent"])
+def test_what_a_run_used_that_crashed_is_counted_when_its_work_goes_on_and_stays(
+    host: Host, transcript: Path, how: str
+) -> None:
+    transcript.write_text(message(1, moment()) + message(2, moment()), encoding="utf-8")
+    [agent_id] = host.records()
+    [run] = host.records()[agent_id]["runs"]
+    gone = {**(describe(os.getpid()) or {}), "pid": 2**22 + 1}  # no pid is as large
+    host.edit(agent_id, runs=[{**run, "host_process": gone}], phase="planning")
+    time.sleep(0.002)  # see above
+
+    agent, call = ("a2", "toolu_2") if how == "a resume line" else ("a1", "toolu_1")
+    if how == "a resume line":
+        asked = {"description": "go on", "prompt": resume_line(agent_id), "subagent_type": "Explore"}
+        host.begin(call, agent, tool_input=asked)
+    host.hear(host.starting(agent))
+    assert consumed_by(host) == [used(20, 2)], "before the next run is over"
+    time.sleep(0.002)
+    with Path(host.ending(agent)["agent_transcript_path"]).open("a", encoding="utf-8") as file:
+        file.write(message(3, moment(), output=5))
+    host.hear(host.ending(agent))
+    host.hear(host.returning(call, agent))
+
+    assert consumed_by(host) == [used(30, 7)]
+    total = Sessions(str(host.root)).usage_by_agent()["total"]
+    assert (total["sessions"], total.get("tokens"), total["unreported"]) == (1, 37, 0)
+    assert Sessions(str(host.root)).reconcile()["counted"] == []
 
 
 def test_reading_is_given_up_when_the_time_is_over(talks: Path) -> None:

@@ -11,6 +11,7 @@ from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import cancellation
 from gaia_sessions.errors import SessionsError, UsageError
 from gaia_sessions.session.phases import is_failure, is_success
+from gaia_sessions.session.state import STARTING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -43,8 +44,8 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
 
     It is not resumed any more and ends as abandoned. A cancellation cannot be
     taken back; repeating it changes nothing. A command of `run` is ended. An
-    agent of a client is not stopped: it works on until it ends, or asks (see
-    cancelled).
+    agent of a client is not stopped: the client still runs it until it ends, or
+    asks (see cancelled), or somebody stops it there.
     """
     if (agent_id is None) == (conversation is None):
         problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"
@@ -60,17 +61,21 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
 
 
 def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[dict[str, Run], dict[str, str]]:
-    """By the id of its session, the run of each agent that works on although its session is cancelled; and the outcome
-    of each session that was over before, and not because it was cancelled.
+    """By the id of its session, the run of each agent that works on although its session is cancelled, unless its
+    client ends with a command; and the outcome of each session that was over before, and not because of a mark.
     """
     found: dict[str, Run] = {}
     outcomes: dict[str, str] = {}
+    ends_with_command: set[str] = set()
     ids = {one["agent_id"] for one in cancelled}
     for line in _concerned(sessions, cancelled):
         agent_id = line["agent_id"]
-        if line.get("running"):
+        if line.get("running") or line.get("state") == STARTING:
             with suppress(SessionsError):  # it was removed meanwhile
-                found[agent_id] = sessions.read(agent_id)["runs"][-1]
+                run = sessions.read(agent_id)["runs"][-1]
+                is_command, is_inside = cancellation.is_command(run), line.get("parent_id") in ends_with_command
+                ends_with_command.update([agent_id] if is_command or is_inside else ())
+                found |= {agent_id: run} if is_command or not is_inside else {}
         if agent_id in ids and "phase" in line and _ended_by_itself(line["phase"]):
             outcomes[agent_id] = line["phase"]
     return found, outcomes

@@ -42,21 +42,38 @@ def cancelled_lines(
         line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
         yield line + since + (f": {safe(one['reason'])}" if "reason" in one else "")
-    commands = {agent_id: run for agent_id, run in at_work.items() if _is_command(run)}
+    commands = {agent_id: run for agent_id, run in at_work.items() if is_command(run)}
     if commands:
         yield f"{'Its command is' if len(commands) == 1 else 'Their commands are'} ended within a few seconds:"
         yield from _at_work_lines(commands)
-    agents = {agent_id: run for agent_id, run in at_work.items() if agent_id not in commands}
-    if agents:
-        is_one = len(agents) == 1
-        who, they, them = (
-            ("One agent works", "it ends or asks", "it") if is_one else ("Agents work", "they end or ask", "them")
-        )
-        yield Hint(f"{who} on until {they} `gaia-sessions cancelled ID`; to stop {them} at once, use the client:")
-        yield from _at_work_lines(agents)
+    asked = {agent_id: run for agent_id, run in at_work.items() if agent_id not in commands and "wrapper" in run}
+    if asked:
+        yield f"{'Its program works' if len(asked) == 1 else 'Their programs work'} on until told by a token, or done:"
+        yield from _at_work_lines(asked)
+    yield from _agents_lines({agent_id: run for agent_id, run in at_work.items() if "wrapper" not in run})
 
 
-def _is_command(run: Run) -> bool:
+def _agents_lines(agents: Mapping[str, Run]) -> Iterator[str]:
+    """Who is still run by a client, which no mark stops, and what stops it."""
+    if not agents:
+        return
+    clients, them = ("Its client still runs it", "it") if len(agents) == 1 else ("Their clients still run them", "them")
+    yield f"{clients}:"
+    yield from _at_work_lines(agents)
+    yield f"to stop {them}, press Esc in the client, or tell its main agent to stop {them}"
+    if all("enforced" in run for run in agents.values()):
+        yield f"until then the hooks let {them} use no tools"
+    elif any(_may_be_enforced(run) for run in agents.values()):
+        yield Hint("`gaia-sessions hooks install --enforce` lets agents that are cancelled use no tools")
+
+
+def _may_be_enforced(run: Run) -> bool:
+    from gaia_sessions.hosts import HOSTS, host_named
+
+    return run.get("host") in HOSTS and host_named(run["host"]).asks_before_tools is not None
+
+
+def is_command(run: Run) -> bool:
     """Whether what is at work is a command, and no program that sends something to an agent of its own."""
     return is_of_command(run) and ("timeout_secs" in run or not is_send(run))
 

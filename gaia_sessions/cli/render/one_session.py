@@ -81,7 +81,7 @@ _ENDS = {STOPPED: "ended", KILLED: "killed", DENIED: "not started"}
 """How a run ended that did not break off, or that somebody ended."""
 
 _MOST_OUTPUT_LINES = 10
-"""Of what a command wrote last; all of it is in the file that stands at the end."""
+"""Of what a command wrote last, unless that waits for an answer; all of it is in the file that stands at the end."""
 
 _SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED)
 """The details of ends that are not repeated as why the work stopped."""
@@ -226,7 +226,8 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
     message = question.before if _asked(view) or why_failed(view.record) else question.message
     lines = [*safe_lines(message.strip("\n"))]
     if is_work_of_command(view.record):
-        yield from listed("end of its output", lines[-_MOST_OUTPUT_LINES:])
+        is_question = view.standing.state.get("state") == state.WAITING
+        yield from listed("end of its output", lines if is_question else lines[-_MOST_OUTPUT_LINES:])
     else:
         yield from listed("last message", lines)
 
