@@ -16,7 +16,7 @@ from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.state import WAITING
 from gaia_sessions.store.above import Above
 
-from .questions import question_in, question_of
+from .questions import what_waits
 from .resume import standing
 
 TYPE_CHECKING = False
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.port import Reader
 
-    from .questions import Question
     from .resume import Standing
 
     @final
@@ -36,11 +35,11 @@ if TYPE_CHECKING:
         """One session that waits for a person, since ``state_since``.
 
         question: why its agent stopped, in its own words; absent without a marker. last_message: all that it said last,
-        or the last 4,000 characters; absent if no words of it are found. expired_at: since when it may no longer be
-        resumed, unless it is answered. tool: what its agent asks a permission for, which is given in its host; such a
-        session has no question and no resume_line. run_command: in place of the resume_line what goes on with work that
-        a command did, as in ``Decision``; neither of them if its app alone goes on with it. app: whose it is, if it is
-        of one. host and the keys after it: those of the latest run.
+        or the last 4,000 characters where no transcript has all; absent if no words of it are found. expired_at: since
+        when it may no longer be resumed, unless it is answered. tool: what its agent asks a permission for, which is
+        given in its host; such a session has no question and no resume_line. run_command: in place of the resume_line
+        what goes on with work that a command did, as in ``Decision``; neither of them if its app alone goes on with it.
+        app: whose it is, if it is of one. host and the keys after it: those of the latest run.
         """
 
         agent_id: str
@@ -101,7 +100,7 @@ def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, 
         one["tool"] = stands.alive["for"]
     else:
         one |= _way_on(decision)
-        question = _question_in(sessions, record)
+        question = what_waits(sessions, record)
         if question.asked:
             one["question"] = question.asked
         if question.message:
@@ -123,13 +122,3 @@ def _way_on(decision: Decision) -> Pending:
     if "run_command" in decision:
         return {"run_command": decision["run_command"]}  # type: ignore[typeddict-item]  # a key of it
     return {} if "app" in decision else {"resume_line": resume_line(decision["agent_id"])}  # type: ignore[typeddict-item]  # see above
-
-
-def _question_in(sessions: Reader, record: Record) -> Question:
-    """What was asked; where the record keeps no words, the transcript of the session or of its agent may have them."""
-    if (question := question_of(record)).message or question.asked:
-        return question
-    from .reporting import latest_messages
-
-    said = [message["content"] for message in latest_messages(sessions, record) if message["role"] == "assistant"]
-    return question_in(said[-1] if said else "")

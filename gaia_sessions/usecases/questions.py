@@ -6,12 +6,14 @@ Hooks load this to tell the main agent what to ask, so it loads nothing that cos
 from __future__ import annotations
 
 from gaia_sessions.hosts.marker import read_why, without_marker
+from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.runs import is_of_command
 from gaia_sessions.session.schema import MARKER_DETAIL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Reader
 
 
 class Question:
@@ -39,6 +41,24 @@ def question_of(record: Record) -> Question:
     # one that met a limit, or waited for its own command when its client ended, may say it as well
     has_marker = run.get("detail") == MARKER_DETAIL or is_of_command(run) or "reported" in run
     return question_in(message) if has_marker else Question("", message, message)
+
+
+def what_waits(sessions: Reader, record: Record) -> Question:
+    """What is asked in a session that waits, whole: a transcript may have what its record does not keep."""
+    question = question_of(record)
+    if (question.message or question.asked) and len(question.message) < MAX_MESSAGE_LENGTH:
+        return question
+    from gaia_sessions.hosts.payload import clean
+
+    from .reporting import latest_messages
+
+    said = [message["content"] for message in latest_messages(sessions, record) if message["role"] == "assistant"]
+    whole = said[-1] if said else ""
+    if not question.message:
+        return question_in(whole)
+    if clean(whole)[-MAX_MESSAGE_LENGTH:] != question.message:
+        return question
+    return Question(question.asked, without_marker(whole) if question.before != question.message else whole, whole)
 
 
 def question_in(message: str) -> Question:

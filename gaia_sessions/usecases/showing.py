@@ -16,12 +16,14 @@ from gaia_sessions.session.policy import resume_summary
 from gaia_sessions.session.record import check_readable, parent_id_of
 from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import is_conversation
+from gaia_sessions.session.state import WAITING
 from gaia_sessions.session.tools import usable_tools
 from gaia_sessions.session.transcript import readable
 from gaia_sessions.store import read_ancestors
 from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
+from .questions import what_waits
 from .resume import standing
 
 TYPE_CHECKING = False
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Reader, RecordOrError
 
     from .listing import Line
+    from .questions import Question
     from .resume import Standing
 
     class Shown(Record):
@@ -69,7 +72,8 @@ class LastTurn(NamedTuple):
 class View(NamedTuple):
     """What a person is shown of a session.
 
-    last_turn: None unless it is a conversation with turns. usable_tools: None if they are not limited.
+    last_turn: None unless it is a conversation with turns. usable_tools: None if they are not limited. question: what
+    waits for an answer, if that is so.
     """
 
     record: Record
@@ -79,6 +83,7 @@ class View(NamedTuple):
     children: list[Line]
     last_turn: LastTurn | None
     usable_tools: list[str] | None
+    question: Question | None = None
 
 
 def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View:
@@ -90,14 +95,16 @@ def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View
         family += filter(None, read_ancestors(sessions, record).values())
         above.know(family)
     parent = None if parent_id is None else line_of(sessions, above, parent_id, now, config.limits, family)
+    stands = standing(above.cancellation, record, now, config.limits)
     return View(
         record,
-        standing(above.cancellation, record, now, config.limits),
+        stands,
         usage_of(record, now, config.limits_tokens),
         parent,
         children(sessions, above, agent_id, now, config.limits),
         _last_turn(sessions, record) if is_conversation(record) and record.get("turns") else None,
         usable_tools(family, config.tool_rules),
+        what_waits(sessions, record) if stands.state.get("state") == WAITING and stands.alive is None else None,
     )
 
 

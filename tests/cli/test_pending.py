@@ -227,13 +227,16 @@ def test_of_a_message_that_was_longer_than_what_is_kept_the_end_is_shown(gaia: G
     assert "  it said at the end:\n    xxx" in gaia("pending").out.decode()
 
 
-def test_the_question_of_an_agent_of_ones_own_is_in_its_transcript(session: str, root: str) -> None:
+def test_the_question_of_an_agent_of_ones_own_is_in_its_transcript(gaia: Gaia, session: str, root: str) -> None:
     sessions = gaia_sessions.Sessions(root)
     sessions.add_message(session, "user", "Close the ports.")
     sessions.add_message(session, "assistant", f"Two are open.\n{MARKER} may I?")
     sessions.update(session, "approval")
     [one] = sessions.pending()
     assert (one["question"], one["last_message"]) == ("may I?", f"Two are open.\n{MARKER} may I?")
+    shown = gaia("show", session).lines
+    assert "question   may I?" in shown
+    assert shown[shown.index("last message") + 1] == "  Two are open."
 
 
 def test_where_the_record_keeps_no_words_the_file_of_the_host_has_the_question(
@@ -247,6 +250,26 @@ def test_where_the_record_keeps_no_words_the_file_of_the_host_has_the_question(
     ask("a", None, runs=[{**run, "detail": MARKER_DETAIL, "transcript_path": str(transcript)}])
     [one] = gaia("pending", "--json").json
     assert (one["question"], one["last_message"]) == ("may I?", said)
+    assert "question   may I?" in gaia("show", "a").lines
+
+
+def test_what_is_longer_than_a_record_keeps_is_whole_where_a_transcript_has_it(
+    gaia: Gaia, ask: Gaia, talks: Path
+) -> None:
+    plan = "\n".join(["the first step", *(f"step {number}" for number in range(900)), "the last step"])
+    said = f"{plan}\n{MARKER} may I?"
+    transcript = talks / "agent-a1.jsonl"
+    line = {"type": "assistant", "agentId": "a1", "timestamp": ago(minutes=12), "message": {"content": said}}
+    transcript.write_text(json.dumps(line) + "\n")
+    for message, is_whole in ((said, True), (said.replace("step 8", "step y"), False)):  # the file has another message
+        [run] = ask("a", message[-4000:])["runs"]
+        ask("a", None, runs=[{**run, "transcript_path": str(transcript)}])
+
+        told = [[line.strip() for line in gaia(*words).lines] for words in (["show", "a"], ["pending"])]
+
+        for lines in told:
+            assert ("the first step" in lines, "the last step" in lines) == (is_whole, True)
+        assert ("it said:" in told[1]) == is_whole
 
 
 def test_if_no_words_are_kept_that_is_said(gaia: Gaia, ask: Gaia) -> None:

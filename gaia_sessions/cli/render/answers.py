@@ -96,7 +96,7 @@ def _question(one: Pending, now: datetime) -> Iterator[str]:
         unknown = "" if message else "; its words were not kept"
         yield f"  stopped {ago(one['state_since'], now)} for an approval{unknown}"
     if said:
-        yield "  it said:" if len(message) < MAX_MESSAGE_LENGTH else "  it said at the end:"
+        yield "  it said:" if len(message) != MAX_MESSAGE_LENGTH else "  it said at the end:"
         yield from prose(said, _INDENT)
     yield from _ways(one, now)
 

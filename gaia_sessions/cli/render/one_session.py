@@ -213,12 +213,12 @@ def _why_ended(run: Run | None, record: Record) -> str:
 def _asked(view: View) -> str:
     """What the agent asked when it stopped; empty once it goes on, or the work is over."""
     is_over = is_final(view.record["phase"]) or is_running(view.standing.decision)
-    return "" if is_over else question_of(view.record).asked
+    return "" if is_over else (view.question or question_of(view.record)).asked
 
 
 def _last_message_lines(view: View) -> Iterator[Prose]:
     """What an agent said last, without the line that is shown as its question, or as why it failed."""
-    question = question_of(view.record)
+    question = view.question or question_of(view.record)
     if view.last_turn:
         yield from listed("asked last", [*safe_lines(view.last_turn.question.strip("\n"))])
         yield from listed("answered last", [*safe_lines(view.last_turn.answer.strip("\n"))])
@@ -226,8 +226,7 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
     message = question.before if _asked(view) or why_failed(view.record) else question.message
     lines = [*safe_lines(message.strip("\n"))]
     if is_work_of_command(view.record):
-        is_question = view.standing.state.get("state") == state.WAITING
-        yield from listed("end of its output", lines if is_question else lines[-_MOST_OUTPUT_LINES:])
+        yield from listed("end of its output", lines if view.question else lines[-_MOST_OUTPUT_LINES:])
     else:
         yield from listed("last message", lines)
 
