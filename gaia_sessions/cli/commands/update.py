@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @declare(
-    "update agent-123 --phase approval --question 'May I drop the table?'",
+    "update agent-123 --phase approval --question 'May I drop it?'",
     "update agent-123 -m finding='issue A' --error 'no such host'",
     "update agent-123 --metadata - --if-revision 4 < findings.json",
 )
