@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain, takewhile
 
 from gaia_sessions.session import runs
-from gaia_sessions.session.run_ends import with_end, with_settled_return
+from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host, with_settled_return
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, KILLED
 
 from . import BUSY, EventResult
@@ -19,7 +19,6 @@ from .many_runs import change_each_run, runs_of_conversation
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
@@ -40,7 +39,7 @@ def main_stop(store: Store, event: Event, context: HandlerContext) -> EventResul
     if "running" in event:
         rule = _rule_by_live_agents(store, event, live, context)
     else:
-        rule = _rule_without_live_agents(context.now)
+        rule = _rule_without_live_agents(context)
     if context.should_stop():  # then not all agents were looked up
         return EventResult(BUSY)
     return change_each_run(
@@ -99,7 +98,7 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context:
 
             return with_end_of_wait(record, run, going_on, now)
         if not runs.has_started(run):
-            return record if live.has_unknown else with_end(record, run, DENIED, {"detail": "never started"}, now)
+            return record if live.has_unknown else _with_end_before_start(record, run, context, "never started")
         if agent is None or runs.has_ended(run) or _is_of_unknown_workflow(run):
             return with_settled_return(record, run, now)
         return with_end(record, run, KILLED, {"detail": "interrupted", "interruption": INTERRUPTED}, now)
@@ -107,15 +106,25 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context:
     return rule
 
 
-def _rule_without_live_agents(now: datetime) -> RunRule:
+def _rule_without_live_agents(context: HandlerContext) -> RunRule:
     def rule(record: Record, run: Run) -> Record:
         if run.get("background") or "parent_host_agent_id" in run:
             return record
         if runs.has_started(run):
-            return with_settled_return(record, run, now)
-        return with_end(record, run, DENIED, {"detail": "never started"}, now)
+            return with_settled_return(record, run, context.now)
+        return _with_end_before_start(record, run, context, "never started")
 
     return rule
+
+
+def _with_end_before_start(record: Record, run: Run, context: HandlerContext, detail: str) -> Record:
+    """A delegation that never started was denied, unless its client is gone, and another one tells of this turn."""
+    if run["run"] == 1 and "host_process" in run and not runs.has_ended(run) and not context.is_waiting:
+        from gaia_sessions.system import gone_runs  # few delegations never start
+
+        if run["run"] in gone_runs(record):
+            return with_end_of_gone_host(record, run, context.now, None)
+    return with_end(record, run, DENIED, {"detail": detail}, context.now)
 
 
 def _is_of_unknown_workflow(run: Run) -> bool:
@@ -134,7 +143,7 @@ def session_end(store: Store, event: Event, context: HandlerContext) -> EventRes
     """The conversation is over, and so is every agent of it, whether its start was reported or not."""
 
     def rule(record: Record, run: Run) -> Record:
-        return _end_with_conversation(record, run, context.now)
+        return _end_with_conversation(record, run, context)
 
     return change_each_run(store, event, context, rule, runs_of_conversation(store, event, context.now))
 
@@ -145,7 +154,7 @@ def session_left(store: Store, event: Event, context: HandlerContext) -> EventRe
 
     def rule(record: Record, run: Run) -> Record:
         goes_on = run.get("background") or run.get("parent_host_agent_id") in background_agents
-        return record if goes_on else _end_with_conversation(record, run, context.now)
+        return record if goes_on else _end_with_conversation(record, run, context)
 
     return change_each_run(store, event, context, rule, runs_of_conversation(store, event, context.now))
 
@@ -177,13 +186,15 @@ def _with_those_they_started(
     return found
 
 
-def _end_with_conversation(record: Record, run: Run, now: datetime) -> Record:
-    written = None
+def _end_with_conversation(record: Record, run: Run, context: HandlerContext) -> Record:
+    written, now, detail = None, context.now, "the host's session ended"
     if not runs.has_ended(run):
         from gaia_sessions.hosts.evidence import written_at  # few turns end with agents at work
 
         record = runs.with_presumed_start(record, run, now)
         run, written = runs.updated_run(record, run), written_at(run)
-    end = ENDED_WITH_HOST if runs.has_started(run) else DENIED
-    record = with_end(record, run, end, {"detail": "the host's session ended"}, now, written)
+    if runs.has_started(run):
+        record = with_end(record, run, ENDED_WITH_HOST, {"detail": detail}, now, written)
+    else:
+        record = _with_end_before_start(record, run, context, detail)
     return with_settled_return(record, runs.updated_run(record, run), now)

@@ -126,3 +126,25 @@ def test_work_that_the_user_interrupted_rests_and_is_resumed_in_the_same_client(
     assert [line in request for request in client.requests("main")] == [False, True, True, True]
     assert f"[gaia-sessions: briefing {record['agent_id']}]" in client.requests("sub:beta")[0]
     assert client.host.waiting() == []
+
+
+CUT_OFF = {
+    "main": [{"tools": [delegation("alpha")]}],
+    "subs": {
+        "alpha": [{"text": "Never asked."}],
+        "second": [{"tools": [delegation("beta", "\n{{resume:0}}")]}, {"text": "All done."}],
+        "beta": [{"text": "Report of beta."}],
+    },
+    "hooks": {"PreToolUse": [{"match": "sub:alpha", "sleep": 20}]},
+    "sigint_when": {"role": "main", "after": 4, "signal": "KILL", "step": 0},
+    "steps": [{"prompt": FIRST}, {"prompt": "[[sub:second]] Go on with what was cut off."}],
+}
+
+
+def test_work_whose_client_was_killed_before_its_agent_started_goes_on_in_its_own_record(client: Client) -> None:
+    client.live("own", script(client.host.folder, CUT_OFF), installed=True)
+
+    record = client.host.record()
+    assert [(run["end"], "started_at" in run) for run in record["runs"]] == [("lost", False), ("stopped", True)]
+    assert (record["phase"], record["runs"][1]["last_message"]) == ("completed", "Report of beta.")
+    assert "its client was gone before an agent started" in client.requests("sub:beta")[0]

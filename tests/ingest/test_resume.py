@@ -172,6 +172,25 @@ def test_work_cut_off_before_its_agent_started_is_offered_and_goes_on_in_its_own
     assert host.timeless(record["history"]) == host.moved("initializing", "investigating", "completed")
 
 
+@table("last", ["Stop", "SessionEnd"])
+@own_host
+def test_work_that_was_cut_off_stays_when_its_conversation_goes_on_without_it(host: Host, last: str) -> None:
+    """The turn of another client refused nothing of it; only what it delegated itself was refused."""
+    with host.client() as client:
+        host.hear(host.delegation())
+        [agent_id] = host.records()
+        client.kill()
+    with host.client():
+        host.hear(host.event_payload("SessionStart", source="resume"))
+        host.hear(host.delegation("toolu_2"))
+        host.hear(host.pausing() if last == "Stop" else host.event_payload("SessionEnd", reason="other"))
+
+    ends = {one: (record["phase"], record["runs"][0]["end"]) for one, record in host.records().items()}
+    assert ends.pop(agent_id) == ("investigating", "lost")
+    assert [*ends.values()] == [("abandoned", "denied")]
+    assert [one["agent_id"] for one in sessions_of(host).revivals()[0]] == [agent_id]
+
+
 def test_what_was_refused_before_its_client_ended_is_not_offered(host: Host) -> None:
     for last in (host.pausing(), host.event_payload("SessionEnd", reason="other")):
         with host.client() as client:
