@@ -25,7 +25,18 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.usecases.reconcile import reconcile
 from gaia_sessions.usecases.resume import read_and_decide
-from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, STATES, WITH_HOST, Life, of_captures
+from tests.hook.test_lives import (
+    DENIED,
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    KILLED,
+    NOT_ENDED,
+    STATES,
+    WITH_HOST,
+    Life,
+    of_captures,
+)
 from tests.records import LIMITS, WHEN, record_with
 from tests.table import table
 
@@ -54,6 +65,7 @@ def name_of(host: str, capture: Path) -> str:
 # What is not in here is one delegation of an agent that did its work.
 ENDS: dict[str, list[End]] = {
     "codex-close-agent": [KILLED],
+    "codex-interrupt-agent": [INTERRUPTED],
     "codex-multi-agent-v2": [WITH_HOST],  # its stop can be joined only where the agent's own transcript still is
     "codex-parallel": [DONE, WITH_HOST],  # nobody waited for the second
     "codex-pre-deny": [DENIED],
@@ -402,9 +414,6 @@ def interrupted(lines: list[dict[str, Any]], target: str = "/root/alpha") -> dic
     return {**waited, "stdin": {**waited["stdin"], **told, "tool_response": '{"previous_status":"running"}'}}
 
 
-CUT_OFF = ("investigating", "killed", 0)
-
-
 @table("target", ["/root/alpha", "alpha"])
 @table("times", [1, 2])
 def test_an_agent_of_codex_that_was_interrupted_may_be_resumed(target: str, times: int, fresh: Fresh) -> None:
@@ -419,7 +428,7 @@ def test_an_agent_of_codex_that_was_interrupted_may_be_resumed(target: str, time
     [run] = record["runs"]
     said = (run["interruption"], run["detail"])
     assert (life.ends(), life.states(), said) == (
-        [CUT_OFF],
+        [INTERRUPTED],
         ["interrupted"],
         ("interrupted", "interrupted by another agent"),
     )

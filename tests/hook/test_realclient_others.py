@@ -305,3 +305,30 @@ def test_what_becomes_of_an_agent_is_told_as_the_table_says(
     client.live("single", planned)
 
     assert client.ends() == ends
+
+
+def in_team(tool: str, **told: str) -> dict[str, Any]:
+    """The main agent of Codex uses a tool of its newer kind of agents, which have paths."""
+    return {"tools": [{"name": tool, "namespace": "collaboration", "input": told}]}
+
+
+@pytest.mark.parametrize("target", ["alpha", "/root/alpha"])
+def test_an_agent_of_codex_that_is_interrupted_may_be_resumed(
+    start: Any, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_FEATURES", "multi_agent_v2 = true")
+    spawn = in_team("spawn_agent", message="[[sub:alpha]] Do the job called alpha and report.", task_name="alpha")
+    client = start("codex")
+
+    client.live(
+        "single",
+        {
+            "main": [spawn, in_team("interrupt_agent", target=target), {"text": "I stopped it."}],
+            "subs": {"alpha": [{"text": "Report.", "delay": 30}]},
+        },
+    )
+
+    [run] = client.host.record()["runs"]
+    assert client.ends() == [("investigating", "killed", 0)]
+    assert (run["interruption"], run["host_agent_id"]) == ("interrupted", "/root/alpha")
+    assert client.host.record()["resume_ready"] is True

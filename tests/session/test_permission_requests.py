@@ -87,6 +87,7 @@ def test_a_request_says_where_the_agent_writes_by_now_but_not_that_of_a_workflow
         {**AT_WORK, "ended_at": WHEN, "end": "stopped"},
         {**AT_WORK, "end": "stopped", "detail": "stopped without a word"},
         {"run": 1, "claimed_at": WHEN},
+        {**AT_WORK, "own_work": {"since": WHEN, "kind": "command", "tasks": ["b1"]}},
     ],
 )
 def test_nobody_waits_who_is_not_at_work(run: Any) -> None:
