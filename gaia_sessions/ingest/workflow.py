@@ -16,6 +16,7 @@ from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.run_ends import with_earlier_runs_lost, with_end
 from gaia_sessions.session.schema import KILLED
 from gaia_sessions.session.updates import Change
+from gaia_sessions.store.journal import answer_entries
 
 from . import BUSY, KNOWN, NO_KEY, EventResult, id_bytes
 from . import delegate as delegations
@@ -120,11 +121,12 @@ def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventRe
         return _begin_session(store, event, context, workflow, earlier)
 
     def resume(parent: Record | None) -> Record:
-        def rule(record: Record) -> Change:
-            record = with_earlier_runs_lost(runs.with_new_run(record, {}), _RESUMED_DETAIL, context.now)
-            run = record["runs"][-1]
-            started = runs.with_start(record, run, starts.first_fields(event, context.now), context.now)
-            return Change(with_parent_known(store, started, parent), [changed_run_entry(event, started, run)])
+        def rule(before: Record) -> Change:
+            record = with_earlier_runs_lost(runs.with_new_run(before, {}), _RESUMED_DETAIL, context.now)
+            run, fields = record["runs"][-1], starts.first_fields(event, context.now)
+            started = runs.with_start(record, run, fields, context.now, decides=context.config.approvals != "explicit")
+            entries = [*answer_entries(before, started), changed_run_entry(event, started, run)]
+            return Change(with_parent_known(store, started, parent), entries)
 
         return store.change(earlier["agent_id"], rule, timeout=context.timeout)
 

@@ -345,7 +345,8 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides:
     answered = answer_of(record)
     has_decided = (decides and run["run"] > 1) if answered is None else answered[0] == "approved"
     if has_decided and is_asking(record):
-        record = with_given_answer(record, "approval", now, "resume_line" if "claimed_at" in run else "message")
+        by = "workflow" if "workflow" in {**run, **fields} else "resume_line" if "claimed_at" in run else "message"
+        record = with_given_answer(record, "approval", now, by)
     phase = phase_after(WORK_RESUMED if has_decided else AGENT_AT_WORK, record["phase"])
     return with_phase(with_activity(without_pause(record), now), phase, now)
 

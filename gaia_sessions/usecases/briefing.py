@@ -164,8 +164,11 @@ def _beginning(record: Record, reason: str | None, *, approves: bool = False) ->
 
 
 def _note(record: Record) -> list[str]:
-    """What the user said with the answer, on a line of its own, which no text of it can end; none from an agent."""
-    given = given_answers(record)[-1:] if answer_of(record) else []
+    """What the user said with the answer, on a line of its own, which no text of it can end.
+
+    None from an agent, and none that came with another folder: those are data.
+    """
+    given = given_answers(record)[-1:] if answer_of(record) and "imported_from" not in record else []
     if not given or "shell" in given[0] or not given[0].get("message"):
         return []
     return [f"The user said with that: {visible_line(given[0]['message'], _LONGEST_ANSWER)}"]

@@ -19,6 +19,7 @@ from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.updates import with_phase
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from tests.ingest.conftest import own_folder
@@ -59,11 +60,11 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.store = FileStore(str(root))
 
-    def tell(self, *events: dict[str, Any], after: timedelta = timedelta(0)) -> list[str]:
+    def tell(self, *events: dict[str, Any], after: timedelta = timedelta(0), **settings: object) -> list[str]:
         at = NOW + after
         base = {"at": format_time(at), "host": "claude-code", "host_session_id": "h1"}
         return [
-            handle_event(self.store, self._event(base, event), HandlerContext(at, Config({}), 2.0)).word
+            handle_event(self.store, self._event(base, event), HandlerContext(at, Config(settings), 2.0)).word
             for event in events
         ]
 
@@ -116,6 +117,22 @@ def test_an_agent_whose_workflow_is_resumed_gets_a_new_run_however_long_it_was_i
     assert [run["host_agent_id"] for run in sessions["two agents"]["runs"]] == ["w1", "w2"]
     assert [sessions[name]["phase"] for name in sessions] == ["investigating", "investigating"]
     assert sessions["alpha"]["runs"][1]["parent_host_agent_id"] == "w2"
+
+
+@table(("settings", "phase", "by"), [({}, "executing", ["workflow"]), ({"approvals": "explicit"}, "approval", [])])
+@own_folder
+def test_an_agent_that_asks_when_its_workflow_is_resumed_was_approved_by_nobody_else(
+    tmp_path: Path, settings: dict[str, object], phase: str, by: list[str]
+) -> None:
+    project = Project(tmp_path / "sessions")
+    project.tell(DELEGATION, LAUNCH, alpha())
+    agent_id = project.sessions()["alpha"]["agent_id"]
+    project.store.change(agent_id, lambda record: with_phase(record, "approval", NOW))
+
+    project.tell(AGAIN, alpha("a2"), RELAUNCH, after=LATER, **settings)
+
+    record = project.sessions()["alpha"]
+    assert (record["phase"], [given["by"] for given in record.get("answers", [])]) == (phase, by)
 
 
 def test_what_had_ended_when_its_workflow_is_resumed_is_continued_in_a_new_session(project: Project) -> None:

@@ -30,6 +30,7 @@ _WAYS = {
     "python": "by a program in Python",
     "resume_line": "by a resume line",
     "message": "by a message to its agent",
+    "workflow": "by its client, which resumed its workflow",
     "run": "by `gaia-sessions run`",
 }
 """How answers are given, for people."""
