@@ -97,6 +97,8 @@ def test_its_state_says_what_it_waits_for_and_it_never_becomes_quiet(host: Host,
         assert "working: waits for its own command" in gaia(host, "list")
         [line] = json.loads(gaia(host, "list", "--json"))
         assert line["liveness"] == {"state": "working", "since": since, "awaits": "command"}
+        [report] = gaia_sessions.Sessions(str(host.root)).wait([agent_id], timeout=0)
+        assert report["status"] == "running"
         told = host.hear(host.event_payload("SessionStart", source="startup", session_id="another"))
         assert "(working, waits for its own command)" in told["additionalContext"]
 
