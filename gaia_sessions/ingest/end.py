@@ -120,7 +120,7 @@ class _EndRules:
         self.now = now
 
     def stop(self, record: Record, run: Run) -> Record:
-        if "own_work" in self.event and not is_failure(self.event.get("marker_phase")):
+        if "own_work" in self.event and not self._is_last(run):
             return self._with_wait(record, run)
         if self._replaces_stop(run) and may_be_rejudged(record, run):
             message_fields = self._message_fields()
@@ -184,6 +184,10 @@ class _EndRules:
         from .parents import with_purpose
 
         return with_purpose(record, self.event)
+
+    def _is_last(self, run: Run) -> bool:
+        """Whether the agent stopped for good whatever it left running: it gave up, or was said to have finished."""
+        return is_failure(self.event.get("marker_phase")) or run.get("end") == RUN_RETURNED
 
     def _with_wait(self, record: Record, run: Run) -> Record:
         from gaia_sessions.session import own_work  # few agents wait for what they began

@@ -74,7 +74,9 @@ def orders(lines: list[Line]) -> Iterator[tuple[int, int]]:
     The notification that an agent waits is a prompt, which comes when the main agent has time for it.
     """
     for place, (one, other) in enumerate(itertools.pairwise(lines)):
-        turn_and_agent = {one.event, other.event} in ({"Stop", "SubagentStart"}, {"Stop", "SubagentStop"})
+        of_main = {"Stop", "UserPromptSubmit"}
+        turn_and_agent = one.event in of_main and other.event in {"SubagentStart", "SubagentStop"}
+        turn_and_agent |= one.event == "SubagentStop" and other.event in of_main
         if one.is_beside(other) or turn_and_agent:
             yield place, place + 1
     for place, line in enumerate(lines):
