@@ -86,8 +86,8 @@ class Supervisor:
     """One command: ``run`` it, then ``close_log``, then ``finish``.
 
     namespace: the pid namespace in which it lived, if it had one of its own and was seen there. complaint: the last
-    line that a client wrote to stderr. left_open: if something was left in the background, the pipes that it may still
-    write to; else None.
+    line that a client wrote to stderr. left_open: if something goes on that it has started, the pipes that this may
+    still write to; else None.
     """
 
     def __init__(
@@ -312,9 +312,11 @@ class Supervisor:
             self._end_background(child)
         elif self._cause is not None:
             self._wait_for_rest(child)
-        if tree.kill_all(child, SECONDS_TO_KILL):
-            self.tell(NOT_KILLED)
+        is_left = tree.kill_all(child, SECONDS_TO_KILL) != []
         self._drain()
+        if is_left:
+            self.tell(NOT_KILLED)
+            self.left_open = [*self._streams]
 
     def _end_background(self, child: tree.Child) -> None:
         """Lets what a command left behind end by itself, for a while; then tells it to, and waits once more."""

@@ -118,7 +118,8 @@ def start(
 
     def prepare() -> None:
         if lower_limit is not None:
-            lower_limit()
+            with contextlib.suppress(OSError, ValueError):  # a sandbox forbids it
+                lower_limit()
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != parent:  # it died before it could be watched
@@ -147,6 +148,8 @@ def start(
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if is_contained:
             os.close(pipe)
+    if _caller.limit is not None and _limit_of(started.pid) == _caller.limit:
+        _caller.limit = None  # it tells nothing; the caller's children are known, and what leaves them is not
     started.returncode = 0  # only ``reap`` waits for it, also when this object is forgotten
     return Child(started.pid)
 
