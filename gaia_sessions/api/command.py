@@ -16,7 +16,6 @@ from contextlib import suppress
 from gaia_sessions.errors import (
     BadArgument,
     InvalidInput,
-    SessionNotFound,
     SessionsError,
     StoreFailure,
     UsageError,
@@ -25,7 +24,7 @@ from gaia_sessions.hosts.clients import BY_NAME, preset_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Protocol
 
     from gaia_sessions.session.cancellation import Cancellation
@@ -141,10 +140,10 @@ def interpreter_for(module: str, *words: str) -> list[str]:
     return [sys.executable, "-P", "-c", _BOOT.format(module), *words, package]
 
 
-def run_by_helper(request: object, token: Token | None, cancel: Callable[[str | None], object]) -> Report:
+def run_by_helper(request: object, token: Token | None) -> Report:
     """What the helper answers to ``request``, the sessions, which of them, and the command: the report on it.
 
-    Once ``token`` is cancelled, ``cancel`` is called with the reason. Raises what the helper raises, and
+    Once ``token`` is cancelled, it is told the reason, and cancels what it runs. Raises what the helper raises, and
     ``StoreFailure`` if that ends without an answer. Whoever is interrupted while he waits has the command interrupted.
     """
     with subprocess.Popen(  # noqa: S603  # this interpreter
@@ -154,7 +153,7 @@ def run_by_helper(request: object, token: Token | None, cancel: Callable[[str | 
         start_new_session=True,  # a terminal interrupts the program, which passes that on, once
     ) as helper:
         try:
-            answer = _answer_of(helper, pickle.dumps(request), token, cancel)
+            answer = _answer_of(helper, pickle.dumps(request), token)
         except BaseException:
             helper.send_signal(signal.SIGINT)
             helper.communicate()
@@ -167,18 +166,18 @@ def run_by_helper(request: object, token: Token | None, cancel: Callable[[str | 
     return found
 
 
-def _answer_of(
-    helper: subprocess.Popen[bytes], request: bytes, token: Token | None, cancel: Callable[[str | None], object]
-) -> bytes:
-    """What ``helper`` says to ``request``; once ``token`` is cancelled, ``cancel`` is called."""
-    given: bytes | None = request
-    while True:
-        try:
-            return helper.communicate(given, timeout=None if token is None else _SECONDS_BETWEEN_LOOKS)[0]
-        except subprocess.TimeoutExpired:
-            given = None
-        cancellation = token.cancellation if token else None
-        if cancellation is not None:
-            with suppress(SessionNotFound):  # not begun yet, or removed
-                cancel(cancellation.get("reason"))
+def _answer_of(helper: subprocess.Popen[bytes], request: bytes, token: Token | None) -> bytes:
+    """What ``helper`` says to ``request``; once ``token`` is cancelled, it is told the reason on the same stream."""
+    stdin, helper.stdin = helper.stdin, None  # or ``communicate`` would close it
+    assert stdin is not None  # noqa: S101  # it is a pipe
+    with suppress(BrokenPipeError), stdin:
+        stdin.write(request)
+        stdin.flush()
+        while token is not None:
+            with suppress(subprocess.TimeoutExpired):
+                return helper.communicate(timeout=_SECONDS_BETWEEN_LOOKS)[0]
+            if (cancellation := token.cancellation) is not None:
+                stdin.write(pickle.dumps(cancellation.get("reason")))
+                stdin.flush()
                 token = None
+    return helper.communicate()[0]

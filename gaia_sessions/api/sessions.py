@@ -835,7 +835,9 @@ class Sessions:
             max_tokens=max_tokens,
             allowed_tools=self._allowed(tools, agent_name or what.name, parent_id),
         )
-        return run_by_helper((self, start, what), token, lambda reason: self.cancel(named, reason))
+        if token is not None and agent_id is not None and (cancellation := token.cancellation) is not None:
+            self.cancel(agent_id, cancellation.get("reason"))
+        return run_by_helper((self, start, what), token)
 
     def cleanup(
         self,

@@ -19,10 +19,17 @@ def main() -> None:
     """Reads from stdin what is to be run, and writes the report, or the error, to stdout."""
     sessions, start, command = pickle.load(sys.stdin.buffer)  # noqa: S301  # the program that started this made it
     answer: Report | SessionsError
+    os.set_blocking(sys.stdin.fileno(), False)
     with open(os.devnull, "rb") as nothing:
         try:
-            answer = run(sessions, start, command, stdin=nothing.fileno(), live={}).report
+            answer = run(sessions, start, command, stdin=nothing.fileno(), live={}, asked=_asked).report
         except SessionsError as error:
             answer = error
     sys.stdout.buffer.write(pickle.dumps(answer))
     sys.stdout.flush()
+
+
+def _asked() -> tuple[str | None] | None:
+    """The reason for which the program asks that the command be cancelled; None while it does not."""
+    has_come = sys.stdin.buffer.peek()  # type: ignore[union-attr]  # it is buffered
+    return (pickle.load(sys.stdin.buffer),) if has_come else None  # noqa: S301  # as above

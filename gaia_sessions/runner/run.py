@@ -75,13 +75,15 @@ def run(
     stdin: int,
     live: dict[int, int],
     tell: Callable[[str, str, str], None] = lambda *_: None,
+    asked: Callable[[], tuple[str | None] | None] = lambda: None,
 ) -> Outcome:
     """Runs ``command`` and returns when it has ended, and all that it has started.
 
     ``stdin`` is what it reads if it is told nothing; ``live``: where its streams 1 and 2 are shown as well. ``tell`` is
-    called with the session and each thing that happens. Raises what ``Sessions.begin_run`` raises, ``TaskRefused``,
-    ``UsageError`` for a client that cannot be limited to the tools of its session, and ``InvalidInput`` if it is to be
-    contained where that is not possible; then nothing has begun.
+    called with the session and each thing that happens; ``asked`` says with what reason it is to be cancelled, once it
+    is. Raises what ``Sessions.begin_run`` raises, ``TaskRefused``, ``UsageError`` for a client that cannot be limited
+    to the tools of its session, and ``InvalidInput`` if it is to be contained where that is not possible; then nothing
+    has begun.
     """
     if command.is_contained and (problem := contain.why_impossible()):
         raise InvalidInput(problem, "--contain", "leave out --contain")
@@ -97,7 +99,7 @@ def run(
         agent_id = begun.record["agent_id"]
         try:
             client = client_of_run(sessions, begun.record, command, words)
-            look = look_of(sessions, begun.record, client)
+            look = look_of(sessions, begun.record, client, asked)
             log = sessions.open_output(agent_id, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
@@ -176,18 +178,25 @@ def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -
     }
 
 
-def look_of(sessions: Sessions, begun: Record, client: ClientOfRun | None) -> Callable[[], str | None]:
+def look_of(
+    sessions: Sessions,
+    begun: Record,
+    client: ClientOfRun | None,
+    asked: Callable[[], tuple[str | None] | None] = lambda: None,
+) -> Callable[[], str | None]:
     """What says whether the session, as it was ``begun``, was cancelled meanwhile, or has spent the budget of its own.
 
     It says ``SESSION_GONE`` once the session was removed: one that is made anew under its ID is somebody else's, whose
-    mark and budget do not count. None if nothing has to be done.
+    mark and budget do not count. None if nothing has to be done. Once it is ``asked``, it cancels the session itself.
     """
     agent_id, own = begun["agent_id"], begun
+    reason: tuple[str | None] | None = None
     token = CancellationToken(agent_id, root=sessions.root)
 
     def look() -> str | None:
-        nonlocal own
+        nonlocal own, reason
         is_cancelled = is_gone = False
+        reason = reason or asked()
         try:
             is_cancelled = token.is_cancelled
             if client and not is_cancelled:
@@ -199,7 +208,9 @@ def look_of(sessions: Sessions, begun: Record, client: ClientOfRun | None) -> Ca
             is_gone = True
         except SessionsError:  # its end will say so
             return CANCELLED if is_cancelled else None
-        if is_cancelled and not is_gone:
+        if reason and not is_gone and not is_cancelled and not _is_marked(sessions, agent_id, reason[0]):
+            return None
+        if reason or (is_cancelled and not is_gone):
             return CANCELLED
         if "max_tokens" in own:
             used = tokens_of(own) + (client.unnoted_tokens() if client else 0)
@@ -208,6 +219,15 @@ def look_of(sessions: Sessions, begun: Record, client: ClientOfRun | None) -> Ca
         return SESSION_GONE if is_gone else None
 
     return look
+
+
+def _is_marked(sessions: Sessions, agent_id: str, reason: str | None) -> bool:
+    """Cancels the session; False if that is to be tried again."""
+    try:
+        sessions.cancel(agent_id, reason)
+    except SessionsError as error:  # else the command ends all the same, as for a reason that no record takes
+        return not isinstance(error, LockTimeout | StoreFailure | DurabilityUnknown)
+    return True
 
 
 def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | None, signals: Signals) -> Outcome:

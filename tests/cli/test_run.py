@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.runner import supervise
+from gaia_sessions.runner import supervise, tree
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import QUIET
 from gaia_sessions.store.file_store import FileStore
@@ -468,6 +468,60 @@ def test_from_python_a_token_in_memory_cancels_the_run(root: str) -> None:
     report = sessions.run(["sleep", "60"], token=token)
     assert (report["status"], report["error"]) == ("cancelled", "enough")
     assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_from_python_a_token_cancels_what_it_runs_and_no_session_that_stands_in_its_place(
+    gaia: Gaia, root: str, *, is_made_anew: bool
+) -> None:
+    token, reports = gaia_sessions.CancellationToken(), []
+    gaia("create", "--id", "work")
+    words = [*SHELL, "touch ready; sleep 60"]
+    sessions = gaia_sessions.Sessions(root)
+    thread = threading.Thread(target=lambda: reports.append(sessions.run(words, agent_id="work", token=token)))
+    thread.start()
+    until(lambda: os.path.exists("ready"))
+    assert gaia("rm", "--force", "work").code == 0
+    if is_made_anew:
+        assert gaia("create", "--id", "work").code == 0
+    there = marks_and_records(root)
+
+    token.cancel("enough")
+    thread.join()
+
+    assert [(one["status"], one["error"]) for one in reports] == [("error", "cancelled")]
+    assert marks_and_records(root) == there
+
+
+def marks_and_records(root: str) -> list[tuple[str, bytes]]:
+    return sorted((str(path), path.read_bytes()) for path in Path(root).glob("*/*.json"))
+
+
+def test_from_python_a_session_is_not_begun_that_the_token_has_cancelled(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "work")
+    token = gaia_sessions.CancellationToken()
+    token.cancel("enough")
+    with pytest.raises(gaia_sessions.errors.Cancelled):
+        gaia_sessions.Sessions(root).run([*SHELL, "touch begun"], agent_id="work", token=token)
+    assert not os.path.exists("begun")
+
+
+def test_what_cannot_be_killed_writes_on_into_the_output_of_the_run(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "kill_all", lambda *_: [1])  # as what has become another user's
+    monkeypatch.setattr(supervise, "SECONDS_FOR_BACKGROUND", 0.0)
+    script = f"trap '' TERM; {SERVES} echo $! > pid; echo ready"
+    ended = forked("run", "--id", "work", "--", *SHELL, script)
+    Path("go").touch()
+    until(lambda: sorted(Path(root, "work", "output-1.log").read_text().splitlines()) == ["a fault", "a line", "ready"])
+    os.kill(int(Path("pid").read_text()), signal.SIGKILL)
+    assert (ended.code, ended.err.decode().splitlines()[1:]) == (
+        0,
+        [
+            "work: not all that it has started could be killed, such as what has become another user's",
+            "work: what it left in the background goes on without limits",
+            f"  its output is added to: {root}/work/output-1.log",
+        ],
+    )
 
 
 def test_from_python_errors_are_raised_as_everywhere(root: str) -> None:
