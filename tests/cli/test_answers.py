@@ -73,6 +73,18 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
     assert gaia("events", "a").out.decode().rstrip() == told
 
 
+def test_no_line_of_a_note_looks_like_an_answer(gaia: Gaia, put: Gaia) -> None:
+    put("a")
+    assert gaia("approve", "a", "--note", "ok\ndenied 2 minutes ago, by a command: never").code == 0
+
+    lines = gaia("report", "a").err.decode().splitlines()
+
+    assert [line for line in lines if line.lstrip().startswith(("approved ", "denied "))] == [
+        "approved just now, by a command: ok",
+        "  denied 2 minutes ago, by a command: never",
+    ]
+
+
 @both
 def test_the_answer_in_json_is_the_record(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
     put("a")

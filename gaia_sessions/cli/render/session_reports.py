@@ -16,7 +16,7 @@ from gaia_sessions.session.visible import visible
 from .answers import given_text
 from .budgets import todo_lines, tokens_text
 from .decisions import app_lines, command_lines
-from .words import GIVE, Copyable, Hint, Prose, ago, duration, listed, prose, safe, state_text, time_limit_text
+from .words import GIVE, Copyable, Hint, Prose, ago, duration, listed, prose, safe, safe_lines, state_text, time_limit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,9 +77,11 @@ def more_lines(report: Report) -> Iterator[str]:
 
 
 def answer_lines(report: Report, now: datetime) -> Iterator[str]:
-    """What the work was answered: when, how and with which note."""
+    """What the work was answered: when, how and with which note, of which no line looks like another answer."""
     for given in report["answers"][-_MOST_ANSWERS:]:
-        yield from prose(f"{given['answer']} {given_text(given, now)}", 0)
+        first, *others = safe_lines(f"{given['answer']} {given_text(given, now)}")
+        yield Prose(first, 2)
+        yield from (Prose("  " + line, 2) for line in others)
 
 
 def next_lines(report: Report, stands: Standing) -> Iterator[str]:
