@@ -187,7 +187,7 @@ def load_with_faults(
 ) -> tuple[Config, list[Fault]]:
     """The settings for the sessions at ``root`` without those that are faulty, and the faults.
 
-    Of a faulty ``limits.tools`` what is sure is kept: see ``sources``.
+    Of a faulty ``limits.tools`` what is sure is kept, and ``approvals`` is explicit then: see ``sources``.
     """
     has_variables = _has_variables(environ)
     files = _files(root, environ)

@@ -40,6 +40,11 @@ _TOO_LARGE = 1e9
 _TOOLS_BY_TYPE, _TYPES_BY_KEY = _TABLES = "ToolsByType", "TypesByKey"
 """The kinds of what only a file can say."""
 _NOT_OPTIONS = frozenset([ROOT_VARIABLE])
+_STRICTEST = {"approvals": "explicit"}
+"""What a setting is if its value means nothing, or may stand in a file that is not read: whoever sets it limits agents.
+
+Hooks go on with that; a command names the fault and stops.
+"""
 
 
 class Fault:
@@ -110,7 +115,10 @@ def _key(table: str, name: str) -> str:
 def read_settings(
     tables: Tables, files: Iterable[FoundFile], environ: Mapping[str, str], flags: Mapping[str, object]
 ) -> tuple[dict[str, object], list[Fault]]:
-    """The value of each option that is set without a fault, and the faults; a later source replaces an earlier one."""
+    """The value of each option that is set without a fault, and the faults; a later source replaces an earlier one.
+
+    Of a fault ``approvals`` is explicit, and a list of tools is what is sure of it.
+    """
     known = Known(tables)
     faults: list[Fault] = []
     values: dict[str, object] = {}
@@ -138,11 +146,11 @@ def origin_of(tables: Tables, name: str, files: Iterable[FoundFile], environ: Ma
 
 
 def _from_file(file: FoundFile, known: Known, faults: list[Fault]) -> list[RawSetting]:
-    """The settings in ``file``; adds to ``faults`` if it cannot be read."""
+    """The settings in ``file``; the strictest if it cannot be read, which is added to ``faults``."""
     path, content = file
     if not isinstance(content, bytes):
         faults.append(Fault(path, lambda: str(content), lambda: content.hint, is_file=content.is_file))
-        return []
+        return _strictest_of(path)
     import tomllib  # costs more than a whole hook call may, so only where a file exists
 
     try:
@@ -154,7 +162,11 @@ def _from_file(file: FoundFile, known: Known, faults: list[Fault]) -> list[RawSe
     except (ValueError, RecursionError) as error:
         why = str(error)
     faults.append(Fault(path, lambda: _shown(why, _LONGEST_REASON), lambda: "correct the file or remove it"))
-    return []
+    return _strictest_of(path)
+
+
+def _strictest_of(path: str) -> list[RawSetting]:
+    return [(path, name, value) for name, value in _STRICTEST.items()]
 
 
 def _check_dots(text: str) -> None:
@@ -205,6 +217,8 @@ def _parse_settings(
             faults.append(_invalid(origin, key, value, kind))
             if kind == _TOOLS_BY_TYPE:
                 parsed[name] = _tools_that_are_sure(value)
+            elif name in _STRICTEST:
+                parsed[name] = _STRICTEST[name]
     if unknown and is_file:
         faults.append(_unknown_in_file(unknown[0][0], [key for _, key in unknown], names))
     else:

@@ -428,6 +428,35 @@ def test_a_file_that_cannot_be_read_is_handed_over_and_passed_over(root: str) ->
 
 
 @table(
+    ("text", "environ", "approvals"),
+    [
+        ('approvals = "Explicit"', {}, "explicit"),
+        ("approvals = explicit", {}, "explicit"),
+        ("approvals = true", {}, "explicit"),
+        ('approvals = "any"\n[[[', {}, "explicit"),
+        ('\ufeffapprovals = "any"', {}, "explicit"),
+        ("", {"GAIA_SESSIONS_APPROVALS": "Explicit"}, "explicit"),
+        ("[[[", {"GAIA_SESSIONS_APPROVALS": "any"}, "any"),  # which is read, and counts for more
+        ("max_errors = 0", {}, "any"),  # of another setting
+    ],
+)
+def test_approvals_are_explicit_where_what_says_so_cannot_be_read(
+    root: str, text: str, environ: dict[str, str], approvals: str
+) -> None:
+    write(project_file(root), text)
+
+    config, faults = load_with_faults(root, environ)
+
+    assert (config.approvals, len(faults)) == (approvals, 1)
+
+
+def test_approvals_are_explicit_where_the_file_is_none(root: str) -> None:
+    Path(project_file(root)).mkdir(parents=True)
+
+    assert load_with_faults(root, {})[0].approvals == "explicit"
+
+
+@table(
     ("root", "path"),
     [
         ("/p/.claude/session", "/p/.claude/gaia-sessions.toml"),  # beside a project's own settings

@@ -16,7 +16,20 @@ from gaia_sessions.session.visible import visible
 from .answers import given_text
 from .budgets import todo_lines, tokens_text
 from .decisions import app_lines, command_lines
-from .words import GIVE, Copyable, Hint, Prose, ago, duration, listed, prose, safe, safe_lines, state_text, time_limit_text
+from .words import (
+    GIVE,
+    Copyable,
+    Hint,
+    Prose,
+    ago,
+    duration,
+    listed,
+    prose,
+    safe,
+    safe_lines,
+    state_text,
+    time_limit_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
