@@ -221,7 +221,15 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         4,
         "session 'agent-1' waits for an approval, which only a person gives",
         "a person types this in a terminal, then the same again: gaia-sessions approve agent-1",
-        {"agent_id": "agent-1"},
+        {"agent_id": "agent-1", "answered": None},
+    ),
+    (
+        NotApproved("agent-1", "denied"),
+        "not_approved",
+        4,
+        "session 'agent-1' was denied, and an agent's shell does not move it on",
+        "its resume line goes on with it, and tells its agent what was answered",
+        {"agent_id": "agent-1", "answered": "denied"},
     ),
     (
         AnswerOfAgent("agent-1", "Claude Code", "deny"),

@@ -957,17 +957,16 @@ class Sessions:
         """For commands: what ``update`` did."""
         from gaia_sessions.usecases import sessions
 
-        return self._write(sessions.update, agent_id, request, self.config.limits)
+        return self._write(sessions.update, agent_id, request, self.config.limits, _shell)
 
     def answered(
         self, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str
     ) -> Written:
         """For commands: what ``approve`` or ``deny`` did, ``by`` a command or a program."""
-        from gaia_sessions.hosts import host_of_shell
         from gaia_sessions.session.requests import Answer
         from gaia_sessions.usecases import sessions
 
-        shell = host_of_shell(os.environ)
+        shell = _shell()
         if shell is not None and self.config.limits.explicit_approvals:
             from gaia_sessions.errors import AnswerOfAgent
             from gaia_sessions.session.runs import client_of
@@ -1207,6 +1206,13 @@ class Sessions:
             return do(store, now, *arguments, **named)
         finally:
             store.close()
+
+
+def _shell() -> str | None:
+    """The host in whose agent's shell this is typed; None in that of a person or a program."""
+    from gaia_sessions.hosts import host_of_shell
+
+    return host_of_shell(os.environ)
 
 
 def _filter(wanted: Wanted, now: datetime) -> Filter:

@@ -64,12 +64,22 @@ class ResumeNotAllowed(Conflict):
 
 
 class NotApproved(Conflict):
-    """The work waits for an approval, and with ``approvals = "explicit"`` nothing but ``approve`` gives it."""
+    """With ``approvals = "explicit"``: the work waits for an approval, and nothing but ``approve`` gives it.
+
+    Or it was ``answered``, ``approved`` or ``denied``, and an agent's shell moves it on.
+    """
 
     code = "not_approved"
 
-    def __init__(self, agent_id: str) -> None:
+    def __init__(self, agent_id: str, answered: str | None = None) -> None:
         self.agent_id = agent_id
+        self.answered = answered
+        if answered is not None:
+            super().__init__(
+                f"session {agent_id!r} was {answered}, and an agent's shell does not move it on",
+                "its resume line goes on with it, and tells its agent what was answered",
+            )
+            return
         super().__init__(
             f"session {agent_id!r} waits for an approval, which only a person gives",
             f"a person types this in a terminal, then the same again: gaia-sessions approve {agent_id}",

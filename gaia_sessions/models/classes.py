@@ -44,6 +44,7 @@ class GivenAnswer(StrictModel, frozen=True):
     timestamp: Time
     message: str | None = Field(default=None, description="What was said with it, the first 1,000 characters.")
     shell: str | None = Field(default=None, description="The host in whose agent's shell that was typed, if it was.")
+    after_run: Count | None = Field(default=None, description="The last run when it was given, or 0: whoever begins a later one is told of it. Absent if the work went on with it, or if a later answer replaced it.")
 
 
 class HostProcess(StrictModel, frozen=True):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from .clock import FUTURE_TOLERANCE, format_time, is_ahead, parse_time, seconds_between
 from .ids import run_command, send_command
 from .phases import HOST_OVER, RESUMABLE, is_final, is_new, is_resumable, phase_after, waits_for_approval
-from .record import NOT_APPROVED_REASON, answer_of, is_asking
-from .runs import has_ended, is_claimed, is_conversation, is_live, is_work_of_command
+from .record import NOT_APPROVED_REASON, is_asking
+from .runs import has_ended, is_claimed, is_conversation, is_live, is_work_of_command, standing_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def decide(
         decision["last_activity"] = format_time(active)
     if cancellation is not None:
         decision["cancellation"] = cancellation
-    if answered := answer_of(record):
+    if answered := standing_answer(record):
         decision["answer"] = answered[0]
         decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
@@ -222,7 +222,7 @@ def _advice(reasons: list[str], agent_id: str, record: Record) -> str:
         return ADVICE_WHEN_FINAL
     if is_new(record["phase"]) and reason == "phase_not_resumable":
         return ADVICE_WHEN_NEW
-    answer = answer_of(record)
+    answer = standing_answer(record)
     if reason == _EXPIRED_REASON:
         reason = reasons[-1]  # an update helps only where nothing else is wrong
         if reason == _EXPIRED_REASON and waits_for_approval(record["phase"]) and answer is None:

@@ -14,7 +14,7 @@ from .checks import check_flag, check_string, integer_from
 from .events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
-from .record import NO_NAME, NO_PURPOSE, is_asking, new_record
+from .record import NO_NAME, NO_PURPOSE, answer_of, new_record
 from .retention import RESERVED_BYTES
 from .runs import has_agent, is_claimed, is_live, with_stated_phase
 
@@ -222,6 +222,17 @@ class Update:
         self.if_revision = _checked_number(if_revision, "if_revision", least=0)
         self.reserved = 0 if self.outcome is not None and self.only_moves_to(self.outcome) else RESERVED_BYTES
 
+    def without_question(self) -> Update:
+        """The same, without a question."""
+        return Update(
+            self.phase,
+            self.metadata,
+            self.error,
+            resume_ready=self.resume_ready,
+            max_tokens=self.max_tokens,
+            if_revision=self.if_revision,
+        )
+
     def only_moves_to(self, phase: str | None) -> bool:
         """Whether the update asks for nothing but ``phase``."""
         others = (self.metadata, self.error, self.resume_ready, self.max_tokens, self.question)
@@ -301,14 +312,26 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
     return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
 
 
-def check_approved(record: Record, request: Update, now: datetime, dead_runs: frozenset[int]) -> None:
+def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]) -> bool:
+    """Whether the work rests with what it asked, answered or not; an agent at work says itself where it stands.
+
+    ``dead_runs`` count as ended.
+    """
+    return waits_for_approval(record["phase"]) and not has_agent(record, now, dead_runs)
+
+
+def check_approved(
+    record: Record, request: Update, now: datetime, dead_runs: frozenset[int], shell: str | None
+) -> None:
     """Raises ``NotApproved`` if ``request`` moves on work that rests until somebody approves it, and nobody did.
 
-    An agent at work says itself where it stands. ``dead_runs`` count as ended.
+    shell: the host whose agent's shell that is typed in; there it moves on no work that was answered either.
     """
     moves_on = request.phase is not None and request.outcome is None and not waits_for_approval(request.phase)
-    if moves_on and is_asking(record) and not has_agent(record, now, dead_runs):
-        raise errors.NotApproved(record["agent_id"])
+    if moves_on and rests_with_question(record, now, dead_runs):
+        answered = answer_of(record)
+        if answered is None or shell is not None:
+            raise errors.NotApproved(record["agent_id"], answered and answered[0])
 
 
 def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozenset[int]) -> Record:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .clock import format_time, is_within, parse_time, timedelta
 from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final, phase_after
-from .record import answer_of, has_newer_schema, is_asking, parent_id_of
+from .record import ANSWER_WORDS, answer_of, given_answers, has_newer_schema, is_asking, parent_id_of
 from .schema import ENDED_WITH_HOST
 from .updates import with_activity, with_given_answer, with_phase, without_answer, without_pause
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
-    from .schema import HostProcess, Record, Run
+    from .schema import Answer, GivenAnswer, HostProcess, Record, Run
 
     Alias = tuple[str, tuple[str, ...]]
     """A kind of key, and the exact strings that make up the key."""
@@ -328,6 +328,25 @@ def with_stated_phase(record: Record, phase: str, now: datetime, summary: str | 
     """
     reported = with_reported_phase(record, phase)
     return with_phase(reported if reported is record else without_answer(reported), phase, now, summary)
+
+
+def untold_answers(record: Record) -> list[GivenAnswer]:
+    """The answers of which whoever goes on with the work is to be told, whatever phase it was moved to: nobody was yet.
+
+    The last one is what holds. That which the work still waits with is always among them.
+    """
+    given = given_answers(record)
+    told = max((run["run"] for run in record.get("runs", ()) if has_started(run)), default=0)
+    untold = [one for one in given if one.get("after_run", -1) >= told]
+    return untold if answer_of(record) is None or untold[-1:] == given[-1:] else [*untold, given[-1]]
+
+
+def standing_answer(record: Record) -> tuple[str, Answer] | None:
+    """``answer_of``; or ``denied`` if the work was moved on with that before anybody was told."""
+    last = [] if is_asking(record) else untold_answers(record)[-1:]
+    if answer_of(record) is None and last and last[0]["answer"] == ANSWER_WORDS["denial"]:
+        return last[0]["answer"], {"message": last[0].get("message", ""), "timestamp": last[0]["timestamp"]}
+    return answer_of(record)
 
 
 def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides: bool = True) -> Record:

@@ -104,7 +104,7 @@ check_last_error = object_with({"message": check_string, "timestamp": check_time
 check_answer = object_with({"message": check_string, "timestamp": check_time}, {})
 check_given_answer = object_with(
     {"answer": check_string, "by": check_string, "timestamp": check_time},
-    {"message": check_string, "shell": check_string},
+    {"message": check_string, "shell": check_string, "after_run": check_count},
 )
 check_host_process = object_with(
     {},

@@ -17,10 +17,10 @@ from .context import cut
 from .events import MAX_MESSAGE_LENGTH
 from .ids import send_command
 from .phases import TURN_TAKEN
-from .record import NOT_APPROVED_REASON, answer_of
+from .record import NOT_APPROVED_REASON
 from .rounds import last_answer
 from .run_ends import marker_fields, with_end_by_wrapper
-from .runs import with_new_run
+from .runs import untold_answers, with_new_run
 from .schema import CANCELLED, KILLED, RUN_FAILED, RUN_RETURNED, STOPPED_BY_USER
 from .transcript import COMMIT_LIMIT, LINE_LIMIT, SYSTEM, current_turn, new_message
 from .updates import with_activity, with_event, with_phase, without_pause, without_question
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .command_runs import CommandEnd
     from .policy import Decision
-    from .schema import Record, Run
+    from .schema import GivenAnswer, Record, Run
     from .transcript import NewMessage
 
 WAIT_TO_SEND = "to wait until that is over, add --wait (in Python: wait=60)"
@@ -114,13 +114,15 @@ def check_may_send(record: Record, decision: Decision) -> None:
 
 
 def answer_message(record: Record, now: datetime) -> list[NewMessage]:
-    """What a person said by ``approve`` or ``deny`` to what the agent asked, as a message of the next turn."""
-    answered = answer_of(record)
-    if answered is None:
-        return []
-    word, given = answered
-    said = f": {given['message']}" if given["message"] else "."
-    return [new_message(SYSTEM, f"What you asked an approval for was {word}{said}", now)]
+    """What a person answered to what the agent asked, as messages of the turn that began last."""
+    return [
+        new_message(SYSTEM, f"What you asked an approval for was {given['answer']}{_said(given)}", now)
+        for given in untold_answers({**record, "runs": record["runs"][:-1]})
+    ]
+
+
+def _said(given: GivenAnswer) -> str:
+    return f": {given['message']}" if given.get("message") else "."
 
 
 def with_send_begun(record: Record, fields: Run, now: datetime) -> Record:

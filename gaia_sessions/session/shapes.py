@@ -74,6 +74,13 @@ class GivenAnswer(TypedDict):
     timestamp: Time
     message: NotRequired[Annotated[str, "What was said with it, the first 1,000 characters."]]
     shell: NotRequired[Annotated[str, "The host in whose agent's shell that was typed, if it was."]]
+    after_run: NotRequired[
+        Annotated[
+            Count,
+            "The last run when it was given, or 0: whoever begins a later one is told of it. "
+            "Absent if the work went on with it, or if a later answer replaced it.",
+        ]
+    ]
 
 
 class HostProcess(TypedDict, total=False):

@@ -10,7 +10,7 @@ from gaia_sessions import errors
 
 from .clock import format_time, is_ahead, parse_time, seconds_between
 from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after
-from .record import ANSWER_WORDS, SCHEMA, has_newer_schema
+from .record import ANSWER_WORDS, SCHEMA, answer_of, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,20 +125,39 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
 def with_answer(
     record: Record, key: AnswerKey, message: str, now: datetime, by: str, shell: str | None = None
 ) -> Record:
-    """With the answer to what the work waits for in place of an earlier one; the phase stays until it is resumed."""
-    answered = without_answer(with_given_answer(record, key, now, by, message, shell))
+    """With the answer to what the work waits for in place of an earlier one; the phase stays until it is resumed.
+
+    Whoever goes on is told of both if an agent's shell gave this one, and a person the earlier one.
+    """
+    given = record.get("answers", [])
+    if answer_of(record) is not None and given and (shell is None or "shell" in given[-1]):
+        replaced: GivenAnswer = {name: value for name, value in given[-1].items() if name != "after_run"}  # type: ignore[assignment]  # it may be absent
+        record = {**record, "answers": [*given[:-1], replaced]}
+    answered = without_answer(with_given_answer(record, key, now, by, message, shell, is_told=False))
     return {**answered, key: {"message": message, "timestamp": format_time(now)}}  # type: ignore[misc]  # a key of it
 
 
 def with_given_answer(
-    record: Record, key: AnswerKey, now: datetime, by: str, message: str = "", shell: str | None = None
+    record: Record,
+    key: AnswerKey,
+    now: datetime,
+    by: str,
+    message: str = "",
+    shell: str | None = None,
+    *,
+    is_told: bool = True,
 ) -> Record:
-    """With one more answer among those that stay when the work goes on: how it was given, and where."""
+    """With one more answer among those that stay when the work goes on: how it was given, and where.
+
+    is_told: whoever goes on with the work gave it, so that nobody has to be told of it.
+    """
     given: GivenAnswer = {"answer": ANSWER_WORDS[key], "by": by, "timestamp": format_time(now)}
     if message:
         given["message"] = message[:LONGEST_NOTE]
     if shell is not None:
         given["shell"] = shell
+    if not is_told:
+        given["after_run"] = max((run["run"] for run in record.get("runs", ())), default=0)
     return {**record, "answers": [*record.get("answers", ()), given][-MAX_ANSWERS:]}
 
 

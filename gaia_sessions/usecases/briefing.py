@@ -12,8 +12,8 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.context import LEAST_TOKENS, TURNS, context_lines, context_of
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
-from gaia_sessions.session.record import answer_of, answer_words, given_answers
-from gaia_sessions.session.runs import was_only_delegated
+from gaia_sessions.session.record import is_asking
+from gaia_sessions.session.runs import untold_answers, was_only_delegated
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible_line
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.context import Context, Measure
     from gaia_sessions.session.policy import Limits
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import GivenAnswer, Record, Run
     from gaia_sessions.store.port import Reader
 
 LONGEST_BRIEFING = 6000
@@ -128,11 +128,10 @@ def context_of_session(
 
 def answer_for_agent(record: Record) -> str:
     """What an agent that remembers the earlier run is told of what it asked, by a person; empty if it asked nothing."""
-    answer = answer_of(record)
-    if answer is None:
+    given = untold_answers(record)[-1:]
+    if is_asking(record) or not given:
         return _WAS_APPROVED if waits_for_approval(record["phase"]) else ""
-    word, given = answer
-    return "\n".join(filter(None, (_NOTICES_TO_WHO_REMEMBERS[word], given["message"])))
+    return "\n".join(filter(None, (_NOTICES_TO_WHO_REMEMBERS[given[0]["answer"]], given[0].get("message"))))
 
 
 def _context(source: Turns, turns: int, room: int, measure: Measure) -> Context:
@@ -164,21 +163,30 @@ def _beginning(record: Record, reason: str | None, *, approves: bool = False) ->
 
 
 def _note(record: Record) -> list[str]:
-    """What the user said with the answer, on a line of its own, which no text of it can end.
+    """What the user answered, each on a line of its own, which no text of it can end: the last answer comes last.
 
     None from an agent, and none that came with another folder: those are data.
     """
-    given = given_answers(record)[-1:] if answer_of(record) and "imported_from" not in record else []
-    if not given or "shell" in given[0] or not given[0].get("message"):
+    if "imported_from" in record:
         return []
-    return [f"The user said with that: {visible_line(given[0]['message'], _LONGEST_ANSWER)}"]
+    given, notes = untold_answers(record), []
+    if given and not is_asking(record):
+        last = given.pop()
+        if "shell" not in last and last.get("message"):
+            notes = [f"The user said with that: {visible_line(last['message'], _LONGEST_ANSWER)}"]
+    return [*(_said_before(one) for one in given if "shell" not in one), *notes]
+
+
+def _said_before(given: GivenAnswer) -> str:
+    said = f": {visible_line(given['message'], _LONGEST_ANSWER)}" if given.get("message") else "."
+    return f"Before that the user {given['answer']} what it asked then{said}"
 
 
 def _heading(record: Record, reason: str | None, *, approves: bool) -> str:
     if reason is None:
-        answer = answer_of(record)
-        if answer:
-            return _RESUMED_HEADING + _NOTICES[answer[0]]
+        given = untold_answers(record)[-1:]
+        if given and not is_asking(record):
+            return _RESUMED_HEADING + _NOTICES[given[0]["answer"]]
         if _has_never_started(record):
             return _NEVER_STARTED_HEADING
         if not waits_for_approval(record["phase"]):
@@ -213,12 +221,18 @@ def _facts(record: Record) -> list[str]:
         facts.append(f"why it stopped: {visible_line(why)}")
     if _was_begun(record):
         facts.append("it was interrupted while it carried out its plan: look first at what has been done already")
-    facts += answer_words(record, _LONGEST_ANSWER)
+    facts += _answers(record)
     if record["last_error"]:
         facts.append(f"errors: {record['error_count']}, the last: {visible_line(record['last_error']['message'])}")
     if record["metadata"]:
         facts.append(f"metadata: {visible_line(dump_line(record['metadata']).decode(), _LONGEST_METADATA)}")
     return facts
+
+
+def _answers(record: Record) -> list[str]:
+    """What it was answered, by whomever."""
+    told = [(one["answer"], one.get("message")) for one in untold_answers(record)]
+    return [f"{word}: {visible_line(said, _LONGEST_ANSWER)}" if said else word for word, said in told]
 
 
 def _why_it_stopped(record: Record) -> str | None:

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, SessionExists, SessionNotFound
 from gaia_sessions.session.cancellation import abandoned
-from gaia_sessions.session.phases import is_abandoned
-from gaia_sessions.session.record import has_newer_schema, is_open
-from gaia_sessions.session.requests import check_approved, with_answer, with_ending, with_update
+from gaia_sessions.session.phases import is_abandoned, waits_for_approval
+from gaia_sessions.session.record import has_newer_schema, is_asking, is_open
+from gaia_sessions.session.requests import (
+    check_approved,
+    rests_with_question,
+    with_answer,
+    with_ending,
+    with_update,
+)
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import Change, check_writable
 from gaia_sessions.store import cancellation_or_unread, children_lock_key, create_under_new_id, read_ancestors
@@ -19,6 +25,7 @@ from gaia_sessions.system import gone_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.ids import RandomBytes
@@ -172,8 +179,18 @@ class Written:
         self.cancellation = find() if self.is_changed else cancellation_or_unread(find)
 
 
-def update(store: Store, now: datetime, agent_id: str, request: Update, limits: Limits | None = None) -> Written:
+def update(
+    store: Store,
+    now: datetime,
+    agent_id: str,
+    request: Update,
+    limits: Limits | None = None,
+    find_shell: Callable[[], str | None] = lambda: None,
+) -> Written:
     """Applies ``request``; a final phase finalizes, and asking for it again changes nothing.
+
+    ``find_shell`` names the host in whose agent's shell that was typed. The question that is asked already is not asked
+    again: its answer stays.
 
     Raises ``SessionNotFound``, ``CorruptSession``, and the conflicts ``SessionFinal``, ``IllegalMove``,
     ``ResumeNotAllowed``, ``RevisionChanged``, by the ``limits`` ``NotApproved``; and ``Cancelled`` like ``finalize``.
@@ -182,12 +199,26 @@ def update(store: Store, now: datetime, agent_id: str, request: Update, limits: 
         before = session.record
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
-        if limits is not None and limits.explicit_approvals:
-            check_approved(before, request, now, gone_runs(before))
+        if waits_for_approval(before["phase"]):
+            request = _checked_update(before, request, now, limits, find_shell)
         session.commit(with_update(before, request, now), reserved=request.reserved)
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
         return Written(session, before, now)
+
+
+def _checked_update(
+    record: Record, request: Update, now: datetime, limits: Limits | None, find_shell: Callable[[], str | None]
+) -> Update:
+    """``request`` to work that waits, without what was asked and answered before. Raises ``NotApproved``."""
+    gone = gone_runs(record)
+    if limits is not None and limits.explicit_approvals:
+        check_approved(record, request, now, gone, find_shell())
+    if request.question is None or is_asking(record) or not rests_with_question(record, now, gone):
+        return request
+    from .questions import question_of  # few updates ask
+
+    return request.without_question() if request.question == question_of(record).asked else request
 
 
 def answer(store: Store, now: datetime, agent_id: str, given: Answer) -> Written:

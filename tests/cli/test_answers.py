@@ -52,7 +52,8 @@ def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
     ]
     after = state("a")
     now = after["last_updated"]
-    given = {"answer": word, "by": "command", "timestamp": now, **({"message": message} if message else {})}
+    given = {"answer": word, "by": "command", "timestamp": now, "after_run": 0}
+    given |= {"message": message} if message else {}
     answered = {key: {"message": message, "timestamp": now}, "answers": [given]}
     assert after == {**record, "last_updated": now, "revision": 2, **answered}
     assert f"\n{word:<11}just now, by a command{with_message}\n" in gaia("show", "a").out.decode()

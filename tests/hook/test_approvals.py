@@ -81,7 +81,8 @@ def test_how_the_answer_was_given_is_told_after_the_work_went_on(host: Host, way
     record = host.record()
     assert (record["phase"] in ("executing", "completed"), "approval" in record) == (True, False)
     [answer] = record["answers"]
-    assert {key: value for key, value in answer.items() if key != "timestamp"} == {"answer": "approved", **given}
+    told = ("timestamp", "after_run")
+    assert {key: value for key, value in answer.items() if key not in told} == {"answer": "approved", **given}
     assert json.loads(typed(host, "report", agent_id, "--json").out)["answers"] == [answer]
     assert f"approved {text}" in " ".join(typed(host, "show", agent_id).out.decode().split())
     assert f"approved {text}" in " ".join(typed(host, "report", agent_id).err.decode().split())
@@ -371,3 +372,95 @@ def test_a_marker_asks_something_else_than_a_command_did_before(host: Host) -> N
     [one] = gaia_sessions.Sessions(str(host.root)).pending()
 
     assert (one["question"], "question" in host.record()) == ("shall I?", False)
+
+
+SAME, OTHER = ("--phase", "approval", "--question", "shall I?"), ("--phase", "approval", "--question", "And now?")
+
+
+@table(
+    ("updates", "said"),
+    [
+        ([("--phase", "planning")], "The user said with that: never drop it"),
+        ([("--phase", "executing"), ("--phase", "planning")], "The user said with that: never drop it"),
+        ([SAME], "The user said with that: never drop it"),
+        ([OTHER], "Before that the user denied what it asked then: never drop it"),
+    ],
+)
+@own_host
+def test_a_denial_is_told_to_whoever_goes_on_however_the_work_was_moved(
+    host: Host, updates: list[tuple[str, ...]], said: str
+) -> None:
+    agent_id = paused(host)
+    assert typed(host, "deny", agent_id, "--reason", "never drop it").code == 0
+
+    for words in updates:
+        assert typed(host, "update", agent_id, *words).code == 0
+    prompt = host.hear(host.resuming(agent_id))["updatedInput"]["prompt"]
+
+    before, data = prompt.split("=== gaia-sessions: data", 1)
+    assert said in before.splitlines()
+    assert "| denied: never drop it" in data.splitlines()
+    assert ("no answer of the user is recorded" in before) is (updates == [OTHER])
+    assert ("was denied, see below: do not do that" in before) is (updates != [OTHER])
+
+
+def test_a_denial_is_told_once(host: Host) -> None:
+    agent_id = paused(host)
+    assert typed(host, "deny", agent_id).code == 0
+    assert typed(host, "update", agent_id, "--phase", "planning").code == 0
+    assert typed(host, "should-resume", agent_id, "--json").json["answer"] == "denied"
+    by_line(host, agent_id)
+    host.hear(host.ending("a2", "Hm.\n[gaia-sessions: planning] more to do"))
+
+    assert "answer" not in typed(host, "should-resume", agent_id, "--json").json
+    assert "denied" not in host.hear(host.resuming(agent_id, "toolu_3"))["updatedInput"]["prompt"]
+
+
+def test_the_same_question_again_keeps_the_answer(host: Host) -> None:
+    agent_id = paused(host)
+    assert typed(host, "approve", agent_id, "--note", "only 22").code == 0
+    before = host.record()
+
+    assert typed(host, "update", agent_id, *SAME, CLAUDECODE="1").code == 0
+
+    after = host.record()
+    assert {key for key in after if after[key] != before[key]} == {"last_updated", "revision"}
+    assert typed(host, "pending", "--json").json == []
+
+
+def test_an_agent_that_approves_what_a_person_denied_hides_no_denial(host: Host) -> None:
+    agent_id = paused(host)
+    assert typed(host, "deny", agent_id, "--reason", "never").code == 0
+    assert typed(host, "approve", agent_id, CLAUDECODE="1").code == 0
+
+    prompt = host.hear(host.resuming(agent_id))["updatedInput"]["prompt"]
+
+    assert "Before that the user denied what it asked then: never" in prompt.splitlines()
+
+
+def test_what_a_person_answers_last_is_told_alone(host: Host) -> None:
+    agent_id = paused(host)
+    assert typed(host, "deny", agent_id, "--reason", "never").code == 0
+    assert typed(host, "approve", agent_id, "--note", "well then").code == 0
+
+    prompt = host.hear(host.resuming(agent_id))["updatedInput"]["prompt"]
+
+    assert ("The user said with that: well then" in prompt.splitlines(), "never" in prompt) == (True, False)
+
+
+@table("answer", ["approve", "deny"])
+@table("phase", ["planning", "executing"])
+@pytest.mark.usefixtures("explicit")
+@own_host
+def test_no_agents_shell_moves_on_what_was_answered(host: Host, answer: str, phase: str) -> None:
+    agent_id = paused(host)
+    assert typed(host, answer, agent_id).code == 0
+    before = host.record()
+
+    code, said, hint = typed(host, "update", agent_id, "--phase", phase, CLAUDECODE="1").refusal
+
+    word = {"approve": "approved", "deny": "denied"}[answer]
+    assert (code, said) == (4, f"session '{agent_id}' was {word}, and an agent's shell does not move it on")
+    assert hint == "its resume line goes on with it, and tells its agent what was answered"
+    assert host.record() == before
+    assert typed(host, "update", agent_id, "--phase", phase).code == 0

@@ -343,8 +343,17 @@ def test_an_answer_keeps_the_work_where_it_waits_and_replaces_the_other(key: Ans
         answered = unchanged(lambda record: with_answer(record, key, "too dear", LATER, "command", "codex"), told)
         first = {"answer": ANSWER_WORDS[earlier], "by": "python", "message": "before", "timestamp": format_time(START)}
         last = {"by": "command", "message": "too dear", "shell": "codex", "timestamp": WHEN}
-        given = [first, {**last, "answer": ANSWER_WORDS[key]}]
+        given = [{**first, "after_run": 0}, {**last, "answer": ANSWER_WORDS[key], "after_run": 0}]
         assert answered == {**record, key: {"message": "too dear", "timestamp": WHEN}, "answers": given}
+
+
+@answers
+def test_who_goes_on_is_told_of_no_answer_that_a_later_one_replaced(key: AnswerKey) -> None:
+    record = record_in("approval", runs=[{"run": 1, "started_at": WHEN}])
+    for earlier in KEYS:
+        told = with_answer(record, earlier, "before", START, "command")
+        answered = unchanged(lambda record: with_answer(record, key, "", LATER, "python"), told)
+        assert [one.get("after_run") for one in answered["answers"]] == [None, 1]
 
 
 @answers
