@@ -147,8 +147,11 @@ class _EndRules:
 
     def returned(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(self._with_purpose(record), run)
-        has_stopped = is_silent_stop(run) or "own_work" in run
-        return with_end(record, run, STOPPED if has_stopped else RUN_RETURNED, {}, self.now)
+        if "own_work" in run:
+            from gaia_sessions.session.own_work import with_last_turn
+
+            return with_last_turn(record, run, self.now)
+        return with_end(record, run, STOPPED if is_silent_stop(run) else RUN_RETURNED, {}, self.now)
 
     def delegation_closed(self, record: Record, run: Run) -> Record:
         record, run = self._with_start(record, run)
@@ -221,7 +224,7 @@ class _EndRules:
 
     def _replaces_stop(self, run: Run) -> bool:
         """Whether the agent has now sent a message: a hook kept it going after the stop, or its words were missing."""
-        if not self.event.get("has_message") or not runs.has_ended(run):
+        if not self.event.get("has_message") or not runs.has_ended(run) or "own_work" in run:
             return False
         is_after_block = self.event.get("after_block") and self.now >= parse_time(run["ended_at"])
         return is_after_block or run.get("detail") == SILENT_STOP_DETAIL
@@ -252,12 +255,13 @@ class _EndRules:
         return {**fields, **marker_fields(self.event.get("marker_phase"))}
 
     def _last_words(self, run: Run) -> Run:
-        fields = self._message_fields()
-        if runs.has_ended(run) or run.get("detail") != schema.MARKER_DETAIL or "reported" in fields:
+        fields, may_go_on = self._message_fields(), "own_work" in run or not runs.has_ended(run)
+        if not may_go_on or run.get("detail") != schema.MARKER_DETAIL or "reported" in fields:
             return fields
+        from gaia_sessions.hosts.marker import read_why
         from gaia_sessions.session.own_work import with_open_question
 
-        return with_open_question(run, fields)
+        return with_open_question(run, fields, read_why(run.get("last_message", "")))
 
     def _detail(self, default: str) -> Run:
         return {"detail": (self.event.get("error") or default)[: events.MAX_MESSAGE_LENGTH]}

@@ -11,7 +11,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, UNWOKEN_DETAIL
+from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.store import create_under_new_id
 from gaia_sessions.system import gone_runs
 
@@ -97,7 +97,7 @@ class _StartRule:
 
             record = with_end_of_gone_host(record, run, self.now, None)  # the start is the latest activity
             run = runs.updated_run(record, run)
-        if "own_work" in run or run.get("detail") == UNWOKEN_DETAIL:
+        if "own_work" in run:
             record = self._with_agent_woken(record, run)
             run = runs.updated_run(record, run)
         if _is_wake(run, self.event, self.now):
@@ -144,6 +144,8 @@ class _StartRule:
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:
     """Whether the start wakes an agent whose run had ended before the event."""
     if event.get("launch") or "was_running" in event or run.get("host_agent_id") != event["host_agent_id"]:
+        return False
+    if "own_work" in run:  # it only seemed to have ended
         return False
     if run.get("end") == ENDED_WITH_HOST and runs.conversation_of(run) != event["host_session_id"]:
         return False  # only its conversation ended, and it works on in another one

@@ -18,7 +18,8 @@ from .many_runs import change_each_run, runs_of_conversation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
+    from datetime import datetime
 
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
@@ -94,9 +95,7 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context:
         if run.get("parent_host_agent_id") in alive:
             return record
         if "own_work" in run and not runs.has_ended(run):
-            from gaia_sessions.session.own_work import with_end_of_wait
-
-            return with_end_of_wait(record, run, going_on, now)
+            return _with_end_of_wait(record, run, going_on, now)
         if not runs.has_started(run):
             return record if live.has_unknown else _with_end_before_start(record, run, context, "never started")
         if agent is None or runs.has_ended(run) or _is_of_unknown_workflow(run):
@@ -104,6 +103,25 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context:
         return with_end(record, run, KILLED, {"detail": "interrupted", "interruption": INTERRUPTED}, now)
 
     return rule
+
+
+def _with_end_of_wait(record: Record, run: Run, going_on: Collection[str], now: datetime) -> Record:
+    """An agent that waits is not woken once that is over: its client is gone, or it was stopped, or it had finished."""
+    from gaia_sessions.session.own_work import is_wait_over, with_end_of_wait
+
+    if not is_wait_over(run, going_on, now):
+        return record
+    from gaia_sessions.hosts import end_in_files
+    from gaia_sessions.hosts.evidence import written_at
+    from gaia_sessions.system.processes import gone_and_reason
+
+    is_gone = gone_and_reason(run["host_process"])[0] if "host_process" in run else False
+    if is_gone:
+        return with_end_of_gone_host(record, run, now, written_at(run))
+    reported = end_in_files(run)
+    if reported:
+        return with_end(record, run, *reported, now)
+    return with_end_of_wait(record, run, now, may_have_finished=is_gone is False)
 
 
 def _rule_without_live_agents(context: HandlerContext) -> RunRule:

@@ -1,18 +1,21 @@
 """An agent that ended its turn, and waits for work of its own in the background: its host wakes it when that is over.
 
 Until then its run is open, and no success. Its host reports that turn like the last one, so whether the agent waits is
-in the event; where nobody said so for sure, it is assumed, and the agent may have ended for good. Pure.
+in the event; where nobody said so for sure, it is assumed, and the agent may have ended for good. An end that is only
+concluded of the wait leaves that in the run, and gives way to whatever is heard of the agent later. Pure.
 """
 
 from __future__ import annotations
 
 from .clock import is_ahead, parse_time
 from .events import MAX_MESSAGE_LENGTH
+from .ids import MARKER_OPENING
 from .phases import is_final, waits_for_approval
+from .record import ANSWER_WORDS
 from .run_ends import may_be_rejudged, with_end
-from .run_reopening import without_concluded_end
+from .run_reopening import seems_over, without_concluded_end
 from .runs import has_ended, is_latest, updated_run, with_run, with_stated_phase, without_keys
-from .schema import ENDED_WITH_HOST, INTERRUPTED, KILLED, MARKER_DETAIL, STOPPED, UNWOKEN_DETAIL
+from .schema import ENDED_WITH_HOST, INTERRUPTED, KILLED, MARKER_DETAIL, STOPPED, STOPPED_MEANWHILE, UNWOKEN_DETAIL
 from .updates import phase_before, with_activity, with_rejudged_end
 
 TYPE_CHECKING = False
@@ -31,7 +34,7 @@ def with_wait(record: Record, run: Run, work: OwnWork, fields: Run, now: datetim
     if has_ended(run):
         if run.get("end") == ENDED_WITH_HOST and "last_message" not in run:
             return with_run(record, {**run, **without_keys(fields, "reported", "detail")})
-        if run.get("interruption") != INTERRUPTED:
+        if run.get("interruption") != INTERRUPTED and not seems_over(run):
             return record
         record = without_concluded_end(record, run, now)
         run = updated_run(record, run)
@@ -66,8 +69,8 @@ def with_word_of_host(record: Record, run: Run, interruption: str | None, now: d
     Of one that was woken since, or had ended before, that is no news.
     """
     if interruption is not None:
-        fields: Run = {"detail": "stopped while it waited", "interruption": interruption}
-        return with_end(record, run, KILLED, fields, now) if _waits(run) or was_not_woken(run) else record
+        fields: Run = {"detail": STOPPED_MEANWHILE, "interruption": interruption}
+        return with_end(record, run, KILLED, fields, now) if "own_work" in run else record
     if not _waits(run) or "assumed" not in run["own_work"]:
         return record
     known: OwnWork = {key: value for key, value in run["own_work"].items() if key != "assumed"}  # type: ignore[assignment]  # it may be absent
@@ -76,40 +79,60 @@ def with_word_of_host(record: Record, run: Run, interruption: str | None, now: d
 
 def with_agent_woken(record: Record, run: Run, now: datetime) -> Record:
     """The agent of ``run`` starts once more, which is no approval. A start from before it began to wait is none."""
-    if was_not_woken(run):
-        return without_concluded_end(record, run, now) if now >= parse_time(run["ended_at"]) else record
+    if seems_over(run):
+        if now < parse_time(run["ended_at"]):
+            return record
+        record = without_concluded_end(record, run, now)
+        run = updated_run(record, run)
     if not _waits(run) or _is_older(now, run["own_work"]):
         return record
     return with_activity(with_run(record, without_keys(run, "own_work")), now)
 
 
-def with_end_of_wait(record: Record, run: Run, running: Collection[str], now: datetime) -> Record:
-    """The main agent's turn ended, and ``running`` is what goes on; the agent of ``run``, which waits, does not.
+def is_wait_over(run: Run, running: Collection[str], now: datetime) -> bool:
+    """Whether nothing is left for which the agent of ``run`` waits, as a turn of the main agent tells.
 
-    If nothing is left for which it waits, nobody wakes it: it was interrupted, or had stopped for good.
+    That ended ``now`` while ``running`` went on, and the agent did not.
     """
     work = run["own_work"]
-    if _is_older(now, work) or any(task in running for task in work["tasks"]):
-        return record
-    if work.get("assumed"):
-        return with_end(record, run, STOPPED, {}, now)
-    return with_end(record, run, KILLED, {"detail": UNWOKEN_DETAIL, "interruption": INTERRUPTED}, now)
+    return not _is_older(now, work) and not any(task in running for task in work["tasks"])
 
 
-def with_open_question(run: Run, fields: Run) -> Run:
-    """What its agent said last, and behind it the question that it asked when it began to wait: nobody answered it."""
+def with_end_of_wait(record: Record, run: Run, now: datetime, *, may_have_finished: bool) -> Record:
+    """The agent of ``run`` has nothing left to wait for, and nobody woke it: it was interrupted.
+
+    Or it had stopped for good, if the wait was only assumed; may_have_finished: false if that cannot be told.
+    """
+    kept: Run = {"own_work": run["own_work"]}
+    if run.get("detail") == MARKER_DETAIL:
+        kept["detail"] = MARKER_DETAIL
+    if may_have_finished and run["own_work"].get("assumed"):
+        return _with_answer_kept(record, with_end(record, run, STOPPED, kept, now))
+    return with_end(record, run, KILLED, {"detail": UNWOKEN_DETAIL, "interruption": INTERRUPTED, **kept}, now)
+
+
+def with_last_turn(record: Record, run: Run, now: datetime) -> Record:
+    """Its host says that the agent of ``run`` has finished, so what it said when it began to wait was its last word."""
+    said: Run = {"detail": MARKER_DETAIL} if run.get("detail") == MARKER_DETAIL else {}
+    return _with_answer_kept(record, with_end(record, run, STOPPED, said, now))
+
+
+def _with_answer_kept(record: Record, ended: Record) -> Record:
+    """``ended`` with what ``record`` has of a question and its answer: a wait that ends asks nothing anew."""
+    keys = ("question", *ANSWER_WORDS)
+    kept = {key: value for key, value in record.items() if key in keys}
+    return {**ended, **kept} if kept and ended["phase"] == record["phase"] else ended  # type: ignore[typeddict-item]  # keys of it
+
+
+def with_open_question(run: Run, fields: Run, why: str) -> Run:
+    """What its agent said last, and behind it ``why`` it asked when it began to wait: nobody answered that."""
     if not waits_for_approval(run.get("reported")):
         return fields
     asking: Run = {**fields, "reported": run["reported"], "detail": MARKER_DETAIL}
     if "last_message" in fields and "last_message" in run:
-        question = run["last_message"].rstrip().rpartition("\n")[2]
+        question = f"{MARKER_OPENING} {run['reported']}] {why}"
         asking["last_message"] = f"{fields['last_message']}\n{question}"[-MAX_MESSAGE_LENGTH:]
     return asking
-
-
-def was_not_woken(run: Run) -> bool:
-    """Whether ``run`` was ended because its agent seemed to wait for nothing any more."""
-    return run.get("detail") == UNWOKEN_DETAIL and has_ended(run)
 
 
 def _waits(run: Run) -> bool:

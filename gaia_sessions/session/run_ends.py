@@ -90,7 +90,10 @@ def is_silent_stop(run: Run) -> bool:
 
 def is_stronger_evidence(run: Run, end: str, interruption: str | None = None) -> bool:
     """Whether ``end`` is stronger evidence than the end that ``run`` has, if any."""
-    return not has_ended(run) or _rank(end, interruption) < _rank(run["end"], run.get("interruption"))
+    if not has_ended(run):
+        return True
+    known = _RANK_OF_PRESUMED if "own_work" in run else _rank(run["end"], run.get("interruption"))
+    return _rank(end, interruption) < known
 
 
 def _rank(end: str, interruption: str | None) -> float:

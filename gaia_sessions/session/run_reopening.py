@@ -7,7 +7,7 @@ What such an end did to the session is undone with it. Pure.
 from __future__ import annotations
 
 from .clock import parse_time
-from .phases import AGENT_AT_WORK, carries_out, is_abandoned, is_failure, is_final, phase_after
+from .phases import AGENT_AT_WORK, carries_out, is_abandoned, is_failure, is_final, is_success, phase_after
 from .runs import (
     conversation_of,
     has_ended,
@@ -18,7 +18,7 @@ from .runs import (
     with_run,
     without_keys,
 )
-from .schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, LOST, RUN_RETURNED
+from .schema import DENIED, ENDED_WITH_HOST, INTERRUPTED, LOST, MARKER_DETAIL, RUN_RETURNED
 from .updates import phase_before, with_rejudged_end
 
 TYPE_CHECKING = False
@@ -37,10 +37,13 @@ def without_concluded_end(record: Record, run: Run, now: datetime) -> Record:
     """Without the end of ``run``, which was only concluded, and with the work where it was before that end moved it.
 
     Concluded is an end from events that did not come (``denied``, a presumed interruption, a failure because no stop
-    was reported), or from the end of the conversation.
+    was reported, the end of a wait), or from the end of the conversation.
     """
     before = _phase_before_end(record, run)
-    record = with_run(record, without_keys(run, *_END_KEYS))
+    reopened = without_keys(run, *_END_KEYS)
+    if seems_over(run) and run.get("detail") == MARKER_DETAIL:
+        reopened["detail"] = MARKER_DETAIL
+    record = with_run(record, reopened)
     return with_rejudged_end(record, before, now) if before else record
 
 
@@ -48,10 +51,17 @@ def has_concluded_outcome(record: Record, run: Run) -> bool:
     """Whether the session is final only by a conclusion from the end of ``run``, the latest.
 
     Concluded is that the work is abandoned because its conversation was over, or the process that ran its command
-    seemed to be, or failed because no stop was reported.
+    seemed to be, or failed because no stop was reported, or is completed because its agent was not woken.
     """
+    if seems_over(run) and is_success(record["phase"]):
+        return _is_ended_by(record, run)
     is_concluded = run.get("end") == ENDED_WITH_HOST or (run.get("end") == LOST and is_of_command(run))
     return _has_failed_without_stop(record, run) or (is_concluded and _is_abandoned_by(record, run))
+
+
+def seems_over(run: Run) -> bool:
+    """Whether ``run`` was ended only because nothing seemed left for which its agent waits."""
+    return "own_work" in run and has_ended(run)
 
 
 def _phase_before_end(record: Record, run: Run) -> str | None:
@@ -71,8 +81,11 @@ def _has_failed_without_stop(record: Record, run: Run) -> bool:
 
 
 def _is_abandoned_by(record: Record, run: Run) -> bool:
-    is_of_run = record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
-    return is_abandoned(record["phase"]) and is_of_run
+    return is_abandoned(record["phase"]) and _is_ended_by(record, run)
+
+
+def _is_ended_by(record: Record, run: Run) -> bool:
+    return record.get("finalized_at") == run["ended_at"] and is_latest(record, run)
 
 
 def interrupted_phase(record: Record, run: Run) -> str | None:
@@ -91,10 +104,10 @@ def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, n
     background" of Claude Code), and its events come in the next one. A run with any other end keeps it.
     """
     if has_ended(run):
-        is_presumed = run["end"] == ENDED_WITH_HOST or run.get("interruption") == INTERRUPTED
+        is_presumed = run["end"] == ENDED_WITH_HOST or run.get("interruption") == INTERRUPTED or seems_over(run)
         if not is_presumed or now < parse_time(run["ended_at"]):
             return record
-        if is_final(record["phase"]) and not _is_abandoned_by(record, run):
+        if is_final(record["phase"]) and not (_is_abandoned_by(record, run) or has_concluded_outcome(record, run)):
             return record  # its end was stated by somebody
         record = without_concluded_end(record, run, now)
     if conversation_of(run) in (None, host_session_id):

@@ -83,6 +83,7 @@ CANCELLED = "cancelled"
 """The details of the runs of commands that failed because they met a limit."""
 
 UNWOKEN_DETAIL = "what it waited for is over, and it was not woken"
+STOPPED_MEANWHILE = "stopped while it waited"
 """The detail of a run whose agent was taken to be interrupted while it waited for its own work."""
 
 MARKER_DETAIL = "said so in its last line"

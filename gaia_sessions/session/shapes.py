@@ -199,7 +199,8 @@ class Run(TypedDict, total=False):
     ]
     own_work: Annotated[
         OwnWork,
-        "Its agent ended its turn to [wait for its own command](hooks.md#how-a-run-ends); absent once it is woken.",
+        "Its agent ended its turn to [wait for its own command](hooks.md#how-a-run-ends); absent once it is woken. "
+        "With `ended_at`: its end is only concluded.",
     ]
     interruption: Annotated[
         Interruption, "Why its agent was killed [although nobody gave up the work](hooks.md#how-a-run-ends)."

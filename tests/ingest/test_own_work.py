@@ -281,3 +281,136 @@ def test_the_user_may_stop_it_while_it_waits(host: Host) -> None:
 
     assert stands(host) == INTERRUPTED
     assert host.record()["runs"][0]["interruption"] == "stopped_by_user"
+
+
+@table("readable", [True, False])
+@own_host
+def test_what_was_only_concluded_of_the_wait_is_taken_back_when_the_agent_is_woken(
+    host: Host, *, readable: bool
+) -> None:
+    agent_id = began(host, readable=readable)
+    host.hear(host.ending(**pausing()))
+    turn_ends(host)
+    assert stands(host) == (INTERRUPTED if readable else DONE)
+
+    host.hear(host.starting())
+    assert (stands(host), "own_work" in host.record()["runs"][0]) == (AT_WORK, False)
+    assert "finalized_at" not in host.record()
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+
+    assert (stands(host), host.record()["runs"][0]["last_message"]) == (DONE, "It is built.")
+    assert list(host.records()) == [agent_id]
+
+
+@table(("readable", "last"), [(True, "Done."), (False, "Done."), (True, ASKS), (False, ASKS)])
+@own_host
+def test_being_woken_is_no_approval_after_it_seemed_to_have_ended(host: Host, last: str, *, readable: bool) -> None:
+    agent_id = began(host, readable=readable)
+    host.hear(host.ending(**pausing(ASKS)))
+    turn_ends(host)
+    assert stands(host)[:2] == ("waiting", "approval")
+
+    host.hear(host.starting())
+    assert stands(host) == ("working", "approval", None, 1)
+    host.hear(host.ending(message=last, background_tasks=[HERSELF]))
+
+    assert stands(host) == ("waiting", "approval", "stopped", 1)
+    [asked] = gaia_sessions.Sessions(str(host.root)).pending()
+    assert (asked["question"], asked["last_message"].splitlines()[0]) == ("shall I?", last.splitlines()[0])
+    assert "answers" not in host.record()
+    assert "approval" not in [entry["kind"] for entry in host.journal(agent_id)]
+
+
+@table("readable", [True, False])
+@own_host
+def test_a_last_stop_counts_although_the_agent_seemed_to_have_ended(host: Host, *, readable: bool) -> None:
+    began(host, readable=readable)
+    host.hear(host.ending(**pausing()))
+    turn_ends(host)
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+
+    [run] = host.record()["runs"]
+    assert (stands(host), run["last_message"], "own_work" in run) == (DONE, "It is built.", False)
+
+
+@table("readable", [True, False])
+@own_host
+def test_that_it_has_finished_counts_although_it_seemed_to_be_interrupted(host: Host, *, readable: bool) -> None:
+    began(host, readable=readable)
+    host.hear(host.ending(**pausing()))
+    turn_ends(host)
+    host.hear(host.notifying(summary='Agent "Job" finished'))
+
+    assert (stands(host), "own_work" in host.record()["runs"][0]) == (DONE, False)
+
+
+@table("told", ["turn", "finished"])
+@own_host
+def test_the_phase_that_it_named_holds_when_it_is_not_woken(host: Host, told: str) -> None:
+    began(host, readable=False)
+    host.hear(host.ending(**pausing(ASKS.replace("approval", "planning"))))
+    if told == "turn":
+        turn_ends(host)
+    else:
+        host.hear(host.notifying(summary='Agent "Job" finished'))
+
+    assert stands(host) == ("paused", "planning", "stopped", 1)
+
+
+@table("readable", [True, False])
+@own_host
+def test_an_agent_whose_client_was_killed_is_no_success_by_a_turn_of_the_next_client(
+    host: Host, *, readable: bool
+) -> None:
+    with host.client() as client:
+        agent_id = began(host, readable=readable)
+        host.hear(host.ending(**pausing()))
+        client.kill()
+    host.hear(host.event_payload("SessionStart", source="resume"))
+    turn_ends(host)
+
+    assert stands(host) == ("crashed", "investigating", "lost", 1)
+    assert gaia_sessions.should_resume(agent_id, root=str(host.root))
+
+
+def test_an_agent_of_which_nobody_knows_whether_its_client_runs_is_no_success(host: Host) -> None:
+    agent_id = began(host, readable=False)
+    host.hear(host.ending(**pausing()))
+    [run] = host.record()["runs"]
+    host.edit(agent_id, runs=[{**run, "host_process": {"pid": 1}}])
+    turn_ends(host)
+
+    assert stands(host) == INTERRUPTED
+
+
+@table(("readable", "first"), [(True, "turn"), (False, "turn"), (True, "prompt"), (False, "prompt")])
+@own_host
+def test_an_agent_that_the_user_stopped_is_no_success_whatever_tells_of_it_first(
+    host: Host, first: str, *, readable: bool
+) -> None:
+    with host.client():
+        began(host, readable=readable)
+        host.hear(host.ending(**pausing()))
+        if first == "prompt":  # a turn that ends before the client has noted it
+            turn_ends(host)
+        meta = {"agentType": "Explore", "toolUseId": "toolu_1", "finished": True, "stoppedByUser": True}
+        (host.agents / "agent-a1.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+        if first == "turn":
+            turn_ends(host)
+            assert stands(host) == INTERRUPTED
+        host.hear(host.event_payload("UserPromptSubmit", prompt='Background agent "Job" was stopped by the user.'))
+
+        assert stands(host) == INTERRUPTED
+        assert host.record()["runs"][0]["interruption"] == "stopped_by_user"
+        turn_ends(host)
+        assert stands(host) == INTERRUPTED
+
+
+def test_a_question_in_a_fence_is_kept_as_well(host: Host) -> None:
+    began(host)
+    host.hear(host.ending(**pausing(f"It is ready.\n```\n{ASKS.splitlines()[1]}\n```")))
+    host.hear(host.starting())
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+
+    [asked] = gaia_sessions.Sessions(str(host.root)).pending()
+    assert (asked["question"], asked["last_message"]) == ("shall I?", f"It is built.\n{ASKS.splitlines()[1]}")

@@ -21,6 +21,7 @@ from gaia_sessions.session.schema import (
     KILLED,
     OVERLOADED,
     STOPPED_BY_USER,
+    STOPPED_MEANWHILE,
     USAGE_LIMIT,
 )
 
@@ -140,8 +141,14 @@ def interrupted_agents(folder: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def end_in_transcript(run: Run) -> ReportedEnd | None:
-    """The end of a run whose transcript ends with an interruption, unless that was before the run."""
-    keys = in_transcript(run.get("transcript_path", ""))
+    """The end of a run whose transcript ends with an interruption, unless that was before the run.
+
+    Of an agent that waited for its own work there is no line, but the file beside the transcript says it.
+    """
+    path = run.get("transcript_path", "")
+    if "own_work" in run and _is_stopped_by_user(path):
+        return KILLED, {"detail": STOPPED_MEANWHILE, "interruption": STOPPED_BY_USER}
+    keys = in_transcript(path)
     if not keys or is_before(keys.get("interrupted_at"), run):
         return None
     return KILLED, {"detail": "interrupted", "interruption": keys["interruption"]}
@@ -155,12 +162,15 @@ def in_transcript(path: str) -> dict[str, str]:
     is_said = any(isinstance(text, str) and text.startswith(_INTERRUPTED_LINE) for text in texts)
     if not is_said or line.get("type") != _TYPE_OF_USER:
         return {}
-    meta_file = path.removesuffix(_SUFFIX) + _META_SUFFIX
-    why = STOPPED_BY_USER if member_of(CLAUDE_CODE, meta_file, _STOPPED_KEY) is True else INTERRUPTED
+    why = STOPPED_BY_USER if _is_stopped_by_user(path) else INTERRUPTED
     try:
         return {"interruption": why, "interrupted_at": format_time(parse_time(line.get("timestamp")))}
     except ValueError:
         return {"interruption": why}
+
+
+def _is_stopped_by_user(transcript: str) -> bool:
+    return member_of(CLAUDE_CODE, transcript.removesuffix(_SUFFIX) + _META_SUFFIX, _STOPPED_KEY) is True
 
 
 def _stated_time(text: str, now: datetime) -> datetime | None:
