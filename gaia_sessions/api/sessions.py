@@ -1155,9 +1155,9 @@ class Sessions:
 
         return Above(self._store).root_id(self.read(agent_id))
 
-    def open_output(self, agent_id: str, number: int, *, is_continued: bool = False) -> Output:
-        """For commands: begins the output of the run with this ``number``, or continues it, as the store does."""
-        return self._store.open_output(agent_id, number, is_continued=is_continued)
+    def open_output(self, agent_id: str, number: int) -> Output:
+        """For commands: begins the output of the run with this ``number``, as the store does."""
+        return self._store.open_output(agent_id, number)
 
     def _usage_of(self, record: Record) -> TokenUsage:
         from gaia_sessions.session.budget import usage_of

@@ -13,41 +13,42 @@ import sys
 from contextlib import suppress
 
 from gaia_sessions.api.command import interpreter_for
-from gaia_sessions.errors import SessionsError
+
+from .output import NoLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.store.port import Output
 
 _CHUNK = 1 << 16
 
 
-def read_on(sessions: Sessions, agent_id: str, number: int, pipes: Sequence[int]) -> None:
-    """Starts it for ``pipes`` and the output of the run with this ``number``, which nobody writes any more.
+def read_on(agent_id: str, output: Output, pipes: Sequence[int]) -> bool:
+    """Starts it for ``pipes`` and the ``output`` of the run, to which nothing is written here any more.
 
-    It has nothing else of this process, and outlives it. Raises ``OSError`` if it cannot be started.
+    It has nothing else of this process, and outlives it. Raises ``OSError`` if it cannot be started. Returns whether
+    what it reads is kept: not if the session was removed, whatever stands in its place.
     """
+    files = output.handed_over()
     process = subprocess.Popen(  # noqa: S603  # this interpreter
         interpreter_for("runner.keeper", f"reads what {agent_id} left in the background"),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=pipes,
+        pass_fds=(*files, *pipes),
         start_new_session=True,
     )
     process.returncode = 0  # nobody waits for it
     with process.stdin or open(os.devnull, "wb") as stdin:
-        stdin.write(pickle.dumps((sessions, agent_id, number, pipes)))
+        stdin.write(pickle.dumps((output if files else NoLog(), pipes)))
+    return bool(files)
 
 
 def main() -> None:
-    """Reads from stdin what is to be read, and where it goes; where that is not possible, it is read all the same."""
-    sessions, agent_id, number, pipes = pickle.load(sys.stdin.buffer)  # noqa: S301  # ``read_on`` made it
-    output = None
-    with suppress(SessionsError):
-        output = sessions.open_output(agent_id, number, is_continued=True)
+    """Reads from stdin what is to be read, and where it goes."""
+    output, pipes = pickle.load(sys.stdin.buffer)  # noqa: S301  # ``read_on`` made it
     os.chdir("/")  # so that no folder is in use
     selector = selectors.DefaultSelector()
     for pipe in pipes:
@@ -55,12 +56,11 @@ def main() -> None:
     while selector.get_map():
         for key, _ in selector.select():
             data = _read(key.fd)
-            if data and output:
+            if data:
                 output.write(data)
             elif data == b"":
                 selector.unregister(key.fd)
-    if output:
-        output.close()
+    output.close()
 
 
 def _read(pipe: int) -> bytes | None:

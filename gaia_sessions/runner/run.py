@@ -30,7 +30,7 @@ from gaia_sessions.usecases.briefing import GO_ON, answer_for_agent
 from . import contain, tree
 from .clients import client_of_run, limited_words
 from .signals import Signals
-from .supervise import BACKGROUND_LEFT, BACKGROUND_UNREAD, SESSION_GONE, WITHOUT_TASK, Supervisor
+from .supervise import BACKGROUND_LEFT, BACKGROUND_NOT_KEPT, BACKGROUND_UNREAD, SESSION_GONE, WITHOUT_TASK, Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import HostProcess, Record, Run
+    from gaia_sessions.store.port import Output
     from gaia_sessions.usecases.running import Begun
 
     from .clients import ClientOfRun
@@ -108,14 +109,14 @@ def run(
             )
         try:
             ended = _supervised(supervisor, sessions, begun, command, stdin, client)
+            if supervisor.left_open is not None:
+                _leave_background(supervisor, begun, log, supervisor.left_open)
         except BaseException:
             with suppress(SessionsError):  # what went wrong is to be known
                 sessions.end_run(agent_id, begun.run, CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
             raise
         finally:
             supervisor.close_log()
-        if supervisor.left_open is not None:
-            _leave_background(supervisor, sessions, begun, supervisor.left_open)
         outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
     refused = supervisor.finish()
     if refused and outcome.problem is None:
@@ -148,19 +149,19 @@ def _supervised(
     return client.supervised(supervisor, env, going_on, anew)
 
 
-def _leave_background(supervisor: Supervisor, sessions: Sessions, begun: Begun, pipes: list[int]) -> None:
-    """Has what the command left in the background read on from its ``pipes``, and says where that goes."""
+def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: list[int]) -> None:
+    """Has what the command left in the background read on from its ``pipes`` into ``log``, and says where that is."""
     from . import keeper  # few commands leave something
 
     if not pipes:
         supervisor.tell(BACKGROUND_LEFT)
         return
     try:
-        keeper.read_on(sessions, begun.record["agent_id"], begun.run["run"], pipes)
+        is_kept = keeper.read_on(begun.record["agent_id"], log, pipes)
     except OSError:
         supervisor.tell(BACKGROUND_UNREAD)
         return
-    supervisor.tell(BACKGROUND_LEFT, begun.run["output_path"])
+    supervisor.tell(*((BACKGROUND_LEFT, begun.run["output_path"]) if is_kept else (BACKGROUND_NOT_KEPT,)))
 
 
 def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:

@@ -157,13 +157,13 @@ class FileStore(FileReader):
         with self.open(agent_id, timeout=timeout) as session:
             return session.commit(rule(session.record), reserved=reserved, transcript=added), added.stored
 
-    def open_output(self, agent_id: str, number: int, *, is_continued: bool = False) -> OutputFile:
+    def open_output(self, agent_id: str, number: int) -> OutputFile:
         from . import output_file
 
         check_agent_id(agent_id)
         with self._open_root_for(agent_id) as root:
             session = output_file.open_session(root, agent_id)
-        return output_file.OutputFile(session, number, durable=self.durable, is_continued=is_continued)
+        return output_file.OutputFile(session, number, durable=self.durable)
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
         from .transcript_file import Emptying

@@ -194,13 +194,12 @@ class MemoryStore:
     def output_path(self, agent_id: str, number: int) -> str:
         return f"{check_agent_id(agent_id)}/{output_name(number)}"
 
-    def open_output(self, agent_id: str, number: int, *, is_continued: bool = False) -> Output:
+    def open_output(self, agent_id: str, number: int) -> Output:
         from .output_file import Kept
 
         if not self.has(agent_id):
             raise errors.SessionNotFound(agent_id)
-        before = self.output(agent_id, number) if is_continued else b""
-        kept = self._outputs[agent_id, number] = Kept(before)
+        kept = self._outputs[agent_id, number] = Kept()
         return kept
 
     def output(self, agent_id: str, number: int) -> bytes:

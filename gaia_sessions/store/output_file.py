@@ -18,6 +18,8 @@ from .directory import PRIVATE_FILE, KeptDirectory, NotAFile, open_or_create, re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .directory import Directory
 
 KEPT_BYTES = 1 << 20
@@ -29,9 +31,6 @@ MOST_REST = 2 * KEPT_BYTES
 _ROOM_FOR_END = 1 << 17
 """Bytes that the last message of a run and its record hardly ever exceed."""
 
-_NOTE_BEGINS, _NOTE_ENDS = b"\n[gaia-sessions: ", b" bytes left out]\n"
-"""Between them stands how many bytes are missing there."""
-
 LARGEST_FILE = KEPT_BYTES + MOST_REST + 100
 _WANT_OF_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EIO])
 
@@ -41,15 +40,10 @@ class Kept:
 
     __slots__ = ("_beginning", "_rest", "left_out")
 
-    def __init__(self, data: bytes = b"") -> None:
-        """``data`` is what was kept of what comes before, as bytes."""
-        self._beginning = bytearray(data[:KEPT_BYTES])
-        self._rest = bytearray(data[KEPT_BYTES:])
+    def __init__(self) -> None:
+        self._beginning = bytearray()
+        self._rest = bytearray()
         self.left_out = 0
-        note, end, rest = self._rest.partition(_NOTE_ENDS)
-        number = note.removeprefix(_NOTE_BEGINS)
-        if end and number != note and number.isdigit():
-            self._rest, self.left_out = rest, int(number)
 
     def write(self, data: bytes) -> None:
         """As the port says."""
@@ -59,6 +53,10 @@ class Kept:
         if len(self._rest) > MOST_REST:
             self.close()
 
+    def handed_over(self) -> Sequence[int]:
+        """As the port says."""
+        return ()
+
     def close(self) -> None:
         """As the port says: what is neither of the beginning nor of the end is left out."""
         excess = max(0, len(self._rest) - KEPT_BYTES)
@@ -66,23 +64,27 @@ class Kept:
         self.left_out += excess
 
     def __bytes__(self) -> bytes:
-        note = b"%b%d%b" % (_NOTE_BEGINS, self.left_out, _NOTE_ENDS) if self.left_out else b""
+        note = b"\n[gaia-sessions: %d bytes left out]\n" % self.left_out if self.left_out else b""
         return b"".join((self._beginning, note, self._rest))
 
 
 class OutputFile:
-    """The output of one run; what cannot be written at once is tried once more at the end."""
+    """The output of one run; what cannot be written at once is tried once more at the end.
+
+    It stays with the folder in which it was begun, and leaves a file alone that was begun there in place of its own:
+    the session was removed, or an older copy of it restored, and another run has its number.
+    """
 
     __slots__ = ("_durable", "_fd", "_folder", "_kept", "_name")
 
-    def __init__(self, folder: Directory, number: int, *, durable: bool, is_continued: bool) -> None:
+    def __init__(self, folder: Directory, number: int, *, durable: bool) -> None:
         """Takes over the ``folder`` of the session. Raises like ``Store.open_output``."""
         self._folder = KeptDirectory(folder.fd, folder.path)
         self._name = reading.output_name(number)
         self._durable = durable
+        self._kept = Kept()
         try:
-            self._kept = Kept(read(self._folder, number) if is_continued else b"")
-            self._fd = _opened(self._folder, self._name, is_continued=is_continued)
+            self._fd = _opened(self._folder, self._name)
         except SessionsError:
             self._folder.close()
             raise
@@ -94,8 +96,10 @@ class OutputFile:
         if self._fd < 0:
             return
         try:
-            has_one_name = os.fstat(self._fd).st_nlink == 1  # a second one may be in a snapshot
-            if has_one_name and self._kept.left_out == left_out:
+            names = os.fstat(self._fd).st_nlink  # a second one may be in a snapshot
+            if names == 0 and self._is_begun_anew():
+                self._end()
+            elif names == 1 and self._kept.left_out == left_out:
                 atomic.write_all(self._fd, data)
             else:
                 self._replace(durable=False)
@@ -103,21 +107,44 @@ class OutputFile:
             self._use(-1)
             self._give_room()
 
+    def handed_over(self) -> Sequence[int]:
+        """As the port says."""
+        self._store()
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(self._folder.fd), os.stat(self._folder.path)):
+                return [fd for fd in (self._folder.fd, self._fd) if fd >= 0]
+        return ()
+
     def close(self) -> None:
         """As the port says."""
-        if self._folder.fd < 0:
-            return
+        if self._folder.fd >= 0:
+            self._store()
+            self._end()
+
+    def _store(self) -> None:
+        """Leaves out what is neither of the beginning nor of the end, and makes durable what is kept."""
         left_out = self._kept.left_out
         self._kept.close()
         with suppress(OSError, SessionsError):
+            if self._fd >= 0 and os.fstat(self._fd).st_nlink == 0 and self._is_begun_anew():
+                return
             if self._fd < 0 or self._kept.left_out != left_out:
                 if self._has_room():
                     self._replace(durable=self._durable)
             elif self._durable:
                 os.fsync(self._fd)
                 atomic.sync_folder(self._folder)
+
+    def _end(self) -> None:
+        """Nothing more is written."""
         self._use(-1)
         self._folder.close()
+
+    def _is_begun_anew(self) -> bool:
+        """Whether a file stands where ours has stood, if that is gone."""
+        with suppress(FileNotFoundError):
+            return stat.S_ISREG(os.stat(self._name, dir_fd=self._folder.fd, follow_symlinks=False).st_mode)
+        return False
 
     def _give_room(self) -> None:
         """Cuts the file to half of it at most: it may be what fills the disk, where the end of the run needs room."""
@@ -168,12 +195,12 @@ def read(folder: Directory, number: int) -> bytes:
             return b""
 
 
-def _opened(folder: Directory, name: str, *, is_continued: bool) -> int:
-    """The private file ``name``, a new one unless ``is_continued``; a negative number if there is no room for it."""
+def _opened(folder: Directory, name: str) -> int:
+    """The new private file ``name``; a negative number if there is no room for it."""
     try:
-        if not is_continued and folder.has(name):
+        if folder.has(name):
             _remove_file(folder, name)
-        fd = open_or_create(folder.fd, name, os.O_WRONLY | (os.O_APPEND if is_continued else os.O_EXCL))
+        fd = open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL)
     except OSError as error:
         if error.errno in _WANT_OF_ROOM:
             return -1

@@ -91,6 +91,13 @@ class Output(Protocol):
     def write(self, data: bytes) -> None:
         """Adds ``data``. Raises nothing: where there is no room, or no session any more, less is kept."""
 
+    def handed_over(self) -> Sequence[int]:
+        """Makes durable what is kept, for a process that goes on with a pickled copy; here nothing is written any more.
+
+        Returns the descriptors that it has to inherit, with their numbers; none if nobody would find what it writes,
+        since the session was removed, or is in the memory of this process. Raises nothing.
+        """
+
     def close(self) -> None:
         """Makes durable what is kept. Raises nothing; a second time does nothing."""
 
@@ -267,11 +274,11 @@ class Store(StoreReader, Protocol):
         app, is ``TooLarge``, and so are more than 64 MiB at once.
         """
 
-    def open_output(self, agent_id: str, number: int, *, is_continued: bool = False) -> Output:
+    def open_output(self, agent_id: str, number: int) -> Output:
         """Begins the output of the run with this ``number``, to be closed; an earlier one under this number goes.
 
-        With ``is_continued`` what is written is added to that, which nobody else writes any more. Takes no lock. Raises
-        ``SessionNotFound``, and ``StoreFailure`` if the system refuses the file for another reason than want of room.
+        Takes no lock. Raises ``SessionNotFound``, and ``StoreFailure`` if the system refuses the file for another
+        reason than want of room.
         """
 
     def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:

@@ -623,6 +623,39 @@ def test_what_is_kept_in_the_background_writes_on_and_lives_and_who_reads_it_end
     until(lambda: not running(reader))
 
 
+@table("is_made_anew", [False, True])
+def test_what_is_kept_writes_into_no_other_session_and_nobody_is_told_of_a_file_that_is_not_there(
+    gaia: Gaia, root: str, *, is_made_anew: bool
+) -> None:
+    agent_id = f"kept-{os.getpid()}-{is_made_anew}"
+    folder = Path(root, agent_id)
+    for name in ("began", "end", "go", "wrote"):
+        Path(name).unlink(missing_ok=True)
+    command = f"{SERVES} echo $! > pid; touch began; until test -e end; do sleep 0.02; done"
+    with Fork("run", "--id", agent_id, "--keep-background", "--", *SHELL, command) as fork:
+        until(lambda: os.path.exists("began"))
+        assert gaia("rm", "--force", agent_id).code == 0
+        if is_made_anew:
+            assert gaia("create", "--id", agent_id).code == 0
+        Path("end").touch()
+        ended = fork.ended()
+    try:
+        left = "what it left in the background goes on without limits"
+        told = f"{agent_id}: {left}; the session was removed, so nobody keeps its output"
+        assert told in ended.err.decode().splitlines()
+        assert (ended.code, b"output-1.log" in ended.err) == (4 if is_made_anew else 3, False)
+        Path("go").touch()
+        until(lambda: os.path.exists("wrote"))
+        until(lambda: program_of(int(Path("pid").read_text())) == "sleep\x0060\x00")
+        assert len(running(f"reads what {agent_id} left")) == 1
+        assert (folder.exists() and os.listdir(folder)) == (["state.json"] if is_made_anew else False)
+        if is_made_anew:
+            assert gaia("run", agent_id, "--", "echo", "new").code == 0
+            assert (folder / "output-1.log").read_text() == "new\n"
+    finally:
+        os.kill(int(Path("pid").read_text()), signal.SIGKILL)
+
+
 def program_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()

@@ -100,21 +100,18 @@ def test_an_output_that_is_begun_again_has_nothing_of_the_earlier_one(store: Sto
     assert store.output("agent-1", 1) == b""
 
 
-@table("size", [0, 5, MIB, MIB + 1, 4 * MIB])
-@table("more", [0, 5, MIB + 3, 2 * MIB])
-def test_an_output_that_is_continued_is_as_if_it_had_been_written_at_once(
-    store: Store, new: New, size: int, more: int
-) -> None:
-    agent_id = f"agent-{size}-{more}"
+@table("size", [0, 5, 4 * MIB])
+def test_an_output_that_is_handed_over_keeps_what_was_written(store: Store, new: New, size: int) -> None:
+    agent_id = f"agent-{size}"
     store.create(new(agent_id))
-    for part in (numbered(size + more)[:size], numbered(size + more)[size:]):
-        output = store.open_output(agent_id, 1, is_continued=True)
-        output.write(part)
-        output.close()
+    output = store.open_output(agent_id, 1)
+    output.write(numbered(size))
 
-    assert store.output(agent_id, 1) == kept(numbered(size + more))
-    store.delete(agent_id, lambda _: True)
-    store.purge_trash()
+    output.handed_over()
+    stored = store.output(agent_id, 1)
+    output.close()
+
+    assert (stored, store.output(agent_id, 1)) == (kept(numbered(size)),) * 2
 
 
 def test_output_goes_with_its_session_and_who_still_writes_it_does_no_harm(store: Store, new: New) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import resource
 import stat
 import subprocess
@@ -25,6 +26,8 @@ from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from gaia_sessions.store.output_file import OutputFile
 
 MIB = 1 << 20
 NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
@@ -164,6 +167,57 @@ def test_a_log_whose_session_is_gone_leaves_nothing_behind(store: FileStore, tmp
     output.close()
 
     assert [str(found) for found in tmp_path.rglob("*") if "one" in found.name or "output" in found.name] == []
+
+
+@table("size", [0, 5, MIB, MIB + 1, 4 * MIB])
+@table("more", [0, 5, MIB + 3, 2 * MIB])
+def test_a_process_that_an_output_was_handed_over_to_writes_as_if_there_were_one(
+    store: FileStore, path: Path, size: int, more: int
+) -> None:
+    whole = numbered(size + more)
+    output = store.open_output("one", 1)
+    output.write(whole[:size])
+
+    begin_copy(output, whole[size:])
+
+    write(store, whole, 2)
+    assert path.read_bytes() == store.output("one", 2)
+
+
+COPY = """
+import pickle, sys
+output, data = pickle.load(sys.stdin.buffer)
+output.write(data)
+output.close()
+"""
+
+
+def begin_copy(output: OutputFile, data: bytes, between: Callable[[], None] = lambda: None) -> None:
+    """Hands ``output`` over to a process that writes ``data`` after ``between``, and waits for its end."""
+    files = output.handed_over()
+    given = pickle.dumps((output, data))
+    between()
+    subprocess.run([sys.executable, "-c", COPY], input=given, pass_fds=files, check=True)
+    output.close()
+
+
+def test_what_was_handed_over_never_goes_into_the_file_of_another_run(store: FileStore, path: Path) -> None:
+    output = store.open_output("one", 1)
+    output.write(b"of the first")
+
+    begin_copy(output, numbered(4 * MIB), lambda: write(store, b"of another"))  # as in a copy that was restored
+
+    assert path.read_bytes() == b"of another"
+
+
+def test_nobody_finds_what_is_written_for_a_session_that_was_removed(store: FileStore, path: Path) -> None:
+    output = store.open_output("one", 1)
+    store.delete("one", lambda _: True)
+    store.create(new_record("one", "worker", "", {}, NOW))
+
+    assert list(output.handed_over()) == []
+    output.close()
+    assert not path.exists()
 
 
 def test_an_output_keeps_one_file_and_one_folder_open_until_it_is_closed(store: FileStore) -> None:

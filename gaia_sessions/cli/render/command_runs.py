@@ -47,6 +47,9 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.SIGNAL_PASSED: lambda _: "told to end; once more kills it",
     supervise.BACKGROUND_ENDED: lambda _: "what it left in the background was ended (--keep-background leaves it)",
     supervise.BACKGROUND_LEFT: lambda _: "what it left in the background goes on without limits",
+    supervise.BACKGROUND_NOT_KEPT: lambda _: (
+        "what it left in the background goes on without limits; the session was removed, so nobody keeps its output"
+    ),
     supervise.BACKGROUND_UNREAD: lambda _: (
         "what it left in the background goes on, but may end when it writes: no process could be started to read that"
     ),
