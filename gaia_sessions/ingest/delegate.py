@@ -14,12 +14,13 @@ from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.ids import is_agent_id, new_agent_id
-from gaia_sessions.session.phases import is_final
+from gaia_sessions.session.phases import is_final, waits_for_approval
 from gaia_sessions.session.record import NOT_APPROVED_REASON, is_asking, new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import create_under_new_id
+from gaia_sessions.store.journal import answer_entries
 
 from . import KNOWN, MAX_MENTIONED, REFUSED, EventResult, id_bytes
 from .join import changed_run_entry, entry_of_event, may_be_of_host, read_or_none
@@ -148,7 +149,31 @@ def _resume(store: Store, event: Event, context: HandlerContext, requested_id: s
     if reason is None:
         return EventResult("claimed", record=record, resumed=_record_before(record, record["runs"][-1]))
     continued = record if reason in CONTINUE_REASONS else None
-    return create_session(store, event, context, earlier=continued, refused=reason)
+    result = create_session(store, event, context, earlier=continued, refused=reason)
+    if continued and result.agent_id and "unannounced" in event:  # its start is the delegation
+        end_continued(store, continued["agent_id"], result.agent_id, context)
+    return result
+
+
+def end_continued(store: Store, agent_id: str, new_id: str, context: HandlerContext) -> None:
+    """Ends work that rested for an approval, once an agent goes on with it in ``new_id``: it asks nobody any more.
+
+    Told again, this changes nothing. What cannot be read or written hinders no agent.
+    """
+    from gaia_sessions.system import gone_runs
+
+    decides = context.config.approvals != "explicit"
+
+    def rule(before: Record) -> Change:
+        record = runs.with_work_continued(before, new_id, context.now, gone_runs(before), decides=decides)
+        return Change(record, answer_entries(before, record))
+
+    earlier = read_or_none(store, agent_id)
+    if earlier is not None and waits_for_approval(earlier["phase"]):
+        try:
+            store.change(agent_id, rule, timeout=context.timeout)
+        except (SessionNotFound, CorruptSession, errors.TooLarge):
+            return
 
 
 def _claimed(store: Store, session: OpenSession, event: Event, context: HandlerContext) -> tuple[Record, str | None]:
@@ -156,10 +181,12 @@ def _claimed(store: Store, session: OpenSession, event: Event, context: HandlerC
     now = context.now
     freed_record, entries = _with_stale_runs_ended(store, session.record, event, now)
     decision = _decide(freed_record, session.cancellation(), now, context.config.limits)
-    if not decision["should_resume"]:
-        return session.record, decision["reason"]
-    if is_asking(session.record) and not _may_approve(store, event, session.record):
+    reason = None if decision["should_resume"] else decision["reason"]
+    goes_on = reason is None or reason in CONTINUE_REASONS
+    if goes_on and is_asking(session.record) and not _may_approve(store, event, session.record):
         return session.record, NOT_APPROVED_REASON
+    if reason is not None:
+        return session.record, reason
     claimed = check_room_for_run(runs.with_claimed_run(freed_record, run_fields_of(event), now))
     return session.commit(Change(claimed, [*entries, changed_run_entry(event, claimed, claimed["runs"][-1])])), None
 

@@ -65,6 +65,10 @@ def _start_in_session(store: Store, event: Event, joined: JoinedRun, context: Ha
 def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult:
     """Applies the start to the run that was found, and gives the session its parent if that was not known."""
     record, run = joined
+    if "continues" in record and run["run"] == 1 and not (runs.has_started(run) or runs.has_ended(run)):
+        from .delegate import end_continued  # most work continues nothing
+
+        end_continued(store, record["continues"], record["agent_id"], context)
     start_rule = _StartRule(event, context).rule
 
     def change(rule: RunRule) -> EventResult:

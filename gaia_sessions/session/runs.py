@@ -7,7 +7,7 @@ hosts it knows by name only those whose agents have unique ids.
 from __future__ import annotations
 
 from .clock import format_time, is_within, parse_time, timedelta
-from .phases import AGENT_AT_WORK, WORK_RESUMED, is_final, phase_after
+from .phases import AGENT_AT_WORK, WORK_GIVEN_UP, WORK_RESUMED, is_final, phase_after, waits_for_approval
 from .record import ANSWER_WORDS, answer_of, given_answers, has_newer_schema, is_asking, parent_id_of
 from .schema import ENDED_WITH_HOST
 from .updates import with_activity, with_given_answer, with_phase, without_answer, without_pause
@@ -368,6 +368,22 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides:
         record = with_given_answer(record, "approval", now, by)
     phase = phase_after(WORK_RESUMED if has_decided else AGENT_AT_WORK, record["phase"])
     return with_phase(with_activity(without_pause(record), now), phase, now)
+
+
+def with_work_continued(
+    record: Record, new_id: str, now: datetime, dead_runs: Collection[int], *, decides: bool
+) -> Record:
+    """Ended, because an agent goes on in session ``new_id`` with what the work rested for an approval of.
+
+    How it went on without an answer is noted, as for work that is resumed. Work at rest for another reason, or that
+    somebody has resumed, stays as it is.
+    """
+    if not waits_for_approval(record["phase"]) or has_agent(record, now, dead_runs):
+        return record
+    if decides and is_asking(record):
+        record = with_given_answer(record, "approval", now, "resume_line")
+    summary = f"its work goes on in session {new_id}"
+    return with_phase(with_activity(record, now), phase_after(WORK_GIVEN_UP, record["phase"]), now, summary)
 
 
 def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:

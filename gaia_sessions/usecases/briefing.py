@@ -158,8 +158,7 @@ def _as_data(line: str) -> str:
 def _beginning(record: Record, reason: str | None, *, approves: bool = False) -> list[str]:
     heading = f"{MARKER_OPENING} {BRIEFING} {record['agent_id']}]"
     facts = map(_as_data, [*_facts(record), *_history(record)])
-    note = _note(record) if reason is None else []
-    return [heading, _heading(record, reason, approves=approves), *note, _data_heading(), *facts]
+    return [heading, _heading(record, reason, approves=approves), *_note(record), _data_heading(), *facts]
 
 
 def _note(record: Record) -> list[str]:
@@ -183,19 +182,23 @@ def _said_before(given: GivenAnswer) -> str:
 
 
 def _heading(record: Record, reason: str | None, *, approves: bool) -> str:
+    answered = _what_was_answered(record, approves=approves)
     if reason is None:
-        given = untold_answers(record)[-1:]
-        if given and not is_asking(record):
-            return _RESUMED_HEADING + _NOTICES[given[0]["answer"]]
-        if _has_never_started(record):
-            return _NEVER_STARTED_HEADING
-        if not waits_for_approval(record["phase"]):
-            return _RESUMED_HEADING
-        return _RESUMED_HEADING + (_APPROVED_BY_RUN if approves else _NOT_ANSWERED)
+        return _NEVER_STARTED_HEADING if not answered and _has_never_started(record) else _RESUMED_HEADING + answered
     if reason == ENDED:
-        return "This is new work that continues an earlier session, which has ended."
+        return f"This is new work that continues an earlier session, which has ended.{answered}"
     why = _WHY_NOT_RESUMED.get(reason, "it is over")
-    return f"This is new work that continues an earlier session, which could not be resumed: {why}."
+    return f"This is new work that continues an earlier session, which could not be resumed: {why}.{answered}"
+
+
+def _what_was_answered(record: Record, *, approves: bool) -> str:
+    """What holds for what the work asked an approval for; empty if whoever goes on need not know of any."""
+    given = untold_answers(record)[-1:]
+    if given and not is_asking(record):
+        return _NOTICES[given[0]["answer"]]
+    if not waits_for_approval(record["phase"]):
+        return ""
+    return _APPROVED_BY_RUN if approves else _NOT_ANSWERED
 
 
 def _has_never_started(record: Record) -> bool:

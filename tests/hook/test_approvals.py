@@ -14,6 +14,7 @@ from gaia_sessions.hosts.marker import END_OF_DATA
 from gaia_sessions.session.runs import client_of
 from tests import commands
 from tests.hook.conftest import ASKS, own_host, paused
+from tests.ingest.test_resume import NO_ANSWER
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -209,6 +210,69 @@ def test_expired_work_that_waits_is_not_gone_on_with_by_its_line_either(host: Ho
 
     assert "waits for the user" in refused(host, host.resuming(agent_id))
     assert len(host.records()) == 1
+
+
+APPROVED = "What it asked an approval for was approved, see below: carry it out."
+WAS_DENIED = "What it asked an approval for was denied, see below: do not do that; find another way, or end."
+
+
+@table(
+    ("command", "told", "given"),
+    [
+        (("approve", "--note", "only 22"), [APPROVED, "The user said with that: only 22"], ("approved", "command")),
+        (("deny", "--reason", "never"), [WAS_DENIED, "The user said with that: never"], ("denied", "command")),
+        ((), [NO_ANSWER.strip()], ("approved", "resume_line")),
+    ],
+)
+@own_host
+def test_an_agent_that_goes_on_with_expired_work_is_told_the_answer_and_the_old_session_waits_no_more(
+    host: Host, command: tuple[str, ...], told: list[str], given: tuple[str, str]
+) -> None:
+    agent_id = paused(host)
+    assert not command or typed(host, *command, agent_id).code == 0
+    host.edit(agent_id, last_updated=host.ago(minutes=90))
+
+    prompt = host.hear(host.resuming(agent_id))["updatedInput"]["prompt"]
+    before = host.records()[agent_id]
+    started(host, 2)
+
+    heading = prompt[prompt.index("This is new work") : prompt.index("\n=== ")]
+    assert heading.split("idle for too long. ")[1].splitlines() == told
+    records = host.records()
+    old = records.pop(agent_id)
+    [new] = records
+    assert (before["phase"], old["phase"], old["summary"]) == (
+        "approval",
+        "abandoned",
+        f"its work goes on in session {new}",
+    )
+    assert [(one["answer"], one["by"]) for one in old["answers"]] == [given]
+    kinds = [one["kind"] for one in typed(host, "events", agent_id, "--json").json]
+    assert kinds.count("approval") + kinds.count("denial") == 1
+    assert typed(host, "pending").answer[0] == "Nobody waits for you"
+
+
+def test_expired_work_goes_on_waiting_until_an_agent_begins(host: Host) -> None:
+    agent_id = paused(host)
+    host.edit(agent_id, last_updated=host.ago(minutes=90))
+    host.hear(host.resuming(agent_id))
+
+    host.hear(host.failing("toolu_2"))
+
+    assert host.records()[agent_id]["phase"] == "approval"
+    assert typed(host, "approve", agent_id).code == 0
+
+
+def test_no_sub_agent_goes_on_with_expired_work_beside_it(host: Host) -> None:
+    waiting = paused(host)
+    host.edit(waiting, last_updated=host.ago(minutes=90))
+    host.work("toolu_9", "a9")
+
+    asked = {**host.resuming(waiting, "toolu_2"), "agent_id": "a9", "agent_type": "Explore"}
+    assert host.hear(asked) is None
+
+    assert [record for record in host.records().values() if "continues" in record] == []
+    assert host.log("hook")[-1]["refused"] == "not_approved"
 
 
 @pytest.mark.usefixtures("explicit")
