@@ -10,20 +10,28 @@ from __future__ import annotations
 from .clock import is_ahead, parse_time
 from .events import MAX_MESSAGE_LENGTH
 from .ids import MARKER_OPENING
-from .phases import is_final, waits_for_approval
-from .record import ANSWER_WORDS
+from .phases import WORK_RESUMED, is_final, waits_for_approval
+from .record import ANSWER_WORDS, answer_of
 from .run_ends import may_be_rejudged, with_end
 from .run_reopening import seems_over, without_concluded_end
-from .runs import has_ended, is_latest, updated_run, with_run, with_stated_phase, without_keys
+from .runs import (
+    has_ended,
+    is_latest,
+    updated_run,
+    waits_with_question,
+    with_run,
+    with_stated_phase,
+    without_keys,
+)
 from .schema import ENDED_WITH_HOST, INTERRUPTED, KILLED, MARKER_DETAIL, STOPPED, STOPPED_MEANWHILE, UNWOKEN_DETAIL
-from .updates import phase_before, with_activity, with_rejudged_end
+from .updates import phase_before, with_activity, with_event, with_rejudged_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from .schema import OwnWork, Record, Run
+    from .schema import GivenAnswer, OwnWork, Record, Run
 
 
 def with_wait(record: Record, run: Run, work: OwnWork, fields: Run, now: datetime) -> Record:
@@ -78,7 +86,10 @@ def with_word_of_host(record: Record, run: Run, interruption: str | None, now: d
 
 
 def with_agent_woken(record: Record, run: Run, now: datetime) -> Record:
-    """The agent of ``run`` starts once more, which is no approval. A start from before it began to wait is none."""
+    """The agent of ``run`` starts once more, which is no approval; it goes on with what was answered meanwhile.
+
+    A start from before it began to wait is none.
+    """
     if seems_over(run):
         if now < parse_time(run["ended_at"]):
             return record
@@ -86,7 +97,13 @@ def with_agent_woken(record: Record, run: Run, now: datetime) -> Record:
         run = updated_run(record, run)
     if not _waits(run) or _is_older(now, run["own_work"]):
         return record
-    return with_activity(with_run(record, without_keys(run, "own_work")), now)
+    answered, woken = answer_of(record), without_keys(run, "own_work")
+    if answered is None or not waits_with_question(run):
+        return with_activity(with_run(record, woken), now)
+    record = with_activity(with_run(record, without_keys(woken, "reported", "detail")), now)
+    if "answers" in record:
+        record = {**record, "answers": [_told_to(run, given) for given in record["answers"]]}
+    return with_event(record, WORK_RESUMED, now) if answered[0] == "approved" else record
 
 
 def is_wait_over(run: Run, running: Collection[str], now: datetime) -> bool:
@@ -133,6 +150,11 @@ def with_open_question(run: Run, fields: Run, why: str) -> Run:
         question = f"{MARKER_OPENING} {run['reported']}] {why}"
         asking["last_message"] = f"{fields['last_message']}\n{question}"[-MAX_MESSAGE_LENGTH:]
     return asking
+
+
+def _told_to(run: Run, given: GivenAnswer) -> GivenAnswer:
+    """``given`` as it is once the agent of ``run``, which waited for it, was told: whoever begins later need not be."""
+    return {**given, "after_run": run["run"] - 1} if given.get("after_run") == run["run"] else given
 
 
 def _waits(run: Run) -> bool:

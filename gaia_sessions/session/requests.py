@@ -16,7 +16,7 @@ from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
 from .record import NO_NAME, NO_PURPOSE, answer_of, new_record
 from .retention import RESERVED_BYTES
-from .runs import has_agent, is_claimed, is_live, with_stated_phase
+from .runs import has_agent, is_claimed, is_live, waits_with_question, with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -315,9 +315,12 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
 def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]) -> bool:
     """Whether the work rests with what it asked, answered or not; an agent at work says itself where it stands.
 
-    ``dead_runs`` count as ended.
+    So it does while its agent waits for its own work. ``dead_runs`` count as ended.
     """
-    return waits_for_approval(record["phase"]) and not has_agent(record, now, dead_runs)
+    if not waits_for_approval(record["phase"]):
+        return False
+    waiting = [run["run"] for run in record.get("runs", ()) if waits_with_question(run)]
+    return not has_agent(record, now, dead_runs.union(waiting))
 
 
 def check_approved(
@@ -337,14 +340,15 @@ def check_approved(
 def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozenset[int]) -> Record:
     """The record with ``answer``, from which idle time counts, in place of an earlier one.
 
-    Raises ``RevisionChanged``, ``SessionFinal``, and ``NothingToAnswer`` unless the work rests in phase approval:
-    whoever goes on with it was told what was known when it was resumed. ``dead_runs`` count as ended.
+    Raises ``RevisionChanged``, ``SessionFinal``, and ``NothingToAnswer`` unless the work rests in phase approval, or
+    its agent waits for its own work with the question: whoever goes on with it was told what was known when it was
+    resumed. ``dead_runs`` count as ended.
     """
     if answer.if_revision is not None:
         updates.check_revision(record, answer.if_revision)
     updates.check_open(record)
     for run in record.get("runs", ()):
-        if run["run"] not in dead_runs and is_live(run):
+        if run["run"] not in dead_runs and is_live(run) and not waits_with_question(run):
             raise errors.NothingToAnswer(record["agent_id"], "its agent is at work")
         if run["run"] not in dead_runs and is_claimed(run, now):
             raise errors.NothingToAnswer(record["agent_id"], "somebody is about to resume it")

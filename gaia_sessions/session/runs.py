@@ -122,6 +122,11 @@ def host_outlives_conversation(run: Run, is_alive: Callable[[HostProcess], bool]
     return run.get("end") == ENDED_WITH_HOST and "host_process" in run and is_alive(run["host_process"])
 
 
+def waits_with_question(run: Run) -> bool:
+    """Whether the agent of ``run`` asked for an approval, and waits for its own work: it is told the answer then."""
+    return "own_work" in run and not has_ended(run) and waits_for_approval(run.get("reported"))
+
+
 def run_by_number(record: Record, number: int) -> Run | None:
     """The run with this ``number``, which is not its index; None if the record does not have it, or not any more."""
     runs = record.get("runs", [])

@@ -12,7 +12,8 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.policy import resume_summary
-from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.record import has_newer_schema, is_asking
+from gaia_sessions.session.runs import waits_with_question
 from gaia_sessions.session.state import WAITING
 from gaia_sessions.store.above import Above
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         when it may no longer be resumed, unless it is answered. tool: what its agent asks a permission for, which is
         given in its host; such a session has no question and no resume_line. run_command: in place of the resume_line
         what goes on with work that a command did, as in ``Decision``; neither of them if its app alone goes on with it.
+        awaits: what its agent waits for before it is told the answer, ``command`` or ``monitor``; then it has neither.
         app: whose it is, if it is of one. host and the keys after it: those of the latest run.
         """
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
         question: NotRequired[str]
         last_message: NotRequired[str]
         tool: NotRequired[str]
+        awaits: NotRequired[str]
         resume: ResumeSummary
         resume_line: NotRequired[str]
         run_command: NotRequired[str]
@@ -75,7 +78,7 @@ def pending(sessions: Reader, now: datetime, limits: Limits, app: str | None = N
         if app not in (None, record.get("app")):
             continue
         stands = standing(above.cancellation, record, now, limits)
-        if stands.state.get("state") == WAITING:
+        if stands.state.get("state") == WAITING or _asks_while_it_waits(record, stands):
             found.append(_pending(sessions, record, stands, now, limits))
     return sorted(found, key=lambda one: (parse_time(one["state_since"]), one["agent_id"]))
 
@@ -83,6 +86,12 @@ def pending(sessions: Reader, now: datetime, limits: Limits, app: str | None = N
 def _may_wait(record: Record) -> bool:
     """Whether a closer look is worth its cost."""
     return waits_for_approval(record["phase"]) or any("waiting" in run for run in record.get("runs", ()))
+
+
+def _asks_while_it_waits(record: Record, stands: Standing) -> bool:
+    """Whether nobody answered yet what the agent asked that waits for its own work."""
+    runs = [run for run in record.get("runs", ())[-1:] if run["run"] not in stands.dead_runs]
+    return is_asking(record) and any(map(waits_with_question, runs)) and "cancellation" not in stands.decision
 
 
 def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, limits: Limits) -> Pending:
@@ -96,10 +105,14 @@ def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, 
         "state_since": stands.state["state_since"],
         "resume": resume_summary(decision),
     }
-    if stands.alive is not None and "for" in stands.alive:
-        one["tool"] = stands.alive["for"]
+    alive = stands.alive or {"state": one["state"]}
+    if "for" in alive:
+        one["tool"] = alive["for"]
     else:
-        one |= _way_on(decision)
+        if "awaits" in alive:
+            one |= {"state_since": alive["since"], "awaits": alive["awaits"]}
+        else:
+            one |= _way_on(decision)
         question = what_waits(sessions, record)
         if question.asked:
             one["question"] = question.asked

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import gaia_sessions
+from gaia_sessions.errors import NotApproved, NothingToAnswer
 from gaia_sessions.session.clock import format_time, parse_time, timedelta
+from tests import commands
 from tests.hook.conftest import ASKS, gaia, own_host
 from tests.ingest.test_tools import asking
 from tests.table import table
@@ -414,3 +418,74 @@ def test_a_question_in_a_fence_is_kept_as_well(host: Host) -> None:
 
     [asked] = gaia_sessions.Sessions(str(host.root)).pending()
     assert (asked["question"], asked["last_message"]) == ("shall I?", f"It is built.\n{ASKS.splitlines()[1]}")
+
+
+@table(
+    ("answer", "woken"),
+    [
+        (("approve", "--note", "gently"), ("working", "executing", None, 1)),
+        (("deny", "--reason", "gently"), ("working", "approval", None, 1)),
+    ],
+)
+@own_host
+def test_what_it_asks_may_be_answered_while_it_waits(host: Host, answer: Any, woken: Any) -> None:
+    root = str(host.root)
+    with host.client():
+        agent_id = began(host)
+        host.hear(host.ending(**pausing(ASKS)))
+        [asked] = gaia_sessions.Sessions(root).pending()
+        assert (asked["question"], asked["state"], asked["awaits"]) == ("shall I?", "working", "command")
+        assert asked["state_since"] == host.record()["runs"][0]["own_work"]["since"]
+        assert not {"resume_line", "tool"} & asked.keys()
+        shown = commands.gaia("pending", folder=host.project).answer
+        assert shown[-4:] == [
+            "  its agent waits for its own command, and is told when it is woken; to approve:",
+            f"gaia-sessions approve {agent_id}",
+            "  to deny, with a reason (--reason) if you like:",
+            f"gaia-sessions deny {agent_id}",
+        ]
+
+        done = commands.gaia("--root", root, answer[0], agent_id, *answer[1:]).answer
+        word = host.record()["answers"][0]["answer"]
+        assert done == [f"{agent_id}: {word}; its agent waits for its own work, and is told when it is woken"]
+        assert gaia_sessions.Sessions(root).pending() == []
+        assert stands(host) == ("working", "approval", None, 1)
+
+        host.hear(host.starting())
+        assert stands(host) == woken
+        assert commands.gaia("--root", root, answer[0], agent_id).refusal[0] == 4
+        host.hear(host.ending(message="It is done.", background_tasks=[HERSELF]))
+        assert stands(host) == DONE
+        assert [one["message"] for one in host.record()["answers"]] == ["gently"]
+
+
+@table("readable", [True, False])
+@own_host
+def test_an_answer_is_kept_if_the_agent_is_not_woken_after_it(host: Host, *, readable: bool) -> None:
+    agent_id = began(host, readable=readable)
+    host.hear(host.ending(**pausing(ASKS)))
+    gaia_sessions.Sessions(str(host.root)).approve(agent_id, "gently")
+    turn_ends(host)
+
+    assert stands(host)[:2] == ("approved", "approval")
+    assert host.record()["approval"]["message"] == "gently"
+
+
+def test_an_agent_that_waits_without_a_question_has_nothing_to_be_answered(host: Host) -> None:
+    agent_id = began(host)
+    host.hear(host.ending(**pausing()))
+
+    assert gaia_sessions.Sessions(str(host.root)).pending() == []
+    with pytest.raises(NothingToAnswer, match="its agent is at work"):
+        gaia_sessions.Sessions(str(host.root)).approve(agent_id)
+
+
+def test_nobody_moves_work_on_whose_agent_waits_with_a_question_where_only_a_person_approves(host: Host) -> None:
+    settings = host.project / ".claude" / "gaia-sessions.toml"
+    settings.write_text('approvals = "explicit"\n', encoding="utf-8")
+    agent_id = began(host)
+    host.hear(host.ending(**pausing(ASKS)))
+
+    with pytest.raises(NotApproved):
+        gaia_sessions.Sessions(str(host.root)).update(agent_id, "executing")
+    assert stands(host) == ("working", "approval", None, 1)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from gaia_sessions.hosts.marker import without_marker
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
+from gaia_sessions.session.policy import is_running
 from gaia_sessions.session.record import NOT_APPROVED_REASON
+from gaia_sessions.session.runs import waits_with_question
 
 from .decisions import app_lines
 from .plain import agent_and_purpose
@@ -36,10 +38,16 @@ _WAYS = {
 """How answers are given, for people."""
 
 
+_TOLD_LATER = "its agent waits for its own work, and is told when it is woken"
+
+
 def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
     """What was answered, and what a person does for the work to go on."""
     agent_id, word = record["agent_id"], "denied" if "denial" in record else "approved"
     stands = resume_text(decision, record["phase"], now)
+    if is_running(decision) and any(map(waits_with_question, record["runs"][-1:])):
+        yield f"{agent_id}: {word}; {_TOLD_LATER}"
+        return
     if not decision["should_resume"]:
         yield f"{agent_id}: {word}, but it may not be resumed: {stands}"
         yield f"  {decision['advice']}"
@@ -104,6 +112,12 @@ def _question(one: Pending, now: datetime) -> Iterator[str]:
 
 def _ways(one: Pending, now: datetime) -> Iterator[str]:
     agent_id, resume = one["agent_id"], one["resume"]
+    if "awaits" in one:
+        yield f"  its agent waits for its own {safe(one['awaits'], 30)}, and is told when it is woken; to approve:"
+        yield Command(f"gaia-sessions approve {agent_id}")
+        yield "  to deny, with a reason (--reason) if you like:"
+        yield Command(f"gaia-sessions deny {agent_id}")
+        return
     by_app = "app" in one and not {"run_command", "resume_line"} & one.keys()
     going_on = Command(one["run_command"]) if "run_command" in one else Copyable(one.get("resume_line", ""))
     if resume["should_resume"] and by_app:
