@@ -80,6 +80,7 @@ RUN: dict[str, Any] = {
     "ended_at": MOMENT,
     "end": "stopped",
     "waiting": {"since": MOMENT, "for": "Bash"},
+    "unanswered": True,
     "own_work": {"since": MOMENT, "kind": "command", "tasks": ["b1"], "assumed": True},
     "interruption": "usage_limit",
     "detail": "d",
@@ -133,7 +134,14 @@ FULL: dict[str, Any] = {
     "denial": {"message": "no", "timestamp": MOMENT},
     "answers": [
         {"answer": "denied", "by": "resume_line", "timestamp": MOMENT},
-        {"answer": "approved", "by": "command", "timestamp": MOMENT, "message": "yes", "shell": "codex"},
+        {
+            "answer": "approved",
+            "by": "command",
+            "timestamp": MOMENT,
+            "message": "yes",
+            "shell": "codex",
+            "after_run": 1,
+        },
     ],
     "runs": [RUN, {"run": 2}],
     "runs_dropped": 0,

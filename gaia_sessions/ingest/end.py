@@ -19,6 +19,7 @@ from gaia_sessions.session.run_ends import (
     may_be_rejudged,
     with_end,
     with_failure_detail,
+    with_held_question,
     with_later_stop,
     with_settled_return,
     with_silent_stop,
@@ -123,7 +124,7 @@ class _EndRules:
         if "own_work" in self.event and not self._is_last(run):
             return self._with_wait(record, run)
         if self._replaces_stop(run) and may_be_rejudged(record, run):
-            message_fields = self._message_fields()
+            message_fields = with_held_question(record, run, self._message_fields())
             if _is_repeated(run, message_fields):
                 return record
             return with_later_stop(record, _without_silence(run), message_fields, self.now)

@@ -12,6 +12,7 @@ from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
+from gaia_sessions.session.updates import with_question
 from gaia_sessions.store import create_under_new_id
 from gaia_sessions.system import gone_runs
 
@@ -110,7 +111,10 @@ class _StartRule:
         if runs.has_ended(run) or runs.conversation_of(run) != self.event["host_session_id"]:
             record = self._with_agent_alive(record, run)
             run = runs.updated_run(record, run)
-        return runs.with_start(record, run, fields, self.now, decides=self.decides)
+        return self._with_start(record, run, fields)
+
+    def _with_start(self, record: Record, run: Run, fields: Run) -> Record:
+        return with_question_held(runs.with_start(record, run, fields, self.now, decides=self.decides))
 
     def _with_agent_woken(self, record: Record, run: Run) -> Record:
         from gaia_sessions.session.own_work import with_agent_woken
@@ -130,7 +134,7 @@ class _StartRule:
     def _with_new_run(self, record: Record) -> Record:
         record = runs.with_new_run(record, {})
         run = record["runs"][-1]
-        return runs.with_start(record, run, self._start_fields(run), self.now, decides=self.decides)
+        return self._with_start(record, run, self._start_fields(run))
 
     def _start_fields(self, run: Run) -> Run:
         """What the start adds to ``run``; its first time of start stays."""
@@ -143,6 +147,17 @@ class _StartRule:
         """Whether the host that ran ``run`` is gone, and the start comes in the same conversation of its successor."""
         in_own_conversation = runs.conversation_of(run) == self.event["host_session_id"]
         return in_own_conversation and runs.has_started(run) and run["run"] in gone_runs(record)
+
+
+def with_question_held(record: Record) -> Record:
+    """With what was asked in a marker as the question of the work itself, if its agent was woken with that."""
+    if not runs.holds_question(record) or "question" in record:
+        return record
+    from gaia_sessions.hosts.marker import read_why
+
+    said = [run["last_message"] for run in record["runs"] if "last_message" in run]
+    asked = read_why(said[-1]) if said else ""
+    return with_question(record, asked) if asked else record
 
 
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:

@@ -125,6 +125,7 @@ def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventRe
             record = with_earlier_runs_lost(runs.with_new_run(before, {}), _RESUMED_DETAIL, context.now)
             run, fields = record["runs"][-1], starts.first_fields(event, context.now)
             started = runs.with_start(record, run, fields, context.now, decides=context.config.approvals != "explicit")
+            started = starts.with_question_held(started)
             entries = [*answer_entries(before, started), changed_run_entry(event, started, run)]
             return Change(with_parent_known(store, started, parent), entries)
 

@@ -12,7 +12,7 @@ from .events import MAX_MESSAGE_LENGTH
 from .ids import MARKER_OPENING
 from .phases import WORK_RESUMED, is_final, waits_for_approval
 from .record import ANSWER_WORDS, answer_of
-from .run_ends import may_be_rejudged, with_end
+from .run_ends import may_be_rejudged, with_end, with_held_question
 from .run_reopening import seems_over, without_concluded_end
 from .runs import (
     has_ended,
@@ -39,6 +39,7 @@ def with_wait(record: Record, run: Run, work: OwnWork, fields: Run, now: datetim
 
     A run that ended with its conversation stays so. One that was taken to be interrupted goes on.
     """
+    fields = with_held_question(record, run, fields)
     if has_ended(run):
         if run.get("end") == ENDED_WITH_HOST and "last_message" not in run:
             return with_run(record, {**run, **without_keys(fields, "reported", "detail")})

@@ -16,7 +16,7 @@ from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
 from .record import NO_NAME, NO_PURPOSE, answer_of, new_record
 from .retention import RESERVED_BYTES
-from .runs import has_agent, is_claimed, is_live, waits_with_question, with_stated_phase
+from .runs import has_agent, holds_question, is_claimed, is_live, waits_with_question, with_stated_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -313,14 +313,14 @@ def with_update(record: Record, request: Update, now: datetime) -> Record:
 
 
 def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]) -> bool:
-    """Whether the work rests with what it asked, answered or not; an agent at work says itself where it stands.
+    """Whether the work rests with what it asked, answered or not, and no agent at work says where it stands.
 
-    So it does while its agent waits for its own work. ``dead_runs`` count as ended.
+    So it does while its agent waits for its own work, or was woken by a message. ``dead_runs`` count as ended.
     """
     if not waits_for_approval(record["phase"]):
         return False
     waiting = [run["run"] for run in record.get("runs", ()) if waits_with_question(run)]
-    return not has_agent(record, now, dead_runs.union(waiting))
+    return holds_question(record) or not has_agent(record, now, dead_runs.union(waiting))
 
 
 def check_approved(

@@ -26,6 +26,7 @@ from .phases import (
 from .runs import (
     crash_text,
     has_ended,
+    holds_question,
     is_latest,
     is_of_command,
     is_send,
@@ -136,6 +137,8 @@ def with_end_by_wrapper(
     """What ``with_end`` returns, also for the run of a command; only ``command_runs`` may call it for one."""
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
+    if end == STOPPED:
+        fields = with_held_question(record, run, fields)
     if has_ended(run):
         from .run_reopening import has_concluded_outcome, without_concluded_end  # few runs seemed to have ended
 
@@ -230,9 +233,23 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
     A phase reported by the marker of the first stop no longer counts; one reported by command does.
     """
     earlier = without_keys(run, "reported", "detail") if run.get("detail") == MARKER_DETAIL else run
+    fields = with_held_question(record, earlier, fields)
     ended_run: Run = {**earlier, **fields, "ended_at": format_time(now), "end": STOPPED}
     record = with_rejudged_end(_asking_anew(record, ended_run), _phase_after_stop(record, ended_run), now)
     return with_activity(with_run(record, ended_run), now)
+
+
+def with_held_question(record: Record, run: Run, fields: Run) -> Run:
+    """What its agent said last, and that it waits with what it was woken with, unless it asks something else.
+
+    ``fields`` themselves if it was not woken so.
+    """
+    if not (holds_question(record) and is_latest(record, run)):
+        return fields
+    if waits_for_approval(fields.get("reported", run.get("reported"))):
+        return fields
+    said = without_keys(fields, "detail") if fields.get("detail") == MARKER_DETAIL else fields
+    return {**said, "reported": record["phase"]}
 
 
 def _last_activity(record: Record, run: Run, now: datetime) -> datetime:

@@ -354,6 +354,11 @@ def standing_answer(record: Record) -> tuple[str, Answer] | None:
     return answer_of(record)
 
 
+def holds_question(record: Record) -> bool:
+    """Whether a message woke the agent, and approved nothing: what was asked before stays, whatever the agent says."""
+    return is_asking(record) and any("unanswered" in run for run in record.get("runs", [])[-1:])
+
+
 def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides: bool = True) -> Record:
     """The agent of ``run`` is at work, and ``fields`` are what an event says of it; the first such event is its start.
 
@@ -371,6 +376,8 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides:
     if has_decided and is_asking(record):
         by = "workflow" if "workflow" in {**run, **fields} else "resume_line" if "claimed_at" in run else "message"
         record = with_given_answer(record, "approval", now, by)
+    if not decides and is_asking(record) and run["run"] > 1 and "claimed_at" not in run:
+        record = with_run(record, {**run, **fields, "unanswered": True})
     phase = phase_after(WORK_RESUMED if has_decided else AGENT_AT_WORK, record["phase"])
     return with_phase(with_activity(without_pause(record), now), phase, now)
 

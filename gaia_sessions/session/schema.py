@@ -168,6 +168,7 @@ check_run = object_with(
         "mentioned": array_of(check_string),
         "end": _check_end,
         "waiting": check_waiting,
+        "unanswered": check_flag,
         "own_work": check_own_work,
         "interruption": _check_interruption,
         "detail": check_string,

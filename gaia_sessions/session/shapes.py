@@ -197,6 +197,11 @@ class Run(TypedDict, total=False):
         Waiting,
         "Its agent [waits for a permission](hooks.md#who-waits-for-a-person); absent once it is heard of again.",
     ]
+    unanswered: Annotated[
+        bool,
+        "A message woke its agent while [nobody had answered](policy.md#only-a-person-approves) what it asked, "
+        "and approved nothing.",
+    ]
     own_work: Annotated[
         OwnWork,
         "Its agent ended its turn to [wait for its own command](hooks.md#how-a-run-ends); absent once it is woken. "

@@ -528,3 +528,62 @@ def test_no_agents_shell_moves_on_what_was_answered(host: Host, answer: str, pha
     assert hint == "its resume line goes on with it, and tells its agent what was answered"
     assert host.record() == before
     assert typed(host, "update", agent_id, "--phase", phase).code == 0
+
+
+def question_of_pending(host: Host) -> str:
+    [one] = typed(host, "pending", "--json").json
+    return str(one["question"])
+
+
+@table(
+    ("message", "question"),
+    [
+        ("I found 3 rows.", "shall I?"),
+        ("Hm.\n[gaia-sessions: planning] stuck", "shall I?"),
+        ("Hm.\n[gaia-sessions: investigating]", "shall I?"),
+        ("No.\n[gaia-sessions: failed] nobody answers", "shall I?"),
+        ("Hm.\n[gaia-sessions: approval] And 4 rows?", "And 4 rows?"),
+        (None, "shall I?"),
+    ],
+)
+@table("by_update", [False, True])
+@pytest.mark.usefixtures("explicit")
+@own_host
+def test_an_agent_that_was_woken_leaves_its_question_open(
+    host: Host, message: str | None, question: str, *, by_update: bool
+) -> None:
+    if by_update:
+        agent_id = host.work()
+        assert typed(host, "update", agent_id, "--phase", "approval", "--question", "shall I?").code == 0
+        host.hear(host.ending(message="Ready."))
+    else:
+        agent_id = paused(host)
+
+    for _ in range(2):
+        host.hear(host.starting("a1"))
+        host.hear(host.ending(message=message))
+        if message is None:
+            host.hear(host.returning())
+
+    record = host.record()
+    assert (record["phase"], record["resume_ready"], "answers" in record) == ("approval", True, False)
+    assert question_of_pending(host) == question
+    assert refused(host, host.resuming(agent_id)).startswith("This line resumes nothing yet")
+    assert typed(host, "approve", agent_id).code == 0
+    by_line(host, agent_id)
+    assert host.record()["phase"] == "executing"
+
+
+@table("phase", ["planning", "executing", "validating"])
+@pytest.mark.usefixtures("explicit")
+@own_host
+def test_no_update_moves_on_what_a_message_woke(host: Host, phase: str) -> None:
+    agent_id = paused(host)
+    host.hear(host.starting("a1"))
+    before = host.record()
+
+    for environment in ({}, {"CLAUDECODE": "1"}):
+        assert typed(host, "update", agent_id, "--phase", phase, **environment).refusal[0] == 4
+    assert host.record() == before
+    assert typed(host, "update", agent_id, "--phase", "approval").code == 0
+    assert typed(host, "update", agent_id, "--phase", phase).refusal[0] == 4
