@@ -8,7 +8,7 @@ concluded of the wait leaves that in the run, and gives way to whatever is heard
 from __future__ import annotations
 
 from .clock import is_ahead, parse_time
-from .events import MAX_MESSAGE_LENGTH
+from .events import MAX_MESSAGE_LENGTH, MOST_TASKS
 from .ids import MARKER_OPENING
 from .phases import WORK_RESUMED, is_final, waits_for_approval
 from .record import ANSWER_WORDS, answer_of
@@ -110,10 +110,12 @@ def with_agent_woken(record: Record, run: Run, now: datetime) -> Record:
 def is_wait_over(run: Run, running: Collection[str], now: datetime) -> bool:
     """Whether nothing is left for which the agent of ``run`` waits, as a turn of the main agent tells.
 
-    That ended ``now`` while ``running`` went on, and the agent did not.
+    That ended ``now`` while ``running`` went on, and the agent did not. Of many tasks only the first are known, so that
+    it may wait for any.
     """
     work = run["own_work"]
-    return not _is_older(now, work) and not any(task in running for task in work["tasks"])
+    may_wait = len(work["tasks"]) >= MOST_TASKS and running
+    return not (_is_older(now, work) or may_wait or any(task in running for task in work["tasks"]))
 
 
 def with_end_of_wait(record: Record, run: Run, now: datetime, *, may_have_finished: bool) -> Record:

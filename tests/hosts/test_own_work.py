@@ -12,7 +12,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.claude_code import own_work
 from gaia_sessions.hosts.payload import HookPayload
-from gaia_sessions.session.events import LONGEST_TASK, MOST_TASKS
+from gaia_sessions.session.events import LONGEST_TASK, MOST_RUNNING, MOST_TASKS
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def test_a_transcript_that_is_too_long_cannot_tell(limit: str, waits: Any, monke
 def test_what_is_listed_and_kept_is_bounded(waits: Any) -> None:
     many = [{**SHELL, "id": f"b{number}"} for number in range(MOST_TASKS + 5)]
     assert len(waits([HERSELF, *many], None)["tasks"]) == MOST_TASKS
-    assert waits([*[OTHERS] * 10_000, HERSELF, SHELL], None) is None
+    assert waits([*[OTHERS] * MOST_RUNNING, HERSELF, SHELL], None) is None
     assert waits([HERSELF, {**SHELL, "id": "b" * (LONGEST_TASK + 1)}], None) is None
 
 
@@ -143,3 +143,21 @@ def test_tasks_that_are_none_are_passed_over(tasks: object, waits: Any) -> None:
 
 def test_a_line_that_is_no_object_is_passed_over(waits: Any) -> None:
     assert waits([HERSELF, SHELL], [FIRST, f'"tool_result" {RUNS}', [RUNS, "tool_result"]]) is None
+
+
+def test_an_agent_far_behind_in_the_list_waits_too(waits: Any) -> None:
+    before = [{**SHELL, "id": f"b{number}"} for number in range(300)]
+    assert waits([*before, HERSELF, SHELL], [FIRST, answer("Command running in background with ID: b7.")]) == {
+        **WAITS,
+        "tasks": ["b7"],
+    }
+    assert waits([SHELL, *before, HERSELF], [FIRST, answer(RUNS)]) == WAITS
+    assert waits([*before, HERSELF, SHELL], [FIRST, answer(RUNS)])["assumed"], "not every task is looked for"
+    assert waits([*before[:150], HERSELF, OTHERS], [FIRST, answer(RUNS)]) is None
+
+
+def test_what_another_agent_began_is_not_its_own_whatever_file_is_named(waits: Any) -> None:
+    others = {**answer(RUNS), "agentId": "another"}
+    assert waits([HERSELF, SHELL], [FIRST, others]) is None
+    assert waits([HERSELF, SHELL], [{**FIRST, "agentId": "another"}, others]) == {**WAITS, "assumed": True}
+    assert waits([HERSELF, SHELL], [FIRST, others, answer(RUNS)]) == WAITS

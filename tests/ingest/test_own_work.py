@@ -10,6 +10,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import NotApproved, NothingToAnswer
 from gaia_sessions.session.clock import format_time, parse_time, timedelta
+from gaia_sessions.session.events import MOST_TASKS
 from tests import commands
 from tests.hook.conftest import ASKS, gaia, own_host
 from tests.ingest.test_tools import asking
@@ -489,3 +490,14 @@ def test_nobody_moves_work_on_whose_agent_waits_with_a_question_where_only_a_per
     with pytest.raises(NotApproved):
         gaia_sessions.Sessions(str(host.root)).update(agent_id, "executing")
     assert stands(host) == ("working", "approval", None, 1)
+
+
+def test_an_agent_that_began_more_than_is_kept_waits_for_all(host: Host) -> None:
+    many = [{**BUILD, "id": f"b{number}"} for number in range(MOST_TASKS + 5)]
+    began(host, readable=False)
+    host.hear(host.ending(message=SAID, background_tasks=[HERSELF, *many]))
+    turn_ends(host, *many[MOST_TASKS:])
+    assert stands(host) == AT_WORK
+
+    turn_ends(host)
+    assert stands(host) == DONE

@@ -14,7 +14,7 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import lines
 from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, text_in
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import LONGEST_TASK, MOST_TASKS
+from gaia_sessions.session.events import LONGEST_TASK, MOST_RUNNING, MOST_TASKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _WAKING = ("command", "monitor")
 
 _RUNNING = ("running", "pending")
 
-_MOST_LISTED = 200
+_MOST_LOOKED_FOR = 200
 _MOST_BYTES = 32 << 20
 _MOST_ANSWERS = 200
 _SECONDS_TO_READ = 0.5
@@ -56,11 +56,13 @@ class _CannotTell(Exception):
 
 def of_stop(payload: HookPayload, agent: str) -> OwnWork | None:
     """What the agent waits for, if it stopped only until that is over; None for a stop for good."""
-    running = _running(payload.raw.get("background_tasks"))
-    if running.pop(agent, None) is None or not running:  # an agent in the foreground is not listed
+    listed = _running(payload.raw.get("background_tasks"))
+    if listed.pop(agent, None) is None or not listed:  # an agent in the foreground is not listed
         return None
+    running = dict(islice(listed.items(), _MOST_LOOKED_FOR))
     try:
-        own = _begun_by(agent, payload.raw.get("agent_transcript_path"), running)
+        are_all = len(running) == len(listed)
+        own = _begun_by(agent, payload.raw.get("agent_transcript_path"), running, are_all=are_all)
         is_known = any(running[key] in _WAKING for key in own)
     except (_CannotTell, OSError):
         own, is_known = [key for key, kind in running.items() if kind in _WAKING], False
@@ -73,21 +75,21 @@ def of_stop(payload: HookPayload, agent: str) -> OwnWork | None:
 
 def _running(tasks: Json) -> dict[str, str]:
     """The kind of each task that is listed and goes on, by its ID."""
-    listed = islice(tasks, _MOST_LISTED) if isinstance(tasks, list) else ()
+    listed = islice(tasks, MOST_RUNNING) if isinstance(tasks, list) else ()
     going_on = (task for task in listed if isinstance(task, dict) and task.get("status") in _RUNNING)
     named = {key: text_in(task, "type") for task in going_on if (key := key_in(task, "id"))}
     return {key: _KINDS.get(kind, "work") for key, kind in named.items() if len(key) <= LONGEST_TASK}
 
 
-def _begun_by(agent: str, transcript: Json, running: dict[str, str]) -> list[str]:
+def _begun_by(agent: str, transcript: Json, running: dict[str, str], *, are_all: bool) -> list[str]:
     """Those of ``running`` that the agent began and that outlive its turn, by its transcript.
 
-    Once one is found it does not matter whether the transcript is there as a whole.
+    Once one is found it does not matter whether the transcript is there as a whole. are_all: false if more goes on.
     """
     marks = [key.encode("utf-8", "surrogatepass") for key in running]
     until, left, answers = monotonic() + _SECONDS_TO_READ, _MOST_BYTES, 0
     found: dict[str, None] = {}
-    is_whole = is_cut = False
+    is_whole, is_cut = False, not are_all
     for number, line in enumerate(lines(CLAUDE_CODE, transcript)):
         left -= len(line)
         if left < 0 or answers == _MOST_ANSWERS or monotonic() > until:
@@ -98,7 +100,9 @@ def _begun_by(agent: str, transcript: Json, running: dict[str, str]) -> list[str
             is_whole = first.get("agentId") == agent and first.get("parentUuid", "") is None
         if _ANSWER in line and any(mark in line for mark in marks):
             answers += 1
-            found |= dict.fromkeys(_left_running(object_in_bytes(line), running))
+            said = object_in_bytes(line)
+            if said.get("agentId", agent) == agent:
+                found |= dict.fromkeys(_left_running(said, running))
             if len(found) == len(running):
                 break
     if not found and (is_cut or not is_whole):
