@@ -45,7 +45,7 @@ PHASES = tuple(MOVES)
 CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
 
 AGENT_AT_WORK = "the agent starts, or works on although its end was concluded"
-WORK_RESUMED = "the agent of a later, or approved, run starts, and was not denied"
+WORK_RESUMED = "a run starts, and what the work asked was not denied"
 COMMAND_STARTED = "`gaia-sessions run` starts a command"
 TURN_TAKEN = "a turn is added, or a send begins"
 SEND_RETURNED = "a send returns, and its agent did not report a phase"

@@ -362,8 +362,8 @@ def holds_question(record: Record) -> bool:
 def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides: bool = True) -> Record:
     """The agent of ``run`` is at work, and ``fields`` are what an event says of it; the first such event is its start.
 
-    Whoever resumes work that waits for an approval has decided, unless a denial is recorded, and how is noted; a first
-    run resumes what was approved before it. A phase to which the start leads does not count as reported.
+    Whoever resumes work that waits for an approval has decided, unless a denial is recorded, and how is noted; so has
+    whoever begins work that asked before its first run. A phase to which the start leads does not count as reported.
     decides: false if only an answer that is recorded approves.
     """
     if fields.items() <= run.items():
@@ -372,7 +372,7 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides:
     if has_started(run) or has_ended(run) or not is_latest(record, run) or is_final(record["phase"]):
         return record
     answered = answer_of(record)
-    has_decided = (decides and run["run"] > 1) if answered is None else answered[0] == "approved"
+    has_decided = decides if answered is None else answered[0] == "approved"
     if has_decided and is_asking(record):
         by = "workflow" if "workflow" in {**run, **fields} else "resume_line" if "claimed_at" in run else "message"
         record = with_given_answer(record, "approval", now, by)

@@ -212,6 +212,20 @@ def test_expired_work_that_waits_is_not_gone_on_with_by_its_line_either(host: Ho
     assert len(host.records()) == 1
 
 
+def test_a_line_for_work_that_asked_before_any_agent_began_is_its_answer(host: Host) -> None:
+    agent_id = typed(host, "create", "--agent", "Explore", "--purpose", "Count").out.decode().strip()
+    assert typed(host, "update", agent_id, "--phase", "approval", "--question", "May I?").code == 0
+
+    prompt = host.hear(host.resuming(agent_id, "toolu_1"))["updatedInput"]["prompt"]
+    started(host, 1)
+
+    record = host.record()
+    assert NO_ANSWER.strip() in prompt
+    assert (record["phase"], "question" in record) == ("executing", False)
+    assert [(one["answer"], one["by"]) for one in record["answers"]] == [("approved", "resume_line")]
+    assert "approval" in [one["kind"] for one in typed(host, "events", agent_id, "--json").json]
+
+
 APPROVED = "What it asked an approval for was approved, see below: carry it out."
 WAS_DENIED = "What it asked an approval for was denied, see below: do not do that; find another way, or end."
 

@@ -49,7 +49,7 @@ EXPECTED = """
 EXPECTED_EVENTS = """
     init inve plan appr exec vali comp fail aban
     inve .    .    .    .    .    inve inve inve  the agent starts, or works on although its end was concluded
-    inve .    .    exec .    .    .    .    .     the agent of a later, or approved, run starts, and was not denied
+    inve .    .    exec .    .    .    .    .     a run starts, and what the work asked was not denied
     exec exec exec exec .    .    .    .    .     `gaia-sessions run` starts a command
     inve .    .    .    .    .    .    .    .     a turn is added, or a send begins
     .    .    .    inve .    .    .    .    .     a send returns, and its agent did not report a phase
