@@ -2,8 +2,8 @@
 
 This process becomes a sub-reaper, so that whatever its children leave behind becomes a child of its own, wherever it
 fled to. So does what leaves those children behind that it had before, if it was begun by ``exec``: a limit that every
-process inherits and that limits nothing tells both apart. Without ``/proc`` (macOS) only what ``psutil`` can still
-trace to it is found.
+process inherits and that limits nothing is lowered for the command, to values of this run alone. Without ``/proc``
+(macOS) only what ``psutil`` can still trace to it is found.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 _RLIMIT_LOCKS, _NAME_OF_LIMIT = 10, b"Max file locks"
 """A limit of the system that has had no effect since Linux 2.4.25."""
-_LOWERED = 1 << 30
-"""What it is lowered to where it was not limited; within that, by one each time."""
+_WHOLE = 1 << 62
+"""What it counts as where it is not limited."""
+_BITS = 20
+"""Of so many places in the values of a run, one at random is for a run within it."""
 
 _MOST_PASSES = 100
 """How often ``stop`` looks for what was started meanwhile: who always flees would else hold it up for ever."""
@@ -67,17 +69,22 @@ class Child:
 class _Caller:
     """Whoever called ``exec`` for this process, if it had children then: they, and all below them, are not ours.
 
-    children: those that have not been reaped, so that no other process has their pids. limit: the limit that they and
-    what they start share with this process, as ``/proc`` has it; a command and what it starts have a lower one. None
-    if nothing has to be told apart, or the system does not show it.
+    children: those that have not been reaped, so that no other process has their pids. not_his: the limits that only a
+    command of this process has, and what that starts. None if nothing has to be told apart, or it cannot be: then what
+    his children leave behind counts as ours.
     """
 
     def __init__(self) -> None:
         self.children: set[int] = set()
-        self.limit: bytes | None = None
+        self.not_his: range | None = None
 
     def has(self, pid: int) -> bool:
-        return pid in self.children or (self.limit is not None and _limit_of(pid) == self.limit)
+        return pid in self.children or (self.not_his is not None and self._has_begun(pid, self.not_his))
+
+    @staticmethod
+    def _has_begun(pid: int, not_his: range) -> bool:
+        limit = _limit_of(pid)
+        return limit is not None and limit not in not_his
 
 
 _caller = _Caller()
@@ -93,7 +100,8 @@ def become_subreaper() -> None:
     if _prctl is not None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     _caller.children.update(_adopted())
-    _caller.limit = _limit_of(os.getpid()) if _caller.children else None
+    limit = _limit_of(os.getpid()) if _caller.children else None
+    _caller.not_his = None if limit is None else _lower_limits(limit)
 
 
 def start(
@@ -114,11 +122,11 @@ def start(
     is_contained: in a pid namespace, with all that it starts; whoever is the first there is the child.
     """
     parent = os.getpid()
-    lower_limit = _lowering() if _caller.limit is not None else None
+    lower_limit = _lowering(_caller.not_his[-1]) if _caller.not_his else None
 
     def prepare() -> None:
         if lower_limit is not None:
-            with contextlib.suppress(OSError, ValueError):  # a sandbox forbids it
+            with contextlib.suppress(OSError, ValueError, OverflowError):  # a sandbox forbids it
                 lower_limit()
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -148,27 +156,42 @@ def start(
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if is_contained:
             os.close(pipe)
-    if _caller.limit is not None and _limit_of(started.pid) == _caller.limit:
-        _caller.limit = None  # it tells nothing; the caller's children are known, and what leaves them is not
+    if _caller.not_his is not None and _caller.has(started.pid):
+        _caller.not_his = None  # it tells nothing; the caller's children are known, and what leaves them is not
     started.returncode = 0  # only ``reap`` waits for it, also when this object is forgotten
     return Child(started.pid)
 
 
-def _lowering() -> Callable[[], None]:
+def _lower_limits(limit: int) -> range | None:
+    """Limits below ``limit`` that no other run has taken, the last for a command and all for the runs within it.
+
+    A limit stands for as many as its lowest bit that is set says, down from it. None if there is no room: after four
+    runs within each other that all have to tell something apart, or where somebody has set a limit that is odd or 0.
+    """
+    room = limit & -limit
+    bits = min(_BITS, room.bit_length() - 1)
+    if bits <= 0:
+        return None
+    size = room >> bits
+    place = int.from_bytes(os.urandom(4)) % (1 << bits) | 1  # an odd one: it begins no larger part
+    last = limit - place * size
+    return range(last - size + 1, last + 1)
+
+
+def _lowering(limit: int) -> Callable[[], None]:
     """What a process does so that it, and all that it starts, is told from what the caller has started."""
     import resource
 
-    hard = resource.getrlimit(_RLIMIT_LOCKS)[1]
-    lower = _LOWERED if hard == resource.RLIM_INFINITY else max(0, hard - 1)
-    return lambda: resource.setrlimit(_RLIMIT_LOCKS, (lower, lower))
+    return lambda: resource.setrlimit(_RLIMIT_LOCKS, (limit, limit))
 
 
-def _limit_of(pid: int) -> bytes | None:
+def _limit_of(pid: int) -> int | None:
     """The limit by which a process is told; None if the system does not show it."""
     with contextlib.suppress(OSError), open(f"{_PROC}/{pid}/limits", "rb") as file:
         for line in file:
             if line.startswith(_NAME_OF_LIMIT):
-                return line.removeprefix(_NAME_OF_LIMIT).split()[1]
+                limit = line.removeprefix(_NAME_OF_LIMIT).split()[1]
+                return min(int(limit), _WHOLE) if limit.isdigit() else _WHOLE
     return None
 
 

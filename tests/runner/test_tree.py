@@ -9,6 +9,9 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
+from gaia_sessions.runner import tree
 from tests.runner.conftest import PRELUDE, becomes, linux, needs_user
 from tests.table import table
 
@@ -153,15 +156,18 @@ print(tree.kill_all(child, 5), child.exit_code, tree.descendants())
     assert wrapper.left() == []
 
 
-# A child in our session, a daemon in its own, and one that is begun during the run by a child that ends then.
+# A child in our session, a daemon in its own, and one that is begun during the run by a child that ends then; that one
+# may have a limit of its own.
 BEFORE = """
 {
     sleep 61 &
     setsid sleep 62 &
-    (until test -e "$0"; do sleep 0.02; done; setsid sleep 63 &) &
+    (eval "$1"; until test -e "$0"; do sleep 0.02; done; setsid sleep 63 &) &
 } > /dev/null 2>&1
+shift
 exec "$@"
 """
+OWN_LIMITS = ["", "ulimit -w 100 || ulimit -x 100"]  # as dash and bash have it
 CHILDREN = """
 def children():
     found = open(f"/proc/self/task/{os.getpid()}/children").read().split()
@@ -179,11 +185,53 @@ print(tree.kill_all(child, 5), tree.descendants(), [one for one in children() if
 """
 
 
-def test_what_the_caller_had_before_and_all_that_this_starts_is_left_alone(wrap: Wrap, tmp_path: Path) -> None:
+@pytest.mark.parametrize("own_limit", OWN_LIMITS)
+def test_what_the_caller_had_before_and_all_that_this_starts_is_left_alone(
+    wrap: Wrap, tmp_path: Path, own_limit: str
+) -> None:
     go = str(tmp_path / "go")
-    wrapper = wrap(CHILDREN + ENDS_ALL, go, through=("sh", "-c", BEFORE, go))
+    wrapper = wrap(CHILDREN + ENDS_ALL, go, through=("sh", "-c", BEFORE, go, own_limit))
     assert wrapper.result() == "[] [] ['sleep 61', 'sleep 62', 'sleep 63']"
     assert len(wrapper.left()) == 3
+
+
+# Begins a wrapper that has a child to spare, and ends during the run.
+BESIDE = """
+(sleep 61 & exec "$1" -c "$2" "$0") > /dev/null 2>&1 &
+shift 2
+exec "$@"
+"""
+KEEPS = """
+ended(begin("sh", "-c", "setsid sleep 62 &"))
+until(lambda: os.path.exists(sys.argv[1]))
+"""
+
+
+def test_what_another_wrapper_of_the_caller_has_kept_is_left_alone(wrap: Wrap, tmp_path: Path) -> None:
+    source = """
+child = begin("sh", "-c", "setsid sleep 60 > /dev/null 2>&1 &")
+ended(child)
+open(sys.argv[1], "w").close()
+until(lambda: "sleep 62" in children())
+print(tree.kill_all(child, 5), tree.descendants(), [one for one in children() if one])
+"""
+    go = str(tmp_path / "go")
+    wrapper = wrap(CHILDREN + source, go, through=("sh", "-c", BESIDE, go, sys.executable, PRELUDE + KEEPS))
+    assert wrapper.result() == "[] [] ['sleep 61', 'sleep 62']"
+    assert len(wrapper.left()) == 2
+
+
+@table(
+    ("limit", "most"),
+    [(1 << 62, 4), (5 << 42, 3), (3 << 22, 2), (5 << 2, 1), (1000, 1), (2, 1), (999, 0), (1, 0), (0, 0)],
+)
+def test_runs_within_each_other_take_limits_of_their_own_as_long_as_there_is_room(limit: int, most: int) -> None:
+    room, found = range(limit - (limit & -limit) + 1, limit), []
+    while (taken := tree._lower_limits(limit)) is not None:
+        found.append(taken)
+        assert room[0] <= taken[0] <= taken[-1] <= room[-1]
+        limit, room = taken[-1], taken[:-1]
+    assert len(found) == most
 
 
 def test_what_the_caller_had_before_is_left_alone_where_the_kernel_lists_no_children(wrap: Wrap) -> None:
