@@ -112,13 +112,23 @@ def _includes_note(context: ReplyContext) -> bool:
 
 
 def _start_reply(context: ReplyContext) -> Reply | None:
-    if context.payload.raw.get(EVENT_NAME_KEY) != context.host.start_event or context.config.note != "all":
+    if context.payload.raw.get(EVENT_NAME_KEY) != context.host.start_event:
         return None
-    if "workflow" in context.event:  # what the agent of a workflow says last goes to a script
-        return None
-    from gaia_sessions.hosts.marker import NOTE
+    told = [*_answered(context), *_not_approved(context)]
+    if context.config.note == "all" and "workflow" not in context.event:  # what an agent of that says goes to a script
+        from gaia_sessions.hosts.marker import NOTE
 
-    return {"additionalContext": "\n".join([*_not_approved(context), NOTE, *_report_instructions(context)])}
+        told += [NOTE, *_report_instructions(context)]
+    return {"additionalContext": "\n".join(told)} if told else None
+
+
+def _answered(context: ReplyContext) -> list[str]:
+    """What an agent is told that a message woke, of what was answered since it asked."""
+    if context.result.resumed is None:
+        return []
+    from gaia_sessions.usecases.briefing import answers_for_woken
+
+    return answers_for_woken(context.result.resumed)
 
 
 def _not_approved(context: ReplyContext) -> list[str]:

@@ -61,7 +61,8 @@ DEFERRED = "deferred"
 class EventResult:
     """``word`` says what was done; ``record`` is the session afterwards.
 
-    resumed: the session whose work this delegation continues, as it was before; reason: why that session could not be
+    resumed: the session whose work this delegation continues, as it was before; or in which an agent was woken that has
+    to be told what was answered. reason: why that session could not be
     resumed itself. refused: why a requested resume was refused. is_cancelled: whether the session was cancelled when
     ``record`` was written; None if nobody had to know.
     """

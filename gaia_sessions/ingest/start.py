@@ -70,18 +70,21 @@ def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerConte
         from .delegate import end_continued  # most work continues nothing
 
         end_continued(store, record["continues"], record["agent_id"], context)
-    start_rule = _StartRule(event, context).rule
+    start_rule = _StartRule(event, context)
 
     def change(rule: RunRule) -> EventResult:
-        return change_run(store, event, joined, context.timeout, rule, lambda _: "started")
+        result = change_run(store, event, joined, context.timeout, rule, lambda _: "started")
+        if result.word == "started":
+            result.resumed = start_rule.answered
+        return result
 
     if "workflow" not in event and "parent_host_agent_id" not in {**event, **run}:
-        return change(start_rule)
+        return change(start_rule.rule)
     from .parents import parent_of, put_below, with_parent_known, with_purpose
 
     def change_below(parent: Record | None) -> EventResult:
         return change(
-            lambda record, run: with_parent_known(store, with_purpose(start_rule(record, run), event), parent)
+            lambda record, run: with_parent_known(store, with_purpose(start_rule.rule(record, run), event), parent)
         )
 
     parent = None if "parent_id" in record else parent_of(store, event, run)
@@ -89,14 +92,17 @@ def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerConte
 
 
 class _StartRule:
-    """The rule for one start."""
+    """The rule for one start. answered: the record before it, if an answer was given that its agent was not told."""
 
     def __init__(self, event: Event, context: HandlerContext) -> None:
         self.event = event
         self.now = context.now
         self.decides = context.config.approvals != "explicit"
+        self.answered: Record | None = None
 
     def rule(self, record: Record, run: Run) -> Record:
+        is_briefed = "claimed_at" in run and not runs.has_started(run)  # with the prompt of its delegation
+        self.answered = record if runs.untold_answers(record) and not is_briefed else None
         if self._is_of_gone_host(record, run):
             from gaia_sessions.session.run_ends import with_end_of_gone_host
 
@@ -190,7 +196,7 @@ def _continue_in_new_session(store: Store, event: Event, earlier: Record, contex
     def begin(parent: Record | None) -> EventResult:
         fields = first_fields(event, context.now)
         kept = create_started_session(store, event, context, with_parent(new, parent), fields)
-        return EventResult("continued", record=kept)
+        return EventResult("continued", record=kept, resumed=earlier if runs.untold_answers(earlier) else None)
 
     # whoever started the agent is above its later work too, and can cancel it
     parent = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None

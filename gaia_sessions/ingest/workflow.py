@@ -120,8 +120,11 @@ def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventRe
     if earlier is None or is_final(earlier["phase"]):
         return _begin_session(store, event, context, workflow, earlier)
 
+    answered: list[Record] = []
+
     def resume(parent: Record | None) -> Record:
         def rule(before: Record) -> Change:
+            answered[:] = [before] if runs.untold_answers(before) else []
             record = with_earlier_runs_lost(runs.with_new_run(before, {}), _RESUMED_DETAIL, context.now)
             run, fields = record["runs"][-1], starts.first_fields(event, context.now)
             started = runs.with_start(record, run, fields, context.now, decides=context.config.approvals != "explicit")
@@ -132,7 +135,8 @@ def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventRe
         return store.change(earlier["agent_id"], rule, timeout=context.timeout)
 
     parent = None if "parent_id" in earlier else workflow
-    return EventResult("started", record=put_below(store, parent, context.timeout, resume))
+    resumed = put_below(store, parent, context.timeout, resume)
+    return EventResult("started", record=resumed, resumed=answered[0] if answered else None)
 
 
 def _begin_session(

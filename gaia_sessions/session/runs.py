@@ -341,6 +341,8 @@ def untold_answers(record: Record) -> list[GivenAnswer]:
     The last one is what holds. That which the work still waits with is always among them.
     """
     given = given_answers(record)
+    if not given:
+        return []
     told = max((run["run"] for run in record.get("runs", ()) if has_started(run)), default=0)
     untold = [one for one in given if one.get("after_run", -1) >= told]
     return untold if answer_of(record) is None or untold[-1:] == given[-1:] else [*untold, given[-1]]

@@ -134,6 +134,13 @@ def answer_for_agent(record: Record) -> str:
     return "\n".join(filter(None, (_NOTICES_TO_WHO_REMEMBERS[given[0]["answer"]], given[0].get("message"))))
 
 
+def answers_for_woken(record: Record) -> list[str]:
+    """What an agent that a message woke is told of the answers since it asked; ``record`` is that of before."""
+    given = untold_answers(record)[-1:]
+    notice = [_NOTICES_TO_WHO_REMEMBERS[one["answer"]] for one in given if not is_asking(record)]
+    return [*notice, *_note(record)]
+
+
 def _context(source: Turns, turns: int, room: int, measure: Measure) -> Context:
     return context_of(source, turns=turns, room=room, measure=measure, notices=source.notices)
 
@@ -178,7 +185,7 @@ def _note(record: Record) -> list[str]:
 
 def _said_before(given: GivenAnswer) -> str:
     said = f": {visible_line(given['message'], _LONGEST_ANSWER)}" if given.get("message") else "."
-    return f"Before that the user {given['answer']} what it asked then{said}"
+    return f"Before that the user {given['answer']} what was asked then{said}"
 
 
 def _heading(record: Record, reason: str | None, *, approves: bool) -> str:

@@ -452,7 +452,9 @@ def test_what_it_asks_may_be_answered_while_it_waits(host: Host, answer: Any, wo
         assert gaia_sessions.Sessions(root).pending() == []
         assert stands(host) == ("working", "approval", None, 1)
 
-        host.hear(host.starting())
+        told = host.hear(host.starting())["additionalContext"].splitlines()
+        assert f"What you asked an approval for is {word}" in told[0]
+        assert told[1] == "The user said with that: gently"
         assert stands(host) == woken
         assert commands.gaia("--root", root, answer[0], agent_id).refusal[0] == 4
         host.hear(host.ending(message="It is done.", background_tasks=[HERSELF]))
