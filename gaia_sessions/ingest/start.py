@@ -125,7 +125,9 @@ class _StartRule:
     def _with_agent_woken(self, record: Record, run: Run) -> Record:
         from gaia_sessions.session.own_work import with_agent_woken
 
-        return record if self.event.get("launch") else with_agent_woken(record, run, self.now)
+        if self.event.get("launch"):
+            return record
+        return with_agent_woken(record, run, self.now, decides=self.decides)
 
     def _with_agent_alive(self, record: Record, run: Run) -> Record:
         """With ``run`` in the conversation of the event, and without an end that the start disproves."""

@@ -149,7 +149,7 @@ class Run(RunModel, frozen=True):
     ended_at: Time | None = Field(default=None, description="When it ended.")
     end: End | None = Field(default=None, description="How it ended. Without `ended_at`: silently, so it may go on.")
     waiting: Waiting | None = Field(default=None, description="Its agent waits for a permission; absent once it is heard of again.")
-    unanswered: bool | None = Field(default=None, description="A message woke its agent while nobody had answered what it asked, and approved nothing.")
+    unanswered: bool | None = Field(default=None, description="A message, or its own work, woke its agent while nobody had answered what it asked, and approved nothing.")
     own_work: OwnWork | None = Field(default=None, description="Its agent ended its turn to wait for its own command; absent once it is woken. With `ended_at`: its end is only concluded.")
     interruption: Interruption | None = Field(default=None, description="Why its agent was killed although nobody gave up the work.")
     detail: str | None = Field(default=None, description="What is known of its end besides.")

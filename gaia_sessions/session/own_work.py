@@ -86,10 +86,10 @@ def with_word_of_host(record: Record, run: Run, interruption: str | None, now: d
     return with_run(record, {**run, "own_work": known})
 
 
-def with_agent_woken(record: Record, run: Run, now: datetime) -> Record:
+def with_agent_woken(record: Record, run: Run, now: datetime, *, decides: bool) -> Record:
     """The agent of ``run`` starts once more, which is no approval; it goes on with what was answered meanwhile.
 
-    A start from before it began to wait is none.
+    A start from before it began to wait is none. decides: false if only an answer that is recorded approves.
     """
     if seems_over(run):
         if now < parse_time(run["ended_at"]):
@@ -100,8 +100,9 @@ def with_agent_woken(record: Record, run: Run, now: datetime) -> Record:
         return record
     answered, woken = answer_of(record), without_keys(run, "own_work")
     if answered is None or not waits_with_question(run):
-        return with_activity(with_run(record, woken), now)
-    record = with_activity(with_run(record, without_keys(woken, "reported", "detail")), now)
+        holds: Run = {} if decides or not waits_with_question(run) else {"unanswered": True}
+        return with_activity(with_run(record, {**woken, **holds}), now)
+    record = with_activity(with_run(record, without_keys(woken, "reported", "detail", "unanswered")), now)
     if "answers" in record:
         record = {**record, "answers": [_told_to(run, given) for given in record["answers"]]}
     return with_event(record, WORK_RESUMED, now) if answered[0] == "approved" else record

@@ -199,8 +199,8 @@ class Run(TypedDict, total=False):
     ]
     unanswered: Annotated[
         bool,
-        "A message woke its agent while [nobody had answered](policy.md#only-a-person-approves) what it asked, "
-        "and approved nothing.",
+        "A message, or its own work, woke its agent while [nobody had answered](policy.md#only-a-person-approves) "
+        "what it asked, and approved nothing.",
     ]
     own_work: Annotated[
         OwnWork,

@@ -483,7 +483,7 @@ def test_an_agent_that_waits_without_a_question_has_nothing_to_be_answered(host:
         gaia_sessions.Sessions(str(host.root)).approve(agent_id)
 
 
-def test_nobody_moves_work_on_whose_agent_waits_with_a_question_where_only_a_person_approves(host: Host) -> None:
+def test_nobody_moves_work_on_whose_agent_asks_where_only_a_person_approves(host: Host) -> None:
     settings = host.project / ".claude" / "gaia-sessions.toml"
     settings.write_text('approvals = "explicit"\n', encoding="utf-8")
     agent_id = began(host)
@@ -492,6 +492,14 @@ def test_nobody_moves_work_on_whose_agent_waits_with_a_question_where_only_a_per
     with pytest.raises(NotApproved):
         gaia_sessions.Sessions(str(host.root)).update(agent_id, "executing")
     assert stands(host) == ("working", "approval", None, 1)
+
+    host.hear(host.starting())
+    with pytest.raises(NotApproved):
+        gaia_sessions.Sessions(str(host.root)).update(agent_id, "executing")
+    host.hear(host.ending(message="It is built.", background_tasks=[HERSELF]))
+    assert stands(host) == ("waiting", "approval", "stopped", 1)
+    [asked] = gaia_sessions.Sessions(str(host.root)).pending()
+    assert (asked["question"], asked["last_message"].splitlines()[0]) == ("shall I?", "It is built.")
 
 
 def test_an_agent_that_began_more_than_is_kept_waits_for_all(host: Host) -> None:
