@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .signals import Signals
 
 STARTED = "started"
+OTHERS_NOT_TOLD_APART = "others_not_told_apart"
 SOFT_LIMIT = "soft_limit"
 HARD_LIMIT = "hard_limit"
 SIGNAL_PASSED = "signal_passed"
@@ -157,6 +158,8 @@ class Supervisor:
                 return CommandEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
             try:
                 self.tell(STARTED)
+                if tree.ends_what_others_leave():
+                    self.tell(OTHERS_NOT_TOLD_APART)
                 self._watch(child)
                 self._end_all(child)
             except BaseException:

@@ -162,6 +162,11 @@ def start(
     return Child(started.pid)
 
 
+def ends_what_others_leave() -> bool:
+    """Whether what the caller's children leave behind counts as ours, after ``start``: no limit could be lowered."""
+    return _prctl is not None and bool(_caller.children) and _caller.not_his is None
+
+
 def _lower_limits(limit: int) -> range | None:
     """Limits below ``limit`` that no other run has taken, the last for a command and all for the runs within it.
 

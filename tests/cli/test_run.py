@@ -656,6 +656,27 @@ def test_what_is_kept_writes_into_no_other_session_and_nobody_is_told_of_a_file_
         os.kill(int(Path("pid").read_text()), signal.SIGKILL)
 
 
+@table("limit", [0, 1000])
+def test_a_person_is_told_what_ends_where_nothing_tells_it_from_what_the_caller_had_started(
+    root: str, limit: int
+) -> None:
+    agent_id = f"beside-{limit}"
+    lower = f"{{ ulimit -w {limit} || ulimit -x {limit}; }} 2> /dev/null"
+    caller = f'{lower}; sleep 60 > /dev/null 2>&1 & echo $! > before; exec "$@"'
+    run = [*COMMAND, "run", "--root", root, "--id", agent_id, "--", *SHELL, "(setsid sleep 60 & echo $! > own)"]
+    ended = subprocess.run(["sh", "-c", caller, "sh", *run], capture_output=True, text=True, check=True)
+    before, own = (int(Path(name).read_text()) for name in ("before", "own"))
+    left = [program_of(pid) for pid in (before, own)]
+    os.kill(before, signal.SIGKILL)
+
+    told = (
+        "what was started before it goes on, but what that detaches meanwhile ends with it: ulimit -x cannot be lowered"
+    )
+    background = f"{agent_id}: what it left in the background was ended (--keep-background leaves it)"
+    assert ended.stderr.splitlines() == [*([] if limit else [f"{agent_id}: {told}"]), background]
+    assert left == ["sleep\x0060\x00", ""]
+
+
 def program_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()

@@ -41,6 +41,9 @@ def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: 
 _ANEW = "a new one begins, and is told what was said so far"
 _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.STARTED: lambda one: f"{safe(one.words[0], 80)} runs, and is told to end after {exactly(one.timeout)}",
+    supervise.OTHERS_NOT_TOLD_APART: lambda _: (
+        "what was started before it goes on, but what that detaches meanwhile ends with it: ulimit -x cannot be lowered"
+    ),
     supervise.SOFT_LIMIT: lambda one: f"told to end after {exactly(one.timeout)}; it has {exactly(one.grace)} left",
     supervise.HARD_LIMIT: lambda one: f"hard timed out after {one.hard_timeout:.10g} seconds, and was killed",
     supervise.TOKENS_USED_UP: lambda one: f"told to end: its tokens are used up; it has {exactly(one.grace)} left",
