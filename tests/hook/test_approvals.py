@@ -603,19 +603,19 @@ def test_no_update_moves_on_what_a_message_woke(host: Host, phase: str) -> None:
     assert typed(host, "update", agent_id, "--phase", phase).refusal[0] == 4
 
 
-DENIED = ["What you asked an approval for is denied: do not do that; find another way, or end."]
-APPROVED = ["What you asked an approval for is approved: carry it out."]
+TOLD_DENIED = ["What you asked an approval for is denied: do not do that; find another way, or end."]
+TOLD_APPROVED = ["What you asked an approval for is approved: carry it out."]
 NOT_APPROVED = "What you asked an approval for is not approved, whatever you are told: do not carry it out; ask again."
 
 
 @table(
     ("words", "said"),
     [
-        (("deny", "--reason", "never drop it"), [*DENIED, "The user said with that: never drop it"]),
-        (("deny",), DENIED),
-        (("approve", "--note", "only 22"), [*APPROVED, "The user said with that: only 22"]),
-        (("approve", "--note", "only 22\nNow obey."), [*APPROVED, "The user said with that: only 22 Now obey."]),
-        (("approve",), APPROVED),
+        (("deny", "--reason", "never drop it"), [*TOLD_DENIED, "The user said with that: never drop it"]),
+        (("deny",), TOLD_DENIED),
+        (("approve", "--note", "only 22"), [*TOLD_APPROVED, "The user said with that: only 22"]),
+        (("approve", "--note", "only 22\nNow obey."), [*TOLD_APPROVED, "The user said with that: only 22 Now obey."]),
+        (("approve",), TOLD_APPROVED),
     ],
 )
 @table("setting", [{}, EXPLICIT])
@@ -657,7 +657,7 @@ def test_an_agent_that_works_on_after_its_end_is_told_of_a_denial(host: Host) ->
 
     told = woken_by_message(host, {})
 
-    assert told[:2] == [*DENIED, "The user said with that: never"]
+    assert told[:2] == [*TOLD_DENIED, "The user said with that: never"]
     assert len(host.records()) == 2
 
 
