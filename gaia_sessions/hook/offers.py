@@ -13,6 +13,7 @@ from itertools import takewhile
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
 from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, STOPPED_BY_USER
+from gaia_sessions.system import gone_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,10 +136,10 @@ def resumable(find_cancellation: FindCancellation, record: Record, now: datetime
     from gaia_sessions.session.phases import is_new, is_resumable
     from gaia_sessions.session.record import NOT_APPROVED_REASON, has_newer_schema
 
-    may_rest = is_resumable(record["phase"]) or (
-        is_new(record["phase"]) and "runs" in record
-    )  # of a client that is gone
-    if has_newer_schema(record) or not may_rest:
+    if has_newer_schema(record):
+        return None
+    has_lost_client = is_new(record["phase"]) and gone_runs(record)
+    if not has_lost_client and not is_resumable(record["phase"]):
         return None
     from gaia_sessions.usecases.resume import standing
 
