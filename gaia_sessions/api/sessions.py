@@ -978,7 +978,7 @@ class Sessions:
         """For commands: what ``finalize`` did; nothing if the session had already ended with this outcome."""
         from gaia_sessions.usecases import sessions
 
-        return self._write(sessions.finalize, agent_id, ending)
+        return self._write(sessions.finalize, agent_id, ending, self.config.limits, _shell)
 
     def begin_run(self, start: Start, fields: Run) -> Begun:
         """For commands: begins a run with ``fields``, the ``wrapper`` and the limits of time, where ``start`` says.

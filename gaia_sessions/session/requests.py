@@ -324,17 +324,19 @@ def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]
 
 
 def check_approved(
-    record: Record, request: Update, now: datetime, dead_runs: frozenset[int], shell: str | None
+    record: Record, phase: str | None, now: datetime, dead_runs: frozenset[int], shell: str | None
 ) -> None:
-    """Raises ``NotApproved`` if ``request`` moves on work that rests until somebody approves it, and nobody did.
+    """Raises ``NotApproved`` if work that rests until somebody approves it moves to ``phase``, and nobody did.
 
-    shell: the host whose agent's shell that is typed in; there it moves on no work that was answered either.
+    A person may end it. shell: the host in whose agent's shell that is typed; there nobody ends it before it is
+    answered, and nobody moves it on after that either.
     """
-    moves_on = request.phase is not None and request.outcome is None and not waits_for_approval(request.phase)
-    if moves_on and rests_with_question(record, now, dead_runs):
-        answered = answer_of(record)
-        if answered is None or shell is not None:
-            raise errors.NotApproved(record["agent_id"], answered and answered[0])
+    if phase is None or waits_for_approval(phase) or not rests_with_question(record, now, dead_runs):
+        return
+    answered = answer_of(record)
+    has_person, enough = (answered is not None, shell is None), any if is_final(phase) else all
+    if not enough(has_person):
+        raise errors.NotApproved(record["agent_id"], answered and answered[0])
 
 
 def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozenset[int]) -> Record:

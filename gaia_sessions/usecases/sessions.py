@@ -213,7 +213,7 @@ def _checked_update(
     """``request`` to work that waits, without what was asked and answered before. Raises ``NotApproved``."""
     gone = gone_runs(record)
     if limits is not None and limits.explicit_approvals:
-        check_approved(record, request, now, gone, find_shell())
+        check_approved(record, request.phase, now, gone, find_shell())
     if request.question is None or is_asking(record) or not rests_with_question(record, now, gone):
         return request
     from .questions import question_of  # few updates ask
@@ -237,16 +237,25 @@ def answer(store: Store, now: datetime, agent_id: str, given: Answer) -> Written
         return Written(session, before, now)
 
 
-def finalize(store: Store, now: datetime, agent_id: str, ending: Ending) -> Written:
-    """Ends the work. The same outcome again changes nothing.
+def finalize(
+    store: Store,
+    now: datetime,
+    agent_id: str,
+    ending: Ending,
+    limits: Limits | None = None,
+    find_shell: Callable[[], str | None] = lambda: None,
+) -> Written:
+    """Ends the work. The same outcome again changes nothing. ``find_shell`` as for ``update``.
 
     Raises ``SessionFinal`` for another outcome, and ``TooLarge`` for a summary and an error that do not fit; without
     them there is always room. A cancelled session can only be abandoned: it is then, whatever the outcome, and for any
-    other one this raises ``Cancelled``.
+    other one this raises ``Cancelled``. By the ``limits`` it raises ``NotApproved``.
     """
     with store.open(agent_id) as session:
         before = session.record
         _check_not_cancelled(session, ending.outcome)
+        if limits is not None and limits.explicit_approvals and waits_for_approval(before["phase"]):
+            check_approved(before, ending.outcome, now, gone_runs(before), find_shell())
         session.commit(with_ending(before, ending, now), reserved=ending.reserved)
         _check_not_cancelled(session, ending.outcome)
         return Written(session, before, now)

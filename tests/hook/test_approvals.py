@@ -668,3 +668,42 @@ def test_an_agent_that_is_briefed_in_its_prompt_is_told_nothing_twice(host: Host
     host.knows("a2", "toolu_2")
 
     assert "only 22" not in str(host.hear(host.starting("a2")))
+
+
+@table(
+    "words",
+    [
+        ("finalize", "ID", "completed"),
+        ("finalize", "ID", "failed"),
+        ("finalize", "ID", "abandoned"),
+        ("update", "ID", "--phase", "completed"),
+        ("update", "ID", "--phase", "abandoned"),
+    ],
+)
+@table("is_woken", [False, True])
+@pytest.mark.usefixtures("explicit")
+@own_host
+def test_no_agents_shell_ends_work_that_waits(host: Host, words: tuple[str, ...], *, is_woken: bool) -> None:
+    agent_id = paused(host)
+    if is_woken:
+        host.hear(host.starting("a1"))
+    line, before = [agent_id if word == "ID" else word for word in words], host.record()
+
+    code, said, hint = typed(host, *line, CLAUDECODE="1").refusal
+
+    assert (code, said) == (4, f"session '{agent_id}' waits for an approval, which only a person gives")
+    assert hint.endswith(f"gaia-sessions approve {agent_id}")
+    assert host.record() == before
+    assert typed(host, *line).code == 0
+
+
+@pytest.mark.usefixtures("explicit")
+def test_an_agents_shell_may_end_what_was_answered(host: Host) -> None:
+    agent_id = paused(host)
+    assert typed(host, "deny", agent_id).code == 0
+    assert typed(host, "finalize", agent_id, "abandoned", CLAUDECODE="1").code == 0
+
+
+def test_by_default_an_agents_shell_ends_work_that_waits(host: Host) -> None:
+    agent_id = paused(host)
+    assert typed(host, "finalize", agent_id, "completed", CLAUDECODE="1").code == 0
