@@ -131,6 +131,10 @@ ANSWER_WORDS: dict[AnswerKey, str] = {"denial": "denied", "approval": "approved"
 """The word of each answer, by the key that has it; of both in a record that somebody wrote, the first counts."""
 
 
+UPDATE = "update"
+"""How an answer was given that is none: an update moved on what waited."""
+
+
 def answer_of(record: Record) -> tuple[str, Answer] | None:
     """``approved`` or ``denied``, and what was said with it; None if nobody has answered what the work waits for.
 

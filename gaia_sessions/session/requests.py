@@ -14,7 +14,7 @@ from .checks import check_flag, check_string, integer_from
 from .events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
-from .record import NO_NAME, NO_PURPOSE, answer_of, new_record
+from .record import NO_NAME, NO_PURPOSE, UPDATE, answer_of, is_asking, new_record
 from .retention import RESERVED_BYTES
 from .runs import has_agent, holds_question, is_claimed, is_live, waits_with_question, with_stated_phase
 
@@ -337,6 +337,20 @@ def check_approved(
     has_person, enough = (answered is not None, shell is None), any if is_final(phase) else all
     if not enough(has_person):
         raise errors.NotApproved(record["agent_id"], answered and answered[0])
+
+
+def with_question_passed(
+    record: Record, phase: str | None, now: datetime, dead_runs: frozenset[int], shell: str | None
+) -> Record:
+    """With it noted if a move to ``phase`` takes up work that waits, which is all the approval that it has.
+
+    Whoever goes on then is told that nobody answered. shell: as for ``check_approved``.
+    """
+    if phase is None or is_final(phase) or waits_for_approval(phase) or not is_asking(record):
+        return record
+    if not rests_with_question(record, now, dead_runs):
+        return record
+    return updates.with_given_answer(record, "approval", now, UPDATE, shell=shell, is_told=False)
 
 
 def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozenset[int]) -> Record:

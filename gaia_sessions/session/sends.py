@@ -17,7 +17,7 @@ from .context import cut
 from .events import MAX_MESSAGE_LENGTH
 from .ids import send_command
 from .phases import TURN_TAKEN
-from .record import NOT_APPROVED_REASON
+from .record import NOT_APPROVED_REASON, UPDATE
 from .rounds import last_answer
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import untold_answers, with_new_run
@@ -118,6 +118,7 @@ def answer_message(record: Record, now: datetime) -> list[NewMessage]:
     return [
         new_message(SYSTEM, f"What you asked an approval for was {given['answer']}{_said(given)}", now)
         for given in untold_answers({**record, "runs": record["runs"][:-1]})
+        if given["by"] != UPDATE
     ]
 
 

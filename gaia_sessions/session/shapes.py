@@ -69,7 +69,7 @@ class GivenAnswer(TypedDict):
     by: Annotated[
         str,
         "How it was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (`gaia-sessions run ID`), "
-        "`message` (one that woke its agent), or `workflow` (resumed by its host).",
+        "`update` (which moved it on), `message` (one that woke its agent), or `workflow` (resumed by its host).",
     ]
     timestamp: Time
     message: NotRequired[Annotated[str, "What was said with it, the first 1,000 characters."]]

@@ -12,7 +12,7 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.context import LEAST_TOKENS, TURNS, context_lines, context_of
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
-from gaia_sessions.session.record import is_asking
+from gaia_sessions.session.record import UPDATE, is_asking
 from gaia_sessions.session.runs import untold_answers, was_only_delegated
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible_line
@@ -57,6 +57,9 @@ _NOTICES_TO_WHO_REMEMBERS = {
     "approved": _WAS_APPROVED,
     "denied": "What you asked an approval for is denied: do not do that; find another way, or end.",
 }
+_UPDATED_TO_WHO_REMEMBERS = (
+    "No answer of the user to what you asked is recorded: carry it out only if you are told that the user said yes."
+)
 GO_ON = "Go on with the work."
 """What an agent that remembers the earlier run is told if there is nothing else to say."""
 
@@ -137,7 +140,11 @@ def answer_for_agent(record: Record) -> str:
 def answers_for_woken(record: Record) -> list[str]:
     """What an agent that a message woke is told of the answers since it asked; ``record`` is that of before."""
     given = untold_answers(record)[-1:]
-    notice = [_NOTICES_TO_WHO_REMEMBERS[one["answer"]] for one in given if not is_asking(record)]
+    notice = [
+        _UPDATED_TO_WHO_REMEMBERS if one["by"] == UPDATE else _NOTICES_TO_WHO_REMEMBERS[one["answer"]]
+        for one in given
+        if not is_asking(record)
+    ]
     return [*notice, *_note(record)]
 
 
@@ -180,7 +187,7 @@ def _note(record: Record) -> list[str]:
         last = given.pop()
         if "shell" not in last and last.get("message"):
             notes = [f"The user said with that: {visible_line(last['message'], _LONGEST_ANSWER)}"]
-    return [*(_said_before(one) for one in given if "shell" not in one), *notes]
+    return [*(_said_before(one) for one in given if "shell" not in one and one["by"] != UPDATE), *notes]
 
 
 def _said_before(given: GivenAnswer) -> str:
@@ -201,9 +208,9 @@ def _heading(record: Record, reason: str | None, *, approves: bool) -> str:
 def _what_was_answered(record: Record, *, approves: bool) -> str:
     """What holds for what the work asked an approval for; empty if whoever goes on need not know of any."""
     given = untold_answers(record)[-1:]
-    if given and not is_asking(record):
+    if given and given[0]["by"] != UPDATE and not is_asking(record):
         return _NOTICES[given[0]["answer"]]
-    if not waits_for_approval(record["phase"]):
+    if not given and not waits_for_approval(record["phase"]):
         return ""
     return _APPROVED_BY_RUN if approves else _NOT_ANSWERED
 
@@ -241,7 +248,7 @@ def _facts(record: Record) -> list[str]:
 
 def _answers(record: Record) -> list[str]:
     """What it was answered, by whomever."""
-    told = [(one["answer"], one.get("message")) for one in untold_answers(record)]
+    told = [(one["answer"], one.get("message")) for one in untold_answers(record) if one["by"] != UPDATE]
     return [f"{word}: {visible_line(said, _LONGEST_ANSWER)}" if said else word for word, said in told]
 
 

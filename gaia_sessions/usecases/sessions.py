@@ -15,6 +15,7 @@ from gaia_sessions.session.requests import (
     rests_with_question,
     with_answer,
     with_ending,
+    with_question_passed,
     with_update,
 )
 from gaia_sessions.session.retention import RESERVED_BYTES
@@ -199,9 +200,12 @@ def update(
         before = session.record
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
+        record = before
         if waits_for_approval(before["phase"]):
             request = _checked_update(before, request, now, limits, find_shell)
-        session.commit(with_update(before, request, now), reserved=request.reserved)
+            record = with_question_passed(before, request.phase, now, gone_runs(before), find_shell())
+        record = with_update(record, request, now)
+        session.commit(Change(record, answer_entries(before, record)), reserved=request.reserved)
         if request.outcome is not None:
             _check_not_cancelled(session, request.outcome)
         return Written(session, before, now)

@@ -707,3 +707,45 @@ def test_an_agents_shell_may_end_what_was_answered(host: Host) -> None:
 def test_by_default_an_agents_shell_ends_work_that_waits(host: Host) -> None:
     agent_id = paused(host)
     assert typed(host, "finalize", agent_id, "completed", CLAUDECODE="1").code == 0
+
+
+@table("phase", ["planning", "executing"])
+@table("shell", [{}, {"CLAUDECODE": "1"}])
+@own_host
+def test_an_update_that_moves_on_what_waits_is_noted_and_nobody_takes_it_for_the_users_word(
+    host: Host, phase: str, shell: dict[str, str]
+) -> None:
+    agent_id = paused(host)
+
+    assert typed(host, "update", agent_id, "--phase", phase, **shell).code == 0
+    assert typed(host, "update", agent_id, "--phase", "planning", **shell).code == 0
+    [given] = host.record()["answers"]
+    events = typed(host, "events", agent_id, "--json").json
+    shown = " ".join(typed(host, "show", agent_id).out.decode().split())
+    prompt = host.hear(host.resuming(agent_id))["updatedInput"]["prompt"]
+
+    where = {"shell": "claude-code"} if shell else {}
+    known = {"answer": "approved", "by": "update", "timestamp": given["timestamp"], "after_run": 1}
+    assert given == {**known, **where}
+    assert [one["evidence"] for one in events if one["kind"] == "approval"] == [
+        {"message": "", "by": "update", **where}
+    ]
+    assert "approved just now, by an update, which moved it on" in shown
+    before, data = prompt.split("=== gaia-sessions: data", 1)
+    assert "no answer of the user is recorded. Carry it out only if your task says that the user said yes" in before
+    assert "| approved" not in data.splitlines()
+
+
+def test_an_agent_that_wakes_after_an_update_moved_it_on_is_told_that_nobody_answered(host: Host) -> None:
+    agent_id = paused(host)
+    assert typed(host, "update", agent_id, "--phase", "planning").code == 0
+
+    assert woken_by_message(host, {})[0].startswith("No answer of the user to what you asked is recorded")
+
+
+def test_an_agent_that_asks_and_goes_on_by_itself_leaves_no_answer(host: Host) -> None:
+    agent_id = host.work()
+    for phase in ("approval", "executing"):
+        assert typed(host, "update", agent_id, "--phase", phase, CLAUDECODE="1").code == 0
+
+    assert "answers" not in host.record()

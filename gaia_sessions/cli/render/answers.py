@@ -34,6 +34,7 @@ _WAYS = {
     "message": "by a message to its agent",
     "workflow": "by its client, which resumed its workflow",
     "run": "by `gaia-sessions run`",
+    "update": "by an update, which moved it on",
 }
 """How answers are given, for people."""
 
