@@ -97,7 +97,7 @@ def test_work_that_rests_is_a_success_and_is_told_how_it_goes_on(gaia: Gaia, put
     code, out, err = gaia("report", "a").all
 
     assert (code, out) == (0, "May I?\n[gaia-sessions: approval] apply\n")
-    assert err.endswith("give this to your agent, and it goes on:\n  [gaia-sessions: resume a]\n")
+    assert err.endswith("to approve, give this to your agent:\n  [gaia-sessions: resume a]\n")
 
 
 def test_what_else_is_known_is_said_if_asked_for(gaia: Gaia) -> None:

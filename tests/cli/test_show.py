@@ -109,6 +109,7 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
 terraform-architect: approval_workflow
 
 state      waiting, since {minute(failed)}, 5 minutes ago
+answer     `gaia-sessions approve agent-123`, or `deny`
 error      the last of 2, 5 minutes ago: no such
            host
 resumable  for 25 minutes
@@ -236,10 +237,13 @@ def test_a_clock_that_was_set_back_makes_no_duration_negative(gaia: Gaia, put: G
         assert gaia("usage", agent_id, "--json").json["elapsed_secs"] >= 0
 
 
+HOW = "answer     `gaia-sessions approve a`, or `deny`"
+
+
 @table(
     ("changed", "shown"),
     [
-        ({}, "question   may I?\nresumable  for 29 minutes\n\nlast message\n  It is\n    clear.\n\n"),
+        ({}, f"question   may I?\n{HOW}\nresumable  for 29 minutes\n\nlast message\n  It is\n    clear.\n\n"),
         ({"phase": "executing"}, "question   may I?\nresumable  no: "),
         ({"phase": "completed"}, "\n\nlast message\n  It is\n    clear.\n  [gaia-sessions: approval] may I?\n\n"),
         ({"runs": [{"run": 1, "last_message": "May I?"}]}, "resumable  for 29 minutes\n\nlast message\n  May I?\n\n"),

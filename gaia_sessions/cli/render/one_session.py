@@ -12,7 +12,7 @@ from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time, seconds_between
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
-from gaia_sessions.session.record import given_answers
+from gaia_sessions.session.record import given_answers, is_asking
 from gaia_sessions.session.runs import crash_text, has_ended, is_conversation, is_work_of_command, may_be_at_work
 from gaia_sessions.session.schema import (
     CANCELLED,
@@ -132,6 +132,8 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         yield "why", why
     if asked := _asked(view):
         yield "question", asked
+    if is_asking(record) and not is_running(decision):
+        yield "answer", f"`gaia-sessions approve {record['agent_id']}`, or `deny`"
     if view.standing.alive is not None and "for" in view.standing.alive:
         tool, client = safe(view.standing.alive["for"], 80), client_text(_latest_run(view) or {})
         yield "question", f"may it use {tool}? Answer it in {client}"
