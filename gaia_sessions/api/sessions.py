@@ -987,13 +987,15 @@ class Sessions:
         """
         from gaia_sessions.usecases import running
 
-        return self._write(running.begin, os.urandom, start, fields, self.config.limits)
+        return self._write(running.begin, os.urandom, start, fields, self.config.limits, _shell())
 
     def briefing(self, begun: Begun) -> str:
         """For commands: what the command of a run that was ``begun`` is told of earlier work; empty without any."""
         from gaia_sessions.usecases.briefing import briefing
 
-        return briefing(begun.earlier, begun.reason, self._store, approves=True) if begun.earlier else ""
+        if begun.earlier is None:
+            return ""
+        return briefing(begun.earlier, begun.reason, self._store, approves=begun.approves)
 
     def end_run(self, agent_id: str, run: Run, ended: CommandEnd) -> Record:
         """For commands: ends the ``run`` that ``begin_run`` gave. Asked again, it makes durable what is there.
@@ -1024,7 +1026,7 @@ class Sessions:
         """
         from gaia_sessions.usecases import sending
 
-        return self._write(sending.begin, agent_id, fields, lock, self.config.limits)
+        return self._write(sending.begin, agent_id, fields, lock, self.config.limits, _shell())
 
     def answer_send(
         self, agent_id: str, run: Run, said: Sequence[NewMessage], answered: Sequence[NewMessage], told: Told

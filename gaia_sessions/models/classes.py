@@ -39,8 +39,8 @@ class Answer(StrictModel, frozen=True):
 class GivenAnswer(StrictModel, frozen=True):
     """One answer to what the work waited for, as it was given; kept when the work goes on."""
 
-    answer: str = Field(description="`approved` or `denied`.")
-    by: str = Field(description="How it was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (`gaia-sessions run ID`), `update` (which moved it on), `message` (one that woke its agent), or `workflow` (resumed by its host).")
+    answer: str = Field(description="`approved`, `denied`, or `answered` by what was sent.")
+    by: str = Field(description="How it was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (`gaia-sessions run ID`), `send` (to its agent), `update` (which moved it on), `message` (one that woke its agent), or `workflow` (resumed by its host).")
     timestamp: Time
     message: str | None = Field(default=None, description="What was said with it, the first 1,000 characters.")
     shell: str | None = Field(default=None, description="The host in whose agent's shell that was typed, if it was.")

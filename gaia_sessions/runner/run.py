@@ -138,7 +138,7 @@ def _supervised(
         return supervisor.run(words, env, stdin if told is None else told)
 
     def going_on() -> str:
-        answer = answer_for_agent(begun.earlier) if begun.earlier else ""
+        answer = answer_for_agent(begun.earlier, approves=begun.approves) if begun.earlier else ""
         return "\n\n".join(filter(None, (answer, command.text(None)))) or GO_ON
 
     def anew() -> str:

@@ -181,14 +181,15 @@ def refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:
     return RunNotAllowed(agent_id, problem.format(**facts), hint.replace("{id}", agent_id))
 
 
-def with_command_begun(record: Record, fields: Run, now: datetime) -> Record:
+def with_command_begun(record: Record, fields: Run, now: datetime, shell: str | None = None) -> Record:
     """With a new run, which has ``fields``, whose command is at work from ``now`` on: the work is being carried out.
 
-    It may rest, or be new; what it waited for is decided by that it goes on.
+    It may rest, or be new; what it waited for is decided by that it goes on. shell: the host in whose agent's shell
+    that is typed, if it is.
     """
     begun = with_new_run(record, {**fields, "started_at": format_time(now)})
     if is_asking(record):
-        begun = with_given_answer(begun, "approval", now, "run")
+        begun = with_given_answer(begun, "approval", now, "run", shell=shell)
     return with_event(with_activity(without_pause(begun), now), COMMAND_STARTED, now)
 
 

@@ -130,6 +130,9 @@ def is_open_of_app(record: Record, app: str, user: str | None) -> bool:
 ANSWER_WORDS: dict[AnswerKey, str] = {"denial": "denied", "approval": "approved"}
 """The word of each answer, by the key that has it; of both in a record that somebody wrote, the first counts."""
 
+ANSWERED = "answered"
+"""The word of an answer that was sent to the agent in words of its own: nobody reads whether those are a yes."""
+
 
 UPDATE = "update"
 """How an answer was given that is none: an update moved on what waited."""

@@ -17,13 +17,13 @@ from .context import cut
 from .events import MAX_MESSAGE_LENGTH
 from .ids import send_command
 from .phases import TURN_TAKEN
-from .record import NOT_APPROVED_REASON, UPDATE
+from .record import NOT_APPROVED_REASON, UPDATE, is_asking
 from .rounds import last_answer
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import untold_answers, with_new_run
 from .schema import CANCELLED, KILLED, RUN_FAILED, RUN_RETURNED, STOPPED_BY_USER
 from .transcript import COMMIT_LIMIT, LINE_LIMIT, SYSTEM, current_turn, new_message
-from .updates import with_activity, with_event, with_phase, without_pause, without_question
+from .updates import with_activity, with_event, with_given_answer, with_phase, without_pause, without_question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,9 +126,14 @@ def _said(given: GivenAnswer) -> str:
     return f": {given['message']}" if given.get("message") else "."
 
 
-def with_send_begun(record: Record, fields: Run, now: datetime) -> Record:
-    """With a new run, which has ``fields``, by which the next turn is taken from ``now`` on."""
+def with_send_begun(record: Record, fields: Run, now: datetime, shell: str | None) -> Record:
+    """With a new run, which has ``fields``, by which the next turn is taken from ``now`` on.
+
+    What is sent answers what the agent asked. shell: the host in whose agent's shell that is typed, if it is.
+    """
     begun = with_new_run(record, {**fields, "turn": current_turn(record), "started_at": format_time(now)})
+    if is_asking(record):
+        begun = with_given_answer(begun, None, now, "send", shell=shell)
     return with_event(with_activity(without_pause(begun), now), TURN_TAKEN, now)
 
 

@@ -65,11 +65,12 @@ class Answer(TypedDict):
 class GivenAnswer(TypedDict):
     """One answer to what the work waited for, as it was given; kept when the work goes on."""
 
-    answer: Annotated[str, "`approved` or `denied`."]
+    answer: Annotated[str, "`approved`, `denied`, or `answered` by what was sent."]
     by: Annotated[
         str,
         "How it was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (`gaia-sessions run ID`), "
-        "`update` (which moved it on), `message` (one that woke its agent), or `workflow` (resumed by its host).",
+        "`send` (to its agent), `update` (which moved it on), `message` (one that woke its agent), or `workflow` "
+        "(resumed by its host).",
     ]
     timestamp: Time
     message: NotRequired[Annotated[str, "What was said with it, the first 1,000 characters."]]

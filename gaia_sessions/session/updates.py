@@ -10,7 +10,7 @@ from gaia_sessions import errors
 
 from .clock import format_time, is_ahead, parse_time, seconds_between
 from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after
-from .record import ANSWER_WORDS, SCHEMA, answer_of, has_newer_schema
+from .record import ANSWER_WORDS, ANSWERED, SCHEMA, answer_of, has_newer_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def with_answer(
 
 def with_given_answer(
     record: Record,
-    key: AnswerKey,
+    key: AnswerKey | None,
     now: datetime,
     by: str,
     message: str = "",
@@ -149,9 +149,10 @@ def with_given_answer(
 ) -> Record:
     """With one more answer among those that stay when the work goes on: how it was given, and where.
 
-    is_told: whoever goes on with the work gave it, so that nobody has to be told of it.
+    key: None for what was sent to the agent. is_told: whoever goes on with the work gave it, so that nobody has to be
+    told of it.
     """
-    given: GivenAnswer = {"answer": ANSWER_WORDS[key], "by": by, "timestamp": format_time(now)}
+    given: GivenAnswer = {"answer": ANSWER_WORDS[key] if key else ANSWERED, "by": by, "timestamp": format_time(now)}
     if message:
         given["message"] = message[:LONGEST_NOTE]
     if shell is not None:

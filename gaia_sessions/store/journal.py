@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MAX_BYTES = 64 << 20
 _MOST_ERRORS = 100
 _END_FIELDS = ("end", "detail")
+_SENT = "answer"
+"""The kind of an answer that was sent to the agent."""
 
 
 def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: int, evidence: Entry) -> Entry:
@@ -54,7 +56,7 @@ def answer_entries(before: Record, record: Record, message: str | None = None) -
     if record.get("answers") == before.get("answers"):
         return []
     given = record["answers"][-1]
-    kind = next(key for key, word in ANSWER_WORDS.items() if word == given["answer"])
+    kind: str = next((key for key, word in ANSWER_WORDS.items() if word == given["answer"]), _SENT)
     evidence: Entry = {"message": given.get("message", "") if message is None else message, "by": given["by"]}
     if "shell" in given:
         evidence["shell"] = given["shell"]

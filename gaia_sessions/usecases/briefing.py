@@ -53,6 +53,10 @@ _NOTICES = {
     "denied": " What it asked an approval for was denied, see below: do not do that; find another way, or end.",
 }
 _WAS_APPROVED = "What you asked an approval for is approved: carry it out."
+_NOT_ANSWERED_TO_WHO_REMEMBERS = (
+    "To what you asked an approval for no answer of the user is recorded. Carry it out only if you are told here that "
+    "the user said yes; else do nothing of it, and ask again."
+)
 _NOTICES_TO_WHO_REMEMBERS = {
     "approved": _WAS_APPROVED,
     "denied": "What you asked an approval for is denied: do not do that; find another way, or end.",
@@ -129,11 +133,16 @@ def context_of_session(
     return found
 
 
-def answer_for_agent(record: Record) -> str:
-    """What an agent that remembers the earlier run is told of what it asked, by a person; empty if it asked nothing."""
+def answer_for_agent(record: Record, *, approves: bool) -> str:
+    """What an agent that remembers the earlier run is told of what it asked; empty if it asked nothing.
+
+    approves: as in ``briefing``.
+    """
     given = untold_answers(record)[-1:]
     if is_asking(record) or not given:
-        return _WAS_APPROVED if waits_for_approval(record["phase"]) else ""
+        if not waits_for_approval(record["phase"]):
+            return ""
+        return _WAS_APPROVED if approves else _NOT_ANSWERED_TO_WHO_REMEMBERS
     return "\n".join(filter(None, (_NOTICES_TO_WHO_REMEMBERS[given[0]["answer"]], given[0].get("message"))))
 
 

@@ -60,20 +60,32 @@ class Begun:
     """What was begun: the record as it is stored, its new run, and the record whose work goes on, for its briefing.
 
     ``earlier`` is the session as it rested, or the one that is continued; None for work that nobody began before.
-    ``reason`` is what its briefing is told of that: None where the same session goes on.
+    ``reason`` is what its briefing is told of that: None where the same session goes on. ``approves``: whether that it
+    was begun approves what it waited for; not in the shell of an agent.
     """
 
-    __slots__ = ("earlier", "reason", "record", "run")
+    __slots__ = ("approves", "earlier", "reason", "record", "run")
 
-    def __init__(self, record: Record, earlier: Record | None) -> None:
+    def __init__(self, record: Record, earlier: Record | None, *, approves: bool = True) -> None:
+        self.approves = approves
         self.record = record
         self.run: Run = record["runs"][-1]
         self.earlier = earlier
         self.reason = ENDED if "continues" in record and self.run["run"] == 1 else None
 
 
-def begin(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, fields: Run, limits: Limits) -> Begun:
+def begin(
+    store: Store,
+    now: datetime,
+    random_bytes: RandomBytes,
+    start: Start,
+    fields: Run,
+    limits: Limits,
+    shell: str | None,
+) -> Begun:
     """Begins a run with ``fields``, its wrapper and its limits of time, in a new session or in one that exists.
+
+    ``shell`` is the host in whose agent's shell that was typed, if it was.
 
     Of two at once one begins, and the other raises ``RunNotAllowed``, as for whatever may not go on. Raises
     ``Cancelled`` if the session, the one it continues, its parent, or one above them is cancelled; ``SessionExists``
@@ -84,13 +96,19 @@ def begin(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, 
         return _begin_new(store, now, random_bytes, start, fields)
     parent_id = parent_id_of(store.read(start.agent_id))
     if parent_id is None or not store.has(parent_id):
-        return _begin_again(store, now, start.agent_id, fields, limits)
+        return _begin_again(store, now, start.agent_id, fields, limits, shell)
     with children_lock(store, parent_id):
-        return _begin_again(store, now, start.agent_id, fields, limits, parent_id)
+        return _begin_again(store, now, start.agent_id, fields, limits, shell, parent_id)
 
 
 def _begin_again(
-    store: Store, now: datetime, agent_id: str, fields: Run, limits: Limits, parent_id: str | None = None
+    store: Store,
+    now: datetime,
+    agent_id: str,
+    fields: Run,
+    limits: Limits,
+    shell: str | None,
+    parent_id: str | None = None,
 ) -> Begun:
     """With a ``parent_id``, whose lock is held, it is one more of that one's children at work."""
     with store.open(agent_id) as session:
@@ -104,11 +122,11 @@ def _begin_again(
             raise
         if parent_id is not None:
             check_free_place(store, parent_id, agent_id, now)
-        begun = _with_run(store, settled.record, fields, now)
+        begun = _with_run(store, settled.record, fields, now, shell)
         started = subagent_events.started(store, settled.record, begun)
         entries = [*settled.entries, *answer_entries(settled.record, begun), *started]
         record = session.commit(Change(check_room_for_run(begun), entries))
-        return Begun(record, None if is_new(before["phase"]) else settled.record)
+        return Begun(record, None if is_new(before["phase"]) else settled.record, approves=shell is None)
 
 
 def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, fields: Run) -> Begun:
@@ -136,8 +154,8 @@ def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: St
         return created()
 
 
-def _with_run(store: Reader, record: Record, fields: Run, now: datetime) -> Record:
-    begun = with_command_begun(record, fields, now)
+def _with_run(store: Reader, record: Record, fields: Run, now: datetime, shell: str | None = None) -> Record:
+    begun = with_command_begun(record, fields, now, shell)
     run = begun["runs"][-1]
     run["output_path"] = store.output_path(record["agent_id"], run["run"])
     return begun

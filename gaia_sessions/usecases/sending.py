@@ -24,6 +24,7 @@ from gaia_sessions.session.sends import (
 from gaia_sessions.session.transcript import SYSTEM, is_system_prompt, readable, spoken
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import read_ancestors, subagent_events
+from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
 from .briefing import LONGEST_BRIEFING
@@ -45,9 +46,11 @@ if TYPE_CHECKING:
 
 
 def begin(
-    store: Store, now: datetime, agent_id: str, fields: Run, lock: HeldLock, limits: Limits
+    store: Store, now: datetime, agent_id: str, fields: Run, lock: HeldLock, limits: Limits, shell: str | None
 ) -> tuple[Record, Sequence[Entry]]:
     """Begins a send, a run that has ``fields``; returns the record, whose latest run it is, and what was noted of it.
+
+    ``shell`` is the host in whose agent's shell that was typed, if it was.
 
     ``lock`` is held from then on, for as long as the send lasts, and also where the run may be written although this
     raises. Of two at once one begins. Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``,
@@ -63,14 +66,16 @@ def begin(
             raise
         if "depth" in fields:
             check_depth_of_work(settled.record, read_ancestors(store, settled.record), fields["depth"])
-        begun = check_room_for_run(with_send_begun(settled.record, fields, now))
+        begun = check_room_for_run(with_send_begun(settled.record, fields, now, shell))
         noted = subagent_events.started(store, settled.record, begun)
         try:
             lock.__enter__()  # who looks at it holds it for a moment
         except LockTimeout as error:  # somebody is at work on what stood here before
             raise at_work(agent_id, hint=WAIT_TO_SEND) from error
         try:
-            return session.commit(Change(begun, [*settled.entries, *noted])), noted
+            return session.commit(
+                Change(begun, [*settled.entries, *answer_entries(settled.record, begun), *noted])
+            ), noted
         except DurabilityUnknown:  # it is written
             raise
         except Exception:  # whoever is interrupted does not know what is written, and keeps the lock until he does

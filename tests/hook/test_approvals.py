@@ -62,6 +62,16 @@ def by_run(host: Host, agent_id: str) -> None:
     assert typed(host, "run", agent_id, "--", "true").code == 0
 
 
+def by_run_of_an_agent(host: Host, agent_id: str) -> None:
+    told = typed(host, "run", agent_id, "--", "cat", CLAUDECODE="1").out.decode()
+    assert NO_ANSWER.strip() in told
+    assert "means that it is approved" not in told
+
+
+def by_send(host: Host, agent_id: str) -> None:
+    assert typed(host, "send", agent_id, "yes", "--", "echo", "ok", CLAUDECODE="1").code == 0
+
+
 WAYS: dict[Any, tuple[dict[str, str], str]] = {
     by_command: ({"by": "command", "message": "only 22"}, "just now, by a command: only 22"),
     by_agent: ({"by": "command", "shell": "claude-code"}, "just now, by a command in a shell of Claude Code's agent"),
@@ -69,6 +79,14 @@ WAYS: dict[Any, tuple[dict[str, str], str]] = {
     by_line: ({"by": "resume_line"}, "just now, by a resume line"),
     by_message: ({"by": "message"}, "just now, by a message to its agent"),
     by_run: ({"by": "run"}, "just now, by `gaia-sessions run`"),
+    by_run_of_an_agent: (
+        {"by": "run", "shell": "claude-code"},
+        "just now, by `gaia-sessions run` in a shell of Claude Code's agent",
+    ),
+    by_send: (
+        {"answer": "answered", "by": "send", "shell": "claude-code"},
+        "just now, by what was sent to its agent in a shell of Claude Code's agent",
+    ),
 }
 
 
@@ -76,19 +94,21 @@ WAYS: dict[Any, tuple[dict[str, str], str]] = {
 def test_how_the_answer_was_given_is_told_after_the_work_went_on(host: Host, way: Any) -> None:
     agent_id = paused(host)
     given, text = WAYS[way]
+    word = given.get("answer", "approved")
 
     way(host, agent_id)
 
     record = host.record()
-    assert (record["phase"] in ("executing", "completed"), "approval" in record) == (True, False)
+    assert (record["phase"] != "approval", "approval" in record) == (True, False)
     [answer] = record["answers"]
     told = ("timestamp", "after_run")
     assert {key: value for key, value in answer.items() if key not in told} == {"answer": "approved", **given}
     assert json.loads(typed(host, "report", agent_id, "--json").out)["answers"] == [answer]
-    assert f"approved {text}" in " ".join(typed(host, "show", agent_id).out.decode().split())
-    assert f"approved {text}" in " ".join(typed(host, "report", agent_id).err.decode().split())
+    assert f"{word} {text}" in " ".join(typed(host, "show", agent_id).out.decode().split())
+    assert f"{word} {text}" in " ".join(typed(host, "report", agent_id).err.decode().split())
     events = typed(host, "events", agent_id, "--json").json
-    assert [one["evidence"] for one in events if one["kind"] == "approval"] == [{"message": "", **given}]
+    how = {key: value for key, value in given.items() if key != "answer"}
+    assert [one["evidence"] for one in events if one["kind"] in ("approval", "answer")] == [{"message": "", **how}]
 
 
 def told(host: Host, **changes: object) -> str:

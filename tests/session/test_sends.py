@@ -83,7 +83,7 @@ def test_none_begins_while_somebody_is_at_work(run: dict[str, Any], said: str) -
 def test_it_is_a_run_of_the_next_turn_and_new_work_is_begun_by_it(phase: str) -> None:
     record = record_with(phase=phase, turns=4, paused_until=WHEN)
 
-    begun = unchanged(lambda record: sends.with_send_begun(record, FIELDS, LATER), record)
+    begun = unchanged(lambda record: sends.with_send_begun(record, FIELDS, LATER, None), record)
 
     now = format_time(LATER)
     is_new = phase == "initializing"
@@ -95,6 +95,8 @@ def test_it_is_a_run_of_the_next_turn_and_new_work_is_begun_by_it(phase: str) ->
     }
     if is_new:
         expected["history"] = [moved("initializing", "investigating", now)]
+    if phase == "approval":
+        expected["answers"] = [{"answer": "answered", "by": "send", "timestamp": now}]
     assert begun == expected
     assert decode(encode(begun), "agent-1") == begun
 

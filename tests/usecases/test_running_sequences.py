@@ -44,7 +44,7 @@ class CommandsAreRun(RuleBasedStateMachine):
     def begin(self, start: Start, wrapper: Any) -> Any:
         self.tick()
         fields: Any = {"wrapper": wrapper, "timeout_secs": 600}
-        return running.begin(self.store, self.now, os.urandom, start, fields, LIMITS)
+        return running.begin(self.store, self.now, os.urandom, start, fields, LIMITS, None)
 
     def chosen(self, number: int) -> str:
         return self.ids[number % len(self.ids)]

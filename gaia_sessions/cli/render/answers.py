@@ -35,6 +35,7 @@ _WAYS = {
     "workflow": "by its client, which resumed its workflow",
     "run": "by `gaia-sessions run`",
     "update": "by an update, which moved it on",
+    "send": "by what was sent to its agent",
 }
 """How answers are given, for people."""
 
