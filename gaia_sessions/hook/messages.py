@@ -12,7 +12,7 @@ import sys
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import MARKER_OPENING, resume_line
-from gaia_sessions.session.record import answer_words, is_asking
+from gaia_sessions.session.record import answer_of, answer_words, given_answers, is_asking
 from gaia_sessions.session.visible import visible_line
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def resume_message(found: Resumable, *, nested: bool) -> str:
     """How, and until when, a session can be resumed, and whom to ask first; ``nested``: a sub-agent is told."""
     record, state, until = found
     if is_asking(record):
-        ask = _whom_to_ask(record, nested=nested) if until else _who_approves(record)
+        ask = _whom_to_ask(record, until, nested=nested)
         how = f"{ask}\nThen delegate to "
     else:
         how = f"The sub-agent's work is not finished ({state}, phase {record['phase']}). To go on with it, delegate to "
@@ -51,9 +51,9 @@ def _possible(until: str | None) -> str:
     return f"This is possible until {_in_minutes(until)}." if until else "Before that the line resumes nothing."
 
 
-def refusal_message(record: Record) -> str:
+def refusal_message(record: Record, *, nested: bool) -> str:
     """Why a delegation with the resume line of ``record`` was denied, and where it is approved."""
-    return f"This line resumes nothing yet, and no sub-agent was started. {_who_approves(record)}"
+    return f"This line resumes nothing yet, and no sub-agent was started. {_whom_to_ask(record, None, nested=nested)}"
 
 
 def _who_approves(record: Record) -> str:
@@ -76,16 +76,24 @@ def _asked_by(record: Record) -> str:
     return question_of(record).asked
 
 
-def _whom_to_ask(record: Record, *, nested: bool) -> str:
-    """That only the user can say yes, and how whoever is told this gets the answer."""
+def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
+    """That only the user can say yes, and how whoever is told this gets the answer; without ``until``, by a command."""
     asked = _asked_by(record)
     if nested:
         why = visible_line(asked, _LONGEST_QUESTION) or "what the sub-agent asks"
+        before = (
+            "Use the line below only once you are told that the user said yes."
+            if until
+            else "Its line resumes nothing before the user types this in a terminal outside of this client: "
+            f"gaia-sessions approve {record['agent_id']}"
+        )
         return (
             "The sub-agent's work waits for an answer of the user, whom you cannot ask yourself. Do not answer it: end "
             f"your last message with this line: {MARKER_OPENING} approval] {why}\n"
-            "Use the line below only once you are told that the user said yes."
+            f"{before}"
         )
+    if until is None:
+        return _who_approves(record)
     ask = f"Ask the user {_quoted(asked)}." if asked else "Ask the user whether it may do what it asked."
     return (
         f"The sub-agent's work waits for the user. {ask} Use the line below only after the user says yes; if the user "
@@ -151,7 +159,7 @@ def _offered(found: Resumable, gap: str) -> str:
     """The line that resumes a session and, after the ``gap``, what it is and how it stands."""
     record, state, until = found
     what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
-    stands = ", ".join(answer_words(record, 80)) or state
+    stands = answer_words(given_answers(record)[-1], 80) if answer_of(record) else state
     how = resume_line(record["agent_id"]) + gap
     asked = _asked_by(record)
     asks = f", asks {_quoted(asked)}" if asked else ""

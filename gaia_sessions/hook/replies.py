@@ -91,7 +91,9 @@ def _delegation_reply(context: ReplyContext) -> Reply | None:
     if context.result.word == REFUSED and context.host.denies is not None and context.result.record is not None:
         from .messages import refusal_message
 
-        return context.host.denies(refusal_message(context.result.record))
+        return context.host.denies(
+            refusal_message(context.result.record, nested="parent_host_agent_id" in context.event)
+        )
     resumed, tool_input = context.result.resumed, context.payload.raw.get("tool_input")
     if resumed is None or not isinstance(tool_input, dict) or context.host.rewrite_prompt is None:
         return None

@@ -162,22 +162,22 @@ def is_asking(record: Record) -> bool:
 def given_answers(record: Record) -> list[GivenAnswer]:
     """All answers that the work was given, in their order, the one that holds with all that was said with it.
 
-    How it was given is empty where the record does not say.
+    How it was given is empty where the record does not say. What is no answer in a record that somebody wrote is none.
     """
-    given, answered = record.get("answers", []), answer_of(record)
+    words = (*ANSWER_WORDS.values(), ANSWERED)
+    given, answered = [one for one in record.get("answers", ()) if one["answer"] in words], answer_of(record)
     if answered is None:
         return given
     word, answer = answered
-    latest: GivenAnswer = given[-1] if given else {"answer": word, "by": "", "timestamp": answer["timestamp"]}
+    if not given or given[-1]["answer"] != word:
+        given.append({"answer": word, "by": "", "timestamp": answer["timestamp"]})
+    latest: GivenAnswer = given[-1]
     return [*given[:-1], {**latest, "message": answer["message"]} if answer["message"] else latest]
 
 
-def answer_words(record: Record, longest: int) -> list[str]:
-    """What was answered to what it waits for, in at most ``longest`` characters; nothing if nobody answered."""
-    found = answer_of(record)
-    if found is None:
-        return []
+def answer_words(given: GivenAnswer, longest: int) -> str:
+    """An answer, whether an agent typed it, and what was said with it, in at most ``longest`` characters."""
     from .visible import visible_line  # most work waits for no answer
 
-    word, answer = found
-    return [f"{word}: {visible_line(answer['message'], longest)}" if answer["message"] else word]
+    word = given["answer"] + (" in an agent's shell" if "shell" in given else "")
+    return f"{word}: {visible_line(given['message'], longest)}" if given.get("message") else word

@@ -12,7 +12,7 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.context import LEAST_TOKENS, TURNS, context_lines, context_of
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
-from gaia_sessions.session.record import UPDATE, is_asking
+from gaia_sessions.session.record import ANSWER_WORDS, UPDATE, answer_words, is_asking
 from gaia_sessions.session.runs import untold_answers, was_only_delegated
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible_line
@@ -53,20 +53,20 @@ _NOTICES = {
     "denied": " What it asked an approval for was denied, see below: do not do that; find another way, or end.",
 }
 _WAS_APPROVED = "What you asked an approval for is approved: carry it out."
-_NOT_ANSWERED_TO_WHO_REMEMBERS = (
-    "To what you asked an approval for no answer of the user is recorded. Carry it out only if you are told here that "
-    "the user said yes; else do nothing of it, and ask again."
-)
 _NOTICES_TO_WHO_REMEMBERS = {
     "approved": _WAS_APPROVED,
     "denied": "What you asked an approval for is denied: do not do that; find another way, or end.",
 }
-_UPDATED_TO_WHO_REMEMBERS = (
+_NOT_ANSWERED_TO_WHO_REMEMBERS = (
     "No answer of the user to what you asked is recorded: carry it out only if you are told that the user said yes."
 )
 GO_ON = "Go on with the work."
 """What an agent that remembers the earlier run is told if there is nothing else to say."""
 
+_APPROVED_BY_AGENT = (
+    " An approval of what it asked was typed in the shell of an agent, and no answer of the user is recorded. Carry it "
+    "out only if your task says that the user said yes; else do nothing of it, and ask again."
+)
 _APPROVED_BY_RUN = (
     " It asked for an approval, see below; that it was started again means that it is approved: carry it out."
 )
@@ -143,6 +143,8 @@ def answer_for_agent(record: Record, *, approves: bool) -> str:
         if not waits_for_approval(record["phase"]):
             return ""
         return _WAS_APPROVED if approves else _NOT_ANSWERED_TO_WHO_REMEMBERS
+    if _is_of_nobody(given[0]) and not approves:
+        return _NOT_ANSWERED_TO_WHO_REMEMBERS
     return "\n".join(filter(None, (_NOTICES_TO_WHO_REMEMBERS[given[0]["answer"]], given[0].get("message"))))
 
 
@@ -150,7 +152,7 @@ def answers_for_woken(record: Record) -> list[str]:
     """What an agent that a message woke is told of the answers since it asked; ``record`` is that of before."""
     given = untold_answers(record)[-1:]
     notice = [
-        _UPDATED_TO_WHO_REMEMBERS if one["by"] == UPDATE else _NOTICES_TO_WHO_REMEMBERS[one["answer"]]
+        _NOT_ANSWERED_TO_WHO_REMEMBERS if _is_of_nobody(one) else _NOTICES_TO_WHO_REMEMBERS[one["answer"]]
         for one in given
         if not is_asking(record)
     ]
@@ -218,10 +220,20 @@ def _what_was_answered(record: Record, *, approves: bool) -> str:
     """What holds for what the work asked an approval for; empty if whoever goes on need not know of any."""
     given = untold_answers(record)[-1:]
     if given and given[0]["by"] != UPDATE and not is_asking(record):
-        return _NOTICES[given[0]["answer"]]
+        return _APPROVED_BY_AGENT if _is_approved_by_agent(given[0]) and not approves else _NOTICES[given[0]["answer"]]
     if not given and not waits_for_approval(record["phase"]):
         return ""
     return _APPROVED_BY_RUN if approves else _NOT_ANSWERED
+
+
+def _is_approved_by_agent(given: GivenAnswer) -> bool:
+    """Whether an agent may have approved that by itself; what it denies is denied all the same."""
+    return "shell" in given and given["answer"] == ANSWER_WORDS["approval"]
+
+
+def _is_of_nobody(given: GivenAnswer) -> bool:
+    """Whether nothing says that a person gave the answer."""
+    return given["by"] == UPDATE or _is_approved_by_agent(given)
 
 
 def _has_never_started(record: Record) -> bool:
@@ -257,8 +269,7 @@ def _facts(record: Record) -> list[str]:
 
 def _answers(record: Record) -> list[str]:
     """What it was answered, by whomever."""
-    told = [(one["answer"], one.get("message")) for one in untold_answers(record) if one["by"] != UPDATE]
-    return [f"{word}: {visible_line(said, _LONGEST_ANSWER)}" if said else word for word, said in told]
+    return [answer_words(one, _LONGEST_ANSWER) for one in untold_answers(record) if one["by"] != UPDATE]
 
 
 def _why_it_stopped(record: Record) -> str | None:

@@ -223,6 +223,64 @@ def test_work_that_a_person_approved_is_resumed_by_its_line(host: Host) -> None:
     assert [(one["answer"], one["by"]) for one in host.record()["answers"]] == [("approved", "command")]
 
 
+@table("given", [(), ("deny", "--reason", "never")])
+@own_host
+def test_of_an_approval_that_an_agent_typed_the_next_agent_is_told_that(host: Host, given: tuple[str, ...]) -> None:
+    agent_id = paused(host)
+    assert not given or typed(host, *given, agent_id).code == 0
+    assert typed(host, "approve", agent_id, "--note", "go", CLAUDECODE="1").code == 0
+
+    offered = host.hear(host.event_payload("SessionStart", session_id="other", source="startup"))["additionalContext"]
+    prompt = host.hear(host.resuming(agent_id))["updatedInput"]["prompt"]
+
+    told = prompt[: prompt.index("\n=== ")]
+    assert (
+        "An approval of what it asked was typed in the shell of an agent, and no answer of the user is recorded. Carry "
+        "it out only if your task says that the user said yes; else do nothing of it, and ask again."
+    ) in told
+    assert ("carry it out" in told, "Before that the user denied" in told) == (False, bool(given))
+    assert "| approved in an agent's shell: go\n" in prompt
+    assert "(approved in an agent's shell: go, " in offered
+
+
+@pytest.mark.usefixtures("explicit")
+def test_by_the_setting_a_sub_agent_hands_the_question_on(host: Host) -> None:
+    host.work("toolu_9", "a9")
+    host.begin("toolu_1", "a1", agent_id="a9", agent_type="Explore")
+    host.hear(host.starting("a1"))
+    host.hear(host.ending(message="Ready.\n[gaia-sessions: approval] May I drop it?"))
+    [waiting] = [key for key, record in host.records().items() if record["phase"] == "approval"]
+    by_sub_agent = {"agent_id": "a9", "agent_type": "Explore"}
+
+    returned = host.hear({**host.returning(), **by_sub_agent})["additionalContext"]
+    denied = refused(host, {**host.resuming(waiting, "toolu_2"), **by_sub_agent})
+
+    asks = (
+        "The sub-agent's work waits for an answer of the user, whom you cannot ask yourself. Do not answer it: "
+        "end your last message with this line: [gaia-sessions: approval] May I drop it?\n"
+        "Its line resumes nothing before the user types this in a terminal outside of this client: "
+        f"gaia-sessions approve {waiting}"
+    )
+    assert returned.split("\nThen delegate")[0] == asks
+    assert denied == f"This line resumes nothing yet, and no sub-agent was started. {asks}"
+
+
+def test_what_is_no_answer_is_shown_as_none_and_each_answer_with_its_own_words(host: Host) -> None:
+    agent_id = paused(host)
+    at = host.ago(minutes=2)
+    answers = [{"answer": word, "by": "command", "timestamp": at} for word in ("maybe", "approved")]
+    host.edit(agent_id, answers=answers, denial={"message": "no!", "timestamp": at})
+
+    told = typed(host, "report", agent_id).err.decode().splitlines()
+    shown = typed(host, "show", agent_id).out.decode()
+
+    assert [line for line in told if "2 minutes ago" in line and not line.startswith(agent_id)] == [
+        "approved 2 minutes ago, by a command",
+        "denied 2 minutes ago: no!",
+    ]
+    assert ("maybe" in shown, "by a command: no!" in shown, "2 minutes ago: no!" in shown) == (False, False, True)
+
+
 @pytest.mark.usefixtures("explicit")
 def test_expired_work_that_waits_is_not_gone_on_with_by_its_line_either(host: Host) -> None:
     agent_id = paused(host)
