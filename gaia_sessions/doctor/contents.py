@@ -197,6 +197,21 @@ def times(inspection: Inspection) -> Finding:
     return problem("times", message, " && ".join(fixes))
 
 
+def answers(inspection: Inspection) -> Finding:
+    """What somebody wrote among the answers of a record, and is none: no command shows it as one."""
+    odd = inspection.records.odd_answers
+    if not odd:
+        return ok("answers", "each is one")
+    files = [os.path.join(inspection.root, agent_id, reading.STATE) for agent_id in odd]
+    said = first_few(f"{agent_id}: {first_few(words)}" for agent_id, words in odd.items())
+    return problem(
+        "answers",
+        f"what is no answer stands among the answers of {plural(len(odd), 'record')}, and is not shown: {said}; "
+        "take it out of the file:",
+        " && ".join(map(edit_command, files)),
+    )
+
+
 def runs(inspection: Inspection) -> Finding:
     """Runs that have ended although no end was recorded; an unsure one may still be running."""
     verdicts = [verdict["verdict"] for verdict in inspection.run_verdicts]

@@ -10,7 +10,7 @@ from functools import cached_property
 from gaia_sessions import config
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.session.clock import is_ahead, parse_time
-from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
+from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of, words_that_are_no_answers
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import read_lines
 from gaia_sessions.usecases.preview import Preview
@@ -40,6 +40,7 @@ class Records:
     unread_marks: those whose mark the system refuses to read, each with the reason; no_marks: those with something else
     in its place.
     in_future: those whose last activity is in the future, each with whether it is final.
+    odd_answers: those whose record has something among its answers that is none, each with what that is.
     newer: those that a later version wrote.
     parents: those that have a parent, each with its parent.
     """
@@ -52,6 +53,7 @@ class Records:
         self.unread_marks: dict[str, str] = {}
         self.no_marks: list[str] = []
         self.in_future: dict[str, bool] = {}
+        self.odd_answers: dict[str, list[str]] = {}
         self.newer: list[str] = []
         self.parents: dict[str, str] = {}
 
@@ -143,7 +145,10 @@ class Inspection:
             records.parents[agent_id] = parent_id
         if has_newer_schema(record):
             records.newer.append(agent_id)
-        elif is_ahead(parse_time(record["last_updated"]), self.now):
+            return
+        if odd := words_that_are_no_answers(record):
+            records.odd_answers[agent_id] = odd
+        if is_ahead(parse_time(record["last_updated"]), self.now):
             records.in_future[agent_id] = not is_open(record)
 
     @cached_property

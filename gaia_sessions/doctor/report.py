@@ -76,6 +76,7 @@ CHECKS: dict[str, Check] = {
     "shared": contents.shared,
     "times": contents.times,
     "parents": parents.parents,
+    "answers": contents.answers,
     "runs": contents.runs,
     "locks": activity.locks,
     "inbox": contents.inbox,
@@ -143,7 +144,7 @@ def _only_root(found: Finding) -> list[Finding]:
 
 
 _OF_ROOT = frozenset(["owner", "modes", "corrupt", "locks", "inbox", "messages", "hints", "leftovers"])
-_OF_SESSIONS = frozenset(["clock", "readable", "marks", "times", "parents", "runs"])
+_OF_SESSIONS = frozenset(["clock", "readable", "marks", "times", "parents", "answers", "runs"])
 
 
 def _findings(inspection: Inspection) -> list[Finding]:

@@ -133,6 +133,8 @@ ANSWER_WORDS: dict[AnswerKey, str] = {"denial": "denied", "approval": "approved"
 ANSWERED = "answered"
 """The word of an answer that was sent to the agent in words of its own: nobody reads whether those are a yes."""
 
+_ANSWERS = (*ANSWER_WORDS.values(), ANSWERED)
+
 
 UPDATE = "update"
 """How an answer was given that is none: an update moved on what waited."""
@@ -164,8 +166,7 @@ def given_answers(record: Record) -> list[GivenAnswer]:
 
     How it was given is empty where the record does not say. What is no answer in a record that somebody wrote is none.
     """
-    words = (*ANSWER_WORDS.values(), ANSWERED)
-    given, answered = [one for one in record.get("answers", ()) if one["answer"] in words], answer_of(record)
+    given, answered = [one for one in record.get("answers", ()) if one["answer"] in _ANSWERS], answer_of(record)
     if answered is None:
         return given
     word, answer = answered
@@ -173,6 +174,11 @@ def given_answers(record: Record) -> list[GivenAnswer]:
         given.append({"answer": word, "by": "", "timestamp": answer["timestamp"]})
     latest: GivenAnswer = given[-1]
     return [*given[:-1], {**latest, "message": answer["message"]} if answer["message"] else latest]
+
+
+def words_that_are_no_answers(record: Record) -> list[str]:
+    """What stands among the answers of a record that somebody wrote, and is none."""
+    return [one["answer"] for one in record.get("answers", ()) if one["answer"] not in _ANSWERS]
 
 
 def answer_words(given: GivenAnswer, longest: int) -> str:

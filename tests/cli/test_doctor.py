@@ -134,7 +134,7 @@ def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: st
     why = "does not exist yet" if sessions == "no folder" else "there are none in"
     checks = gaia("doctor", "--json").json["checks"]
     skipped = {finding["name"] for finding in checks if finding["state"] == "not_checked"}
-    of_sessions = {"clock", "readable", "marks", "times", "parents", "runs"}
+    of_sessions = {"clock", "readable", "marks", "times", "parents", "answers", "runs"}
     of_root = {"corrupt", "shared", "owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
     assert skipped == {"log", *of_sessions, *(of_root if sessions == "no folder" else ())}
     lines = gaia("doctor").lines
@@ -359,6 +359,22 @@ def test_a_corrupt_session_above_an_open_one_is_only_to_be_mended(
     assert problem["fix"] == f'"${{EDITOR:-vi}}" {path}'
     shell(problem["fix"])
     assert found() == {}
+
+
+@pytest.mark.usefixtures("healthy")
+def test_what_is_no_answer_in_a_record_is_named_with_its_file(gaia: Gaia, found: Gaia, root: str) -> None:
+    gaia("create", "--id", "b")
+    file = Path(root, "b", "state.json")
+    given = {"answer": "maybe", "by": "command", "timestamp": "2026-01-08T18:05:30.000000Z"}
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "answers": [given]}), encoding="utf-8")
+
+    problems = found()
+
+    assert list(problems) == ["answers"]
+    assert problems["answers"]["found"] == (
+        "what is no answer stands among the answers of 1 record, and is not shown: b: maybe; take it out of the file:"
+    )
+    assert problems["answers"]["fix"] == f'"${{EDITOR:-vi}}" {file}'
 
 
 @table(("place", "names"), [(".claude/session", ["corrupt"]), ("sessions", [])])
