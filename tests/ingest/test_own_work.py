@@ -511,3 +511,15 @@ def test_an_agent_that_began_more_than_is_kept_waits_for_all(host: Host) -> None
 
     turn_ends(host)
     assert stands(host) == DONE
+
+
+def test_reconcile_closes_what_the_user_stopped_while_it_waited(host: Host) -> None:
+    with host.client():
+        agent_id = began(host)
+        host.hear(host.ending(**pausing()))
+        meta = {"agentType": "Explore", "toolUseId": "toolu_1", "finished": True, "stoppedByUser": True}
+        (host.agents / "agent-a1.meta.json").write_text(json.dumps(meta), encoding="utf-8")
+
+        [verdict] = gaia_sessions.Sessions(str(host.root)).reconcile()["verdicts"]
+        assert (verdict["agent_id"], verdict["verdict"], verdict["closed"]) == (agent_id, "killed", True)
+        assert (stands(host), host.record()["runs"][0]["interruption"]) == (INTERRUPTED, "stopped_by_user")
