@@ -243,7 +243,7 @@ def _wrong_views(root: str) -> Iterator[str]:
     lines = _listed(root)
     if {line["agent_id"] for line in lines} != there or any("problem" in line for line in lines):
         yield f"listed: {lines}"
-    active = {line["agent_id"] for line in lines if line["status"] == "active"}
+    active = {line["agent_id"] for line in lines if line["status"] == "active" and "cancelled" not in line}
     hinted = {line["agent_id"] for line in _listed(root, active_only=True)}
     if hinted != active:
         yield f"listed as active: {hinted}"
