@@ -12,7 +12,7 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.context import LEAST_TOKENS, TURNS, context_lines, context_of
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.phases import waits_for_approval
-from gaia_sessions.session.record import ANSWER_WORDS, UPDATE, answer_words, is_asking
+from gaia_sessions.session.record import UPDATE, answer_words, is_asking
 from gaia_sessions.session.runs import untold_answers, was_only_delegated
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible_line
@@ -228,7 +228,7 @@ def _what_was_answered(record: Record, *, approves: bool) -> str:
 
 def _is_approved_by_agent(given: GivenAnswer) -> bool:
     """Whether an agent may have approved that by itself; what it denies is denied all the same."""
-    return "shell" in given and given["answer"] == ANSWER_WORDS["approval"]
+    return "shell" in given and given["answer"] == "approved"
 
 
 def _is_of_nobody(given: GivenAnswer) -> bool:
