@@ -123,7 +123,7 @@ def test_an_imported_session_goes_on_as_any_other(gaia: Gaia, leave: Gaia, root:
     assert [line["agent_id"] for line in gaia("list", "--active-only", "--json").json] == [agent_id]
     assert gaia("update", agent_id, "--phase", "executing", "--json").json["revision"] == 2
     assert gaia("finalize", agent_id, "completed").code == 0
-    assert [path.stat().st_mode & 0o777 for path in sorted(Path(root, agent_id).iterdir())] == [0o600]
+    assert [path.stat().st_mode & 0o777 for path in sorted(Path(root, agent_id).iterdir())] == [0o600] * 2
 
 
 def test_what_nobody_can_say_of_whether_it_is_cancelled_there_is_not_taken(gaia: Gaia, tmp_path: Path) -> None:

@@ -568,6 +568,7 @@ def shown_on_terminal(words: list[str]) -> bytes:
     return shown
 
 
+@pytest.mark.usefixtures("interruptible")  # a run that cannot be interrupted was begun in the background
 def test_alone_in_a_terminal_each_piece_is_shown_at_once_and_the_last_line_is_ended(root: str) -> None:
     script = "printf 'go on? '; until test -e shown; do sleep 0.02; done; printf yes"
     words = [*COMMAND, "run", "--root", root, "--", "sh", "-c", script]
