@@ -64,8 +64,7 @@ def test_by_default_the_record_says_that_no_person_answered(client: Client, trie
     assert (record["phase"], given["answer"], given["by"]) == ("completed", "approved", by)
     assert given.get("shell") == (None if by == "resume_line" else "claude-code")
     assert 'Ask the user \\"may I apply alpha?\\".' in told
-    is_left = "no answer of the user is recorded" in client.requests("sub:beta")[0]
-    assert is_left == (by == "resume_line")
+    assert "no answer of the user is recorded" in client.requests("sub:beta")[0]
 
 
 def test_with_explicit_approvals_no_agent_approves_and_a_person_does(client: Client) -> None:
