@@ -14,7 +14,7 @@ from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -156,6 +156,14 @@ def object_in(payload: Payload, name: str) -> Payload:
     """The object that ``payload`` holds under ``name``; empty if there is none."""
     value = payload.get(name)
     return value if isinstance(value, dict) else {}
+
+
+def parts_in(message: Payload, kind: str) -> Iterator[Payload]:
+    """The parts of this kind in the content of a message; none in one that is a text, or anything else."""
+    content = message.get("content")
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and part.get("type") == kind:
+            yield part
 
 
 def figures_in(report: Mapping[str, object], names: Mapping[str, str]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines_backwards
-from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, text_in
+from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, parts_in, text_in
 from gaia_sessions.session.clock import UTC, datetime, parse_time
 from gaia_sessions.session.permission_requests import SeenCall, SeenCalls
 
@@ -20,8 +20,6 @@ from .tools import digest_of_use, name_of_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.session.schema import Run
 
@@ -56,10 +54,10 @@ class _Reader:
         if line.get("type") == "assistant":
             at = _time_of(line, _EARLY)
             self._begin_round_with(key_in(message, "id"), at)
-            for part in _parts(message, "tool_use"):
+            for part in parts_in(message, "tool_use"):
                 self._add_call(part, at)
         elif line.get("type") == "user":
-            for part in _parts(message, "tool_result"):
+            for part in parts_in(message, "tool_result"):
                 self._add_result(key_in(part, "tool_use_id"), _time_of(line, _LATE))
 
     def _begin_round_with(self, message: str | None, at: datetime) -> None:
@@ -84,13 +82,6 @@ class _Reader:
             self.found.other_results[key] = at
         else:
             call.answered_at = at
-
-
-def _parts(message: Payload, kind: str) -> Iterator[Payload]:
-    content = message.get("content")
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and part.get("type") == kind:
-            yield part
 
 
 def _time_of(line: Payload, otherwise: datetime) -> datetime:

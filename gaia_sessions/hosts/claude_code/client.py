@@ -18,7 +18,7 @@ from gaia_sessions.errors import UsageError, well_formed
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.clients import JsonLines, Options, check_words, shown_text
 from gaia_sessions.hosts.host_files import conversations_of
-from gaia_sessions.hosts.payload import figures_in, key_in, object_in, text_in
+from gaia_sessions.hosts.payload import figures_in, key_in, object_in, parts_in, text_in
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.usage import sum_of, with_total_tokens
@@ -322,8 +322,7 @@ def _call_line(block: Payload, *, is_of_main: bool) -> str:
 
 def _failures_in(message: Payload, *, is_of_main: bool) -> Iterator[tuple[int, bytes]]:
     """A line for each call that failed, or that nobody permitted."""
-    content = message.get("content")
-    for block in content if isinstance(content, list) else []:
-        if isinstance(block, dict) and block.get("type") == "tool_result" and block.get("is_error") is True:
+    for block in parts_in(message, "tool_result"):
+        if block.get("is_error") is True:
             why = visible_line(str(block.get("content")), _LONGEST_CALL)
             yield 2, shown_text(f"{'' if is_of_main else '  '}  failed: {why}\n")

@@ -12,7 +12,7 @@ from time import monotonic
 
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import lines
-from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, text_in
+from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, parts_in, text_in
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import LONGEST_TASK, MOST_RUNNING, MOST_TASKS
 
@@ -112,9 +112,7 @@ def _begun_by(agent: str, transcript: Json, running: dict[str, str], *, are_all:
 
 def _left_running(line: Payload, running: dict[str, str]) -> Iterator[str]:
     """The tasks that this line says were left running, as the answer to a call of the agent."""
-    content = object_in(line, "message").get("content")
-    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    results = [part for part in parts if part.get("type") == "tool_result"]
+    results = [*parts_in(object_in(line, "message"), "tool_result")]
     response = object_in(line, "toolUseResult")
     if line.get("type") != "user" or not results or response.get(_ENDS_WITH_AGENT) is True:
         return
