@@ -121,6 +121,33 @@ def start(
 
     is_contained: in a pid namespace, with all that it starts; whoever is the first there is the child.
     """
+    _open_till_we_end, pipe = os.pipe() if is_contained else (-1, -1)
+    # No handler of this process may run in the child, nor between its start and the answer.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        started = subprocess.Popen(  # noqa: S603  # whoever runs a command has chosen it
+            contained(argv, pipe) if is_contained else argv,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=(pipe,) if is_contained else (),
+            start_new_session=True,
+            preexec_fn=_preparation(),  # noqa: PLW1509  # it takes no lock that another thread could hold
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if is_contained:
+            os.close(pipe)
+    if _caller.not_his is not None and _caller.has(started.pid):
+        _caller.not_his = None  # it tells nothing; the caller's children are known, and what leaves them is not
+    started.returncode = 0  # only ``reap`` waits for it, also when this object is forgotten
+    return Child(started.pid)
+
+
+def _preparation() -> Callable[[], None]:
+    """What the child does before its program: it takes its limit, dies with this process, and has no handlers."""
     parent = os.getpid()
     lower_limit = _lowering(_caller.not_his[-1]) if _caller.not_his else None
 
@@ -137,29 +164,7 @@ def start(
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
-    _open_till_we_end, pipe = os.pipe() if is_contained else (-1, -1)
-    # No handler of this process may run in the child, nor between its start and the answer.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    try:
-        started = subprocess.Popen(  # noqa: S603  # whoever runs a command has chosen it
-            contained(argv, pipe) if is_contained else argv,
-            cwd=cwd,
-            env=env,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            pass_fds=(pipe,) if is_contained else (),
-            start_new_session=True,
-            preexec_fn=prepare,  # noqa: PLW1509  # it takes no lock that another thread could hold
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if is_contained:
-            os.close(pipe)
-    if _caller.not_his is not None and _caller.has(started.pid):
-        _caller.not_his = None  # it tells nothing; the caller's children are known, and what leaves them is not
-    started.returncode = 0  # only ``reap`` waits for it, also when this object is forgotten
-    return Child(started.pid)
+    return prepare
 
 
 def ends_what_others_leave() -> bool:
