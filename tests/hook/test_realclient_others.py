@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from filelock import FileLock
 
 from tests.hook.test_lives import DENIED, DONE, FAILED, KILLED, NOT_ENDED, WITH_HOST
 from tests.hook.test_realclient import harness
@@ -129,16 +130,23 @@ def _alone() -> list[str]:
 def start(own_home: str, host: Host, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = harness()
     base = os.environ.get("REALCLIENT_BASE") or str(pytestconfig.cache.mkdir("otherclients"))
-    monkeypatch.setenv("REALCLIENT_BASE", base)
+    own = host.folder / "clients"  # tests that run the same scenario at the same time do not meet
+    own.mkdir()
     monkeypatch.setenv("HOME", own_home)  # npm's own settings; the client gets another home
 
     def started(name: str) -> OtherClient:
-        client = OtherClient(host, Path(folder), name)
-        if not Path(base, client.kind.folder, "node_modules").is_dir():
-            first = host.folder / "first"
-            command: list[str | Path] = [client.harness / "run_other.sh", client.kind.client, "single", first]
-            subprocess.run(command, capture_output=True, check=True, timeout=900)
-        return client
+        kind = KINDS[name]
+        with FileLock(f"{base}/{kind.folder}.lock"):  # half an installation is none
+            ready = Path(base, f"{kind.folder}.ready")
+            if not ready.exists():
+                command = [f"{folder}/run_other.sh", kind.client, "single", str(host.folder / "first")]
+                environment = {**os.environ, "REALCLIENT_BASE": base}
+                subprocess.run(command, capture_output=True, check=True, timeout=900, env=environment)
+                ready.touch()
+        monkeypatch.setenv("REALCLIENT_BASE", str(own))
+        if not (own / kind.folder).exists():
+            (own / kind.folder).symlink_to(Path(base, kind.folder), target_is_directory=True)
+        return OtherClient(host, Path(folder), name)
 
     return started
 
