@@ -64,7 +64,7 @@ class _Case:
 
 def latest_begun(record: Record, dead_runs: Collection[int]) -> Run | None:
     """The latest run that began, or whose host was gone before, as ``dead_runs`` says; a denied one began nothing."""
-    return next((run for run in reversed(record.get("runs", [])) if _has_begun(run, dead_runs)), None)
+    return next((run for run in reversed(record.get("runs", [])) if has_begun(run, dead_runs)), None)
 
 
 def run_of(record: Record, dead_runs: Collection[int]) -> Run | None:
@@ -72,7 +72,8 @@ def run_of(record: Record, dead_runs: Collection[int]) -> Run | None:
     return latest_begun(record, dead_runs) or next(reversed(record.get("runs", [])), None)
 
 
-def _has_begun(run: Run, dead_runs: Collection[int]) -> bool:
+def has_begun(run: Run, dead_runs: Collection[int]) -> bool:
+    """Whether an agent began ``run``, as far as is known, or its host was gone before; a denied run began nothing."""
     if has_ended(run):
         return run.get("end") != schema.DENIED
     return may_be_at_work(run) or run["run"] in dead_runs
@@ -222,7 +223,8 @@ WENT_WRONG = (phases.FAILED, *BROKEN_OFF)
 ANSWERED = (DENIED, APPROVED)
 """The states of work whose question was answered, and that nobody goes on with yet."""
 
-_OF_FINAL = (*phases.OUTCOMES, CANCELLED)
+ENDED = (*phases.OUTCOMES, CANCELLED)
+"""The states of a session that has ended, or ends with the next write."""
 
 
 def check_state(state: object) -> str:
@@ -236,4 +238,4 @@ def check_state(state: object) -> str:
 
 def are_open(states: Collection[str]) -> bool:
     """Whether no session in one of ``states`` is final."""
-    return not any(state in _OF_FINAL for state in states)
+    return not any(state in ENDED for state in states)

@@ -1,0 +1,230 @@
+"""What one session counts in sums: how it stands or ended, how long it stayed in each phase, how often it was resumed.
+
+Owns which run and which stay counts, and which figures are believed that somebody else wrote down. Figures have nothing
+of a purpose, nothing that an agent or a person said, and no path. Pure.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import InvalidInput
+from gaia_sessions.jsonio.strict import LARGEST_INTEGER
+
+from . import schema
+from .budget import reported_tokens
+from .cancellation import abandoned
+from .checks import check_flag, check_integer, check_object, check_string, check_time, object_with, one_of
+from .clock import parse_time, seconds_between
+from .ids import is_agent_id
+from .phases import OPEN, PHASES, is_final
+from .record import is_open
+from .run_reopening import UNSTOPPED_DETAIL
+from .runs import has_ended, is_send
+from .state import CANCELLED, ENDED, STATES, has_begun
+from .updates import MAX_HISTORY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from typing import NotRequired, TypedDict
+
+    from .checks import Check
+    from .policy import Decision
+    from .schema import Record, Run
+    from .state import State
+
+    class RunFigures(TypedDict):
+        """What the runs of a session count: those that began and have an end; a send is none of them.
+
+        rests: how many ended while the session stayed open. resumed: how many of these have a later run.
+        interruptions: how many were interrupted, by kind.
+        """
+
+        rests: int
+        resumed: int
+        interruptions: dict[str, int]
+
+    class Figures(RunFigures):
+        """What one session counts.
+
+        state: one of ``STATES``; of a session that has ended its outcome, or ``cancelled``. ended_at: there if it has
+        ended. expired: there, and true, if it is open and may not be resumed only because it was idle for too long.
+        stays: whole seconds of each stay in an open phase that is over. runs_dropped, history_dropped: how many runs
+        and moves its record does not have any more, of which nothing counts. errors: as the record counted them.
+        tokens: absent if nobody reported any.
+        """
+
+        agent_id: str
+        created_at: str
+        agent_name: str
+        state: str
+        phase: str
+        last_activity: str
+        ended_at: NotRequired[str]
+        expired: NotRequired[bool]
+        stays: dict[str, list[int]]
+        runs_dropped: int
+        history_dropped: int
+        errors: int
+        tokens: NotRequired[int]
+
+
+LONGEST_NAME = 200
+"""Characters of the name of an agent that count."""
+
+LONGEST_STAY = 10**12
+"""Seconds: more than there are between two times that a record can have."""
+
+
+def figures_of(record: Record, decision: Decision, state: State) -> Figures:
+    """What the session of ``record`` counts, which stands as ``decision`` and ``state`` say; it has a ``state``.
+
+    A session that was cancelled counts as the next write will leave it: ended.
+    """
+    word = state["state"]
+    if word == CANCELLED and is_open(record):
+        record = abandoned(record, decision["cancellation"])
+    moves, dropped = _known_moves(record)
+    figures: Figures = {
+        "agent_id": record["agent_id"],
+        "created_at": record["created_at"],
+        "agent_name": record["agent_name"][:LONGEST_NAME],
+        "state": word,
+        "phase": record["phase"],
+        "last_activity": decision.get("last_activity", record["last_updated"]),
+        "stays": _stays(moves, None if dropped else record["created_at"]),
+        **_figures_of_runs(record),  # type: ignore[typeddict-item]  # they have no other keys
+        "runs_dropped": min(record.get("runs_dropped", 0), LARGEST_INTEGER),
+        "history_dropped": dropped,
+        "errors": min(record["error_count"], LARGEST_INTEGER),
+    }
+    if word in ENDED:
+        figures["ended_at"] = record.get("finalized_at", moves[-1]["timestamp"] if moves else record["last_updated"])
+    elif decision["reason"] == "expired":
+        figures["expired"] = True
+    if (tokens := reported_tokens(record)) is not None:
+        figures["tokens"] = tokens
+    return figures
+
+
+def _known_moves(record: Record) -> tuple[Sequence[schema.Move], int]:
+    """The moves that count, and how many were before them; somebody may have written a record with more of them."""
+    moves = record["history"][-MAX_HISTORY:]
+    dropped = record.get("history_dropped", 0) + len(record["history"]) - len(moves)
+    return moves, min(dropped, LARGEST_INTEGER)
+
+
+def _stays(moves: Sequence[schema.Move], created_at: str | None) -> dict[str, list[int]]:
+    """The stays that ``moves`` ended; without ``created_at`` nobody knows when the first of them began."""
+    stays: dict[str, list[int]] = {}
+    began = parse_time(created_at) if created_at else None
+    for move in moves:
+        ended = parse_time(move["timestamp"])
+        if began is not None and not is_final(move["from_phase"]):
+            stays.setdefault(move["from_phase"], []).append(int(seconds_between(began, ended)))
+        began = ended
+    return stays
+
+
+def _figures_of_runs(record: Record) -> RunFigures:
+    runs = [run for run in record.get("runs", ()) if not is_send(run) and has_begun(run, ())]
+    kinds = [run["interruption"] for run in runs if has_ended(run) and "interruption" in run]
+    resumed = sum(has_ended(run) for run in runs[:-1])
+    rests_at_last = bool(runs) and has_ended(runs[-1]) and not _ended_the_work(record, runs[-1])
+    return {
+        "rests": resumed + rests_at_last,
+        "resumed": resumed,
+        "interruptions": {kind: kinds.count(kind) for kind in schema.INTERRUPTIONS if kind in kinds},
+    }
+
+
+def _ended_the_work(record: Record, run: Run) -> bool:
+    """Whether the session was final right at the end of ``run``, the latest; a session that is final gets no other.
+
+    A return ended the work too if that was concluded at the end of the turn, because no stop came.
+    """
+    at = parse_time(run["ended_at"])
+    return is_final(_phase_at(record, at)) or run.get("detail") == UNSTOPPED_DETAIL
+
+
+def _phase_at(record: Record, moment: datetime) -> str:
+    for move in reversed(record["history"]):
+        if parse_time(move["timestamp"]) <= moment:
+            return move["to_phase"]
+    return record["history"][0]["from_phase"] if record["history"] else record["phase"]
+
+
+def read_figures(value: Mapping[str, object]) -> Figures | None:
+    """The figures in ``value``, which anybody may have written; None if they cannot be those of a session.
+
+    Keys that this version does not know are left out.
+    """
+    try:
+        _check_keys(value, "")
+    except InvalidInput:
+        return None
+    figures: Figures = {key: value[key] for key in _KEYS if key in value}  # type: ignore[assignment]  # just checked
+    is_sound = (figures["state"] in ENDED) == ("ended_at" in figures) and figures["resumed"] <= figures["rests"]
+    return figures if is_sound and sum(map(len, figures["stays"].values())) <= MAX_HISTORY else None
+
+
+def _check_id(value: object, where: str) -> None:
+    if not is_agent_id(value):
+        raise InvalidInput("must be the ID of a session", where)
+
+
+def _check_name(value: object, where: str) -> None:
+    check_string(value, where)
+    if len(str(value)) > LONGEST_NAME:
+        raise InvalidInput(f"must have at most {LONGEST_NAME} characters", where)
+
+
+def _count_to(most: int) -> Check:
+    def check(value: object, where: str) -> None:
+        check_integer(value, where)
+        if not 0 <= value <= most:  # type: ignore[operator]  # just checked
+            raise InvalidInput(f"must be a number from 0 to {most}", where)
+
+    return check
+
+
+def _check_stays(value: object, where: str) -> None:
+    check_object(value, where)
+    for phase, seconds in value.items():  # type: ignore[attr-defined]  # just checked
+        _check_open_phase(phase, where)
+        if not isinstance(seconds, list):
+            raise InvalidInput("must be an array", where)
+        for one in seconds:
+            _check_seconds(one, where)
+
+
+def _check_interruptions(value: object, where: str) -> None:
+    check_object(value, where)
+    for kind, count in value.items():  # type: ignore[attr-defined]  # just checked
+        _check_kind(kind, where)
+        _check_count(count, where)
+
+
+_check_open_phase = one_of(OPEN)
+_check_kind = one_of(schema.INTERRUPTIONS)
+_check_seconds = _count_to(LONGEST_STAY)
+_check_count = _count_to(LARGEST_INTEGER)
+
+_REQUIRED: dict[str, Check] = {
+    "agent_id": _check_id,
+    "created_at": check_time,
+    "agent_name": _check_name,
+    "state": one_of(STATES),
+    "phase": one_of(PHASES),
+    "last_activity": check_time,
+    "stays": _check_stays,
+    "rests": _check_count,
+    "resumed": _check_count,
+    "interruptions": _check_interruptions,
+    "runs_dropped": _check_count,
+    "history_dropped": _check_count,
+    "errors": _check_count,
+}
+_OPTIONAL: dict[str, Check] = {"ended_at": check_time, "expired": check_flag, "tokens": _check_count}
+_KEYS = (*_REQUIRED, *_OPTIONAL)
+_check_keys = object_with(_REQUIRED, _OPTIONAL)

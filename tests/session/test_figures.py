@@ -1,0 +1,284 @@
+"""What one session counts: each rule by a record that was made for it, and no figure that a stranger made up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_sessions.jsonio.strict import LARGEST_INTEGER
+from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.figures import LONGEST_STAY, figures_of, read_figures
+from gaia_sessions.session.phases import PHASES, is_final
+from gaia_sessions.session.policy import decide
+from gaia_sessions.session.schema import ENDS, INTERRUPTIONS
+from gaia_sessions.session.state import state_of
+from gaia_sessions.session.updates import MAX_HISTORY
+from tests.records import LIMITS, START, moved, record_with
+from tests.table import table
+
+
+def at(minutes: float) -> str:
+    return format_time(START + timedelta(minutes=minutes))
+
+
+CREATED = at(0)
+NOTHING: dict[str, Any] = {
+    "agent_id": "agent-1",
+    "created_at": CREATED,
+    "agent_name": "Explore",
+    "state": "paused",
+    "phase": "investigating",
+    "last_activity": CREATED,
+    "stays": {},
+    "rests": 0,
+    "resumed": 0,
+    "interruptions": {},
+    "runs_dropped": 0,
+    "history_dropped": 0,
+    "errors": 0,
+}
+
+
+def figures(*runs: Any, now: float = 6, cancellation: Any = None, **changed: Any) -> Any:
+    record, moment = record_with(*runs, **changed), START + timedelta(minutes=now)
+    decision = decide(
+        "agent-1", record, moment, LIMITS, dead_runs=frozenset(), cancellation=cancellation, written_at=None
+    )
+    found = figures_of(record, decision, state_of(record, decision, None))
+    assert read_figures(found) == found, "what we write is read back"
+    return found
+
+
+def run(number: int, began: float, ended: float | None = None, end: str = "stopped", **keys: Any) -> dict[str, Any]:
+    over = {} if ended is None else {"ended_at": at(ended), "end": end}
+    return {"run": number, "started_at": at(began), **over, **keys}
+
+
+def final(phase: str, minutes: float, *earlier: Any, before: str = "planning") -> dict[str, Any]:
+    return {"phase": phase, "finalized_at": at(minutes), "history": [*earlier, moved(before, phase, at(minutes))]}
+
+
+def counts(found: Any) -> tuple[int, int]:
+    return found["rests"], found["resumed"]
+
+
+RESTS = run(1, 1, 2)
+PLANNED = moved("investigating", "planning", at(2))
+
+RUNS: dict[str, tuple[Any, tuple[int, int]]] = {
+    "none": (figures(), (0, 0)),
+    "no end": (figures(run(1, 1)), (0, 0)),
+    "rests": (figures(RESTS), (1, 0)),
+    "resumed, and at work": (figures(RESTS, run(2, 3)), (1, 1)),
+    "resumed twice, and rests": (figures(RESTS, run(2, 3, 4), run(3, 4, 5)), (3, 2)),
+    "resumed, and done": (figures(RESTS, run(2, 3, 4), **final("completed", 4, PLANNED)), (1, 1)),
+    "done by its stop": (figures(RESTS, **final("completed", 2)), (0, 0)),
+    "a person ended it hours later": (figures(RESTS, **final("completed", 200, PLANNED)), (1, 0)),
+    "its agent ended it, then stopped": (figures(run(1, 1, 3), **final("failed", 2, PLANNED)), (0, 0)),
+    "resumed by a run that was denied": (figures(RESTS, run(2, 3, 4, "denied")), (1, 0)),
+    "resumed by a claim that lapsed": (figures(RESTS, {"run": 2, "claimed_at": at(3)}), (1, 0)),
+    "resumed by a claim, and its host went": (
+        figures(RESTS, {"run": 2, "claimed_at": at(3), "ended_at": at(4), "end": "lost"}),
+        (2, 1),
+    ),
+    "denied alone": (figures(run(1, 1, 2, "denied"), **final("abandoned", 2)), (0, 0)),
+    "a send": (figures(run(1, 1, 2, "returned", turn=1)), (0, 0)),
+    "a run, then a send": (figures(RESTS, run(2, 3, 4, "returned", turn=1)), (1, 0)),
+    "a send, then a run": (figures(run(1, 1, 2, "returned", turn=1), run(2, 3, 4)), (1, 0)),
+    "the host went while it carried out": (
+        figures(run(1, 1, 2, "ended_with_host"), **final("abandoned", 2, before="executing")),
+        (0, 0),
+    ),
+    "the host went while it planned": (figures(run(1, 1, 2, "lost"), phase="planning"), (1, 0)),
+    "no stop came": (
+        figures(
+            run(1, 1, 2, "returned", detail="returned, and no stop came"),
+            **final("failed", 3, before="executing"),
+        ),
+        (0, 0),
+    ),
+    "ended before the moves that are known": (
+        figures(RESTS, **final("completed", 9, moved("planning", "executing", at(8))), history_dropped=5),
+        (1, 0),
+    ),
+    "runs are dropped": (figures(run(8, 1, 2), run(9, 3), runs_dropped=7), (1, 1)),
+}
+
+
+@table("found, expected", RUNS.values())
+def test_a_run_rests_if_the_session_stays_open_and_is_resumed_if_a_later_one_began(found: Any, expected: Any) -> None:
+    assert counts(found) == expected
+
+
+STAYS: dict[str, tuple[Any, Any]] = {
+    "in its first phase still": (figures(phase="initializing"), {}),
+    "twice in one": (
+        figures(
+            phase="approval",
+            history=[
+                moved("initializing", "investigating", at(0)),
+                moved("investigating", "approval", at(1.5)),
+                moved("approval", "investigating", at(31.5)),
+                moved("investigating", "approval", at(32)),
+            ],
+        ),
+        {"initializing": [0], "investigating": [90, 30], "approval": [1800]},
+    ),
+    "judged again": (
+        figures(
+            phase="planning",
+            history=[moved("planning", "completed", at(1)), moved("completed", "planning", at(9)), PLANNED],
+        ),
+        {"planning": [60], "investigating": [0]},  # the end is no stay, and a clock that was set back makes none of -7
+    ),
+    "the first of those that are known": (
+        figures(
+            history=[moved("planning", "approval", at(5)), moved("approval", "planning", at(6))], history_dropped=1
+        ),
+        {"approval": [60]},
+    ),
+    "part of a second": (figures(history=[moved("planning", "approval", at(0.999 / 60))]), {"planning": [0]}),
+}
+
+
+@table("found, expected", STAYS.values())
+def test_a_stay_lasts_from_move_to_move_and_counts_once_it_is_over(found: Any, expected: Any) -> None:
+    assert found["stays"] == expected
+
+
+MARKED: Any = {"at": at(4), "reason": "no longer needed"}
+WHOLE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "new": (figures(phase="initializing"), {"state": "new", "phase": "initializing"}),
+    "idle for too long": (
+        figures(RESTS, phase="planning", resume_ready=True, now=31),
+        {"phase": "planning", "rests": 1, "expired": True},
+    ),
+    "idle for too long, but it went on with nothing": (
+        figures(RESTS, phase="executing", now=31),
+        {"phase": "executing", "rests": 1},
+    ),
+    "ended": (
+        figures(**final("failed", 3), error_count=2, last_updated=at(2)),
+        {
+            "state": "failed",
+            "phase": "failed",
+            "ended_at": at(3),
+            "last_activity": at(2),
+            "stays": {"planning": [180]},
+            "errors": 2,
+        },
+    ),
+    "ended, and nobody wrote when": (
+        figures(phase="completed", history=[moved("planning", "completed", at(3))]),
+        {"state": "completed", "phase": "completed", "ended_at": at(3), "stays": {"planning": [180]}},
+    ),
+    "ended, and nobody wrote anything": (
+        figures(phase="completed"),
+        {"state": "completed", "phase": "completed", "ended_at": CREATED},
+    ),
+    "cancelled, and not written since": (
+        figures(RESTS, phase="planning", cancellation=MARKED),
+        {
+            "state": "cancelled",
+            "phase": "abandoned",
+            "ended_at": at(4),
+            "stays": {"planning": [240]},
+            "rests": 1,
+        },
+    ),
+    "cancelled before": (
+        figures(**final("abandoned", 5), cancellation=MARKED),
+        {"state": "cancelled", "phase": "abandoned", "ended_at": at(5), "stays": {"planning": [300]}},
+    ),
+    "interrupted": (
+        figures(
+            run(1, 1, 2, "killed", interruption="overloaded"),
+            run(2, 3, 4, "killed", interruption="usage_limit"),
+            run(3, 3, 4, "killed", interruption="overloaded"),
+            run(4, 5, 5, "killed", interruption="stopped_by_user", turn=1),
+        ),
+        {
+            "state": "interrupted",
+            "rests": 3,
+            "resumed": 2,
+            "interruptions": {"usage_limit": 1, "overloaded": 2},
+        },
+    ),
+    "tokens": (figures(RESTS, charged_tokens=40), {"rests": 1, "tokens": 40}),
+    "no text": (
+        figures(
+            RESTS, purpose="secret", metadata={"secret": 1}, agent_name="x" * 300, runs_dropped=0, app="a", user="u"
+        ),
+        {"agent_name": "x" * 200, "rests": 1},
+    ),
+}
+
+
+@table("found, expected", WHOLE.values())
+def test_the_figures_of_a_session_are_these_and_no_others(found: Any, expected: Any) -> None:
+    assert found == {**NOTHING, **({} if "rests" in expected or "state" in expected else {"state": "open"}), **expected}
+
+
+FOREIGN: list[dict[str, Any]] = [
+    *({key: value} for key in NOTHING for value in (None, True, [], 1.5)),
+    {"agent_id": "../up"},
+    {"agent_name": "x" * 201},
+    {"created_at": "yesterday"},
+    {"state": "cancelled"},  # and no end
+    {"ended_at": at(1)},  # and open
+    {"state": "expired"},
+    {"phase": "done"},
+    {"stays": {"completed": [1]}},
+    {"stays": {"planning": 1}},
+    *({"stays": {"planning": seconds}} for seconds in ([-1], [True], [1.5], ["1"], [LONGEST_STAY + 1])),
+    {"stays": {"planning": [1] * MAX_HISTORY, "approval": [1]}},
+    {"interruptions": {"bored": 1}},
+    {"interruptions": {"overloaded": True}},
+    *({key: count} for key in ("rests", "errors", "tokens") for count in (-1, False, LARGEST_INTEGER + 1, "1")),
+    {"resumed": 1},  # of none that rested
+    {"expired": 1},
+]
+
+
+@table("changed", FOREIGN)
+def test_no_figures_are_those_that_no_session_can_have(changed: dict[str, Any]) -> None:
+    assert read_figures({**NOTHING, **changed}) is None
+
+
+@table("missing", NOTHING)
+def test_no_figures_are_those_that_lack_something(missing: str) -> None:
+    assert read_figures({key: value for key, value in NOTHING.items() if key != missing}) is None
+
+
+def test_figures_of_a_later_version_count_without_what_is_new() -> None:
+    assert read_figures({**NOTHING, "mood": "good"}) == NOTHING
+
+
+MINUTES = st.integers(0, 90)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(PHASES), MINUTES), max_size=8),
+    st.lists(st.tuples(st.sampled_from(ENDS), MINUTES, st.sampled_from([None, *INTERRUPTIONS])), max_size=5),
+    st.sampled_from([None, MARKED, {}]),
+)
+def test_whatever_a_record_says_its_figures_are_read_back(moves: Any, ends: Any, mark: Any) -> None:
+    history = [
+        moved(one, other, at(minutes))
+        for (one, _), (other, minutes) in zip([("initializing", 0), *moves], moves, strict=False)
+    ]
+    runs = [
+        run(number, 0, minutes, end, **({"interruption": kind} if kind else {}))
+        for number, (end, minutes, kind) in enumerate(ends, 1)
+    ]
+    phase = moves[-1][0] if moves else "initializing"
+
+    found = figures(*runs, phase=phase, history=history, cancellation=mark, now=91)
+
+    assert found["resumed"] <= found["rests"] <= len(runs)
+    assert ("ended_at" in found) == (is_final(phase) or mark is not None)
+    assert sum(map(len, found["stays"].values())) <= len(history) + 1
+    assert parse_time(found["last_activity"]) == START
