@@ -697,9 +697,10 @@ class Sessions:
         return todos.numbered_todos(record)[-1]
 
     def set_todo_status(self, agent_id: str, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
-        """Changes where one todo stands, ``pending``, ``in_progress`` or ``completed``, and returns it.
+        """Changes where one todo stands, and returns it.
 
-        Raises ``BadArgument``, ``NoSuchTodo``, ``SessionFinal``.
+        That is ``pending``, ``in_progress``, ``completed``, or ``cancelled``: nobody will do it. Raises
+        ``BadArgument``, ``NoSuchTodo``, ``SessionFinal``.
         """
         from gaia_sessions.session import todos
 

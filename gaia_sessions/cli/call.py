@@ -12,7 +12,7 @@ from functools import wraps
 
 import click
 
-from gaia_sessions.errors import SessionNotFound, SessionsError
+from gaia_sessions.errors import SessionNotFound, SessionsError, UsageError
 from gaia_sessions.session.ids import is_agent_id, is_generated_id
 
 from . import output
@@ -49,6 +49,14 @@ _LOCK_TIMEOUT = click.option(
 )
 ID = click.argument("agent_id", metavar="ID")
 """For every command about one session; the command then asks ``Call.session_id`` which session that is."""
+
+HOST_AGENT = click.option(
+    "--host-agent",
+    nargs=2,
+    metavar="SESSION AGENT",
+    help="Select the session by the IDs that its client gave the conversation and the agent, instead of by ID.",
+)
+"""For what an agent types itself, which knows no ID when it starts; the command asks ``Call.chosen_session``."""
 
 IF_REVISION = click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
 
@@ -113,6 +121,14 @@ class Call:
             output.print_aside("session_taken", f"using session {found} for {typed_id}", as_json=self.as_json)
         return found
 
+    def chosen_session(self, agent_id: str | None, host_agent: tuple[str, str] | None, *, writes: bool = True) -> str:
+        """The id of the session that is named by ID, or by its agent. Raises ``UsageError`` if it is named twice."""
+        if agent_id is None and host_agent is not None:
+            return self.sessions().session_of_host_agent(*host_agent)
+        if host_agent is not None:
+            raise UsageError("ID and --host-agent cannot be combined", "omit one of them: both select a session")
+        return self.session_id(given(agent_id, "agent_id"), writes=writes)
+
     def notice_if_abandoned(self, agent_id: str) -> None:
         """Prints a notice if the session, which was just written, had been cancelled, so that this write ended it."""
         from gaia_sessions.session.phases import is_abandoned
@@ -150,6 +166,14 @@ class Call:
             output.print_json(result)
         else:
             output.print_lines(lines())
+
+
+def given(value: _Value | None, name: str) -> _Value:
+    """``value``; raises click's own error for the parameter with this ``name`` if nobody typed one."""
+    if value is None:
+        ctx = click.get_current_context()
+        raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == name))
+    return value
 
 
 def declare(*examples: str, cls: type[Command] = Command) -> Callable[[Callable[..., int | None]], click.Command]:

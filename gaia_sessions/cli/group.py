@@ -48,7 +48,7 @@ GROUPS = {
         "send": "Send something to an agent, and print its answer: a turn.",
         "turn": "Add a turn to the transcript: what was sent and answered.",
         "reset": "Begin the transcript of a session anew.",
-        "todo": "Keep the todos of a session: add, done, list.",
+        "todo": "Keep the todos of a session: add, done, cancel, list.",
         "skill": "Record which skills an agent loaded.",
         "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
         "tool": "Check whether the agent of a session may use a tool.",

@@ -91,7 +91,8 @@ MARKER_DETAIL = "said so in its last line"
 
 TODO_PENDING = "pending"
 TODO_COMPLETED = "completed"
-TODO_STATUSES = (TODO_PENDING, "in_progress", TODO_COMPLETED, "cancelled")
+TODO_CANCELLED = "cancelled"
+TODO_STATUSES = (TODO_PENDING, "in_progress", TODO_COMPLETED, TODO_CANCELLED)
 """Where a todo can stand."""
 
 _check_phase = one_of(PHASES)

@@ -40,7 +40,7 @@ ID = "agent-20260108-180530-abc12345"
 INNER = [
     *(["hooks", name] for name in ("install", "uninstall", "status")),
     ["skill", "add"],
-    *(["todo", name] for name in ("add", "done", "list")),
+    *(["todo", name] for name in ("add", "done", "cancel", "list")),
 ]
 
 READING = [

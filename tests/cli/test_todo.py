@@ -24,6 +24,30 @@ def test_todos_are_added_done_and_listed(gaia: Gaia, session: str) -> None:
     ]
 
 
+def test_one_that_nobody_will_do_is_cancelled(gaia: Gaia, session: str) -> None:
+    gaia("todo", "add", session, "read")
+    assert gaia("todo", "cancel", session, "1").answer == ["agent-123: todo 1 cancelled: read"]
+    assert gaia("todo", "list", session).answer == ["1  cancelled    read"]
+
+
+def test_an_agent_names_its_session_by_the_ids_of_its_client(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    put("a", runs=[{"run": 1, "host_session_id": "s", "host_agent_id": "x:1", "started_at": "2026-01-08T18:05:30Z"}])
+    agent = ("--host-agent", "s", "x:1")
+    assert gaia("todo", "add", *agent, "read").answer == ["a: todo 1 pending: read"]
+    assert gaia("todo", "add", "1", *agent).answer == ["a: todo 2 pending: 1"]
+    assert gaia("todo", "done", *agent, "1").answer == ["a: todo 1 completed: read"]
+    assert gaia("todo", "cancel", "2", *agent).answer == ["a: todo 2 cancelled: 1"]
+    assert gaia("todo", "list", *agent).answer == ["1  completed    read", "2  cancelled    1"]
+    before = tree()
+    both = "Error: ID and --host-agent cannot be combined\nHint: omit one of them: both select a session\n"
+    assert gaia("todo", "done", "a", "1", *agent).all == (2, "", both)
+    assert gaia("todo", "list", "a", *agent).all == (2, "", both)
+    assert gaia("todo", "done", *agent, "one").code == 2
+    assert gaia("todo", "done", *agent).code == 2
+    assert gaia("todo", "list", "--host-agent", "s", "nobody").code == 3
+    assert tree() == before
+
+
 def test_each_change_has_its_json(gaia: Gaia, session: str) -> None:
     todo = {"agent_id": session, "number": 1, "description": "read", "status": "pending"}
     assert gaia("todo", "add", session, "read", "--json").json == todo

@@ -7,51 +7,92 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import ID, declare, declare_group
+from gaia_sessions.cli.call import HOST_AGENT, declare, declare_group, given
 from gaia_sessions.cli.render import budgets
+from gaia_sessions.session.schema import TODO_CANCELLED, TODO_COMPLETED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.session.todos import NumberedTodo
+
+    HostAgent = tuple[str, str] | None
+
+_ID = click.argument("agent_id", metavar="ID", required=False)
+_NUMBER = click.argument("number", metavar="N", required=False)
 
 
 @declare_group("todo add agent-123 'write the tests'", "todo done agent-123 1", "todo list agent-123")
 def command(call: Call) -> None:
-    """Keep the todos of a session: add, done, list."""
+    """Keep the todos of a session: add, done, cancel, list."""
 
 
 @declare("todo add agent-123 'write the tests'")
-@ID
-@click.argument("text", metavar="TEXT")
-def add(call: Call, agent_id: str, text: str) -> None:
+@_ID
+@click.argument("text", metavar="TEXT", required=False)
+@HOST_AGENT
+def add(call: Call, agent_id: str | None, text: str | None, host_agent: HostAgent) -> None:
     """Add a todo at the end and print its number."""
-    session_id = call.session_id(agent_id, writes=True)
-    todo = call.sessions().add_todo(session_id, text)
-    call.notice_if_abandoned(session_id)
-    call.print_result({"agent_id": session_id, **todo}, lambda: [budgets.todo_change_line(session_id, todo)])
+    session_id, description = _chosen(call, agent_id, text, host_agent, "text")
+    _change(call, session_id, lambda: call.sessions().add_todo(session_id, description))
 
 
 @declare("todo done agent-123 1")
-@ID
-@click.argument("number", metavar="N", type=int)
-def complete(call: Call, agent_id: str, number: int) -> None:
+@_ID
+@_NUMBER
+@HOST_AGENT
+def complete(call: Call, agent_id: str | None, number: str | None, host_agent: HostAgent) -> None:
     """Mark todo N as completed; the first one is 1."""
-    session_id = call.session_id(agent_id, writes=True)
-    todo = call.sessions().set_todo_status(session_id, number)
-    call.notice_if_abandoned(session_id)
-    call.print_result({"agent_id": session_id, **todo}, lambda: [budgets.todo_change_line(session_id, todo)])
+    _mark(call, agent_id, number, host_agent, TODO_COMPLETED)
+
+
+@declare("todo cancel agent-123 1")
+@_ID
+@_NUMBER
+@HOST_AGENT
+def cancel(call: Call, agent_id: str | None, number: str | None, host_agent: HostAgent) -> None:
+    """Mark todo N as cancelled: nobody will do it."""
+    _mark(call, agent_id, number, host_agent, TODO_CANCELLED)
 
 
 @declare("todo list agent-123", "todo list agent-123 --json")
-@ID
-def list_(call: Call, agent_id: str) -> None:
+@_ID
+@HOST_AGENT
+def list_(call: Call, agent_id: str | None, host_agent: HostAgent) -> None:
     """List the todos of a session, with their numbers."""
-    todos = call.sessions().todos(call.session_id(agent_id))
+    todos = call.sessions().todos(call.chosen_session(agent_id, host_agent, writes=False))
     if call.as_json:
         output.print_json_array(todos)
         return
     output.print_lines(budgets.todo_lines(todos) or ["No todos"])
 
 
+def _chosen(call: Call, agent_id: str | None, word: str | None, host_agent: HostAgent, name: str) -> tuple[str, str]:
+    """The session, and the ``word`` behind it; the first one, where the session is named by its agent."""
+    if host_agent is not None and word is None:
+        agent_id, word = None, agent_id
+    elif agent_id is None:
+        given(agent_id, "agent_id")
+    word = given(word, name)
+    return call.chosen_session(agent_id, host_agent), word
+
+
+def _mark(call: Call, agent_id: str | None, number: str | None, host_agent: HostAgent, status: str) -> None:
+    session_id, typed = _chosen(call, agent_id, number, host_agent, "number")
+    ctx = click.get_current_context()
+    param = next(one for one in ctx.command.params if one.name == "number")
+    which = click.INT.convert(typed, param, ctx)  # type: ignore[arg-type]  # it reads text
+    _change(call, session_id, lambda: call.sessions().set_todo_status(session_id, which, status))
+
+
+def _change(call: Call, session_id: str, change: Callable[[], NumberedTodo]) -> None:
+    todo = change()
+    call.notice_if_abandoned(session_id)
+    call.print_result({"agent_id": session_id, **todo}, lambda: [budgets.todo_change_line(session_id, todo)])
+
+
 command.add_command(add)
 command.add_command(complete, "done")
+command.add_command(cancel)
 command.add_command(list_, "list")

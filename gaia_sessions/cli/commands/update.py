@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import IF_REVISION, declare
+from gaia_sessions.cli.call import HOST_AGENT, IF_REVISION, declare
 from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import cancellation, plain
-from gaia_sessions.errors import UsageError
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.requests import Update
 
@@ -24,12 +23,7 @@ if TYPE_CHECKING:
     "update agent-123 --metadata - --if-revision 4 < findings.json",
 )
 @click.argument("agent_id", metavar="ID", required=False)
-@click.option(
-    "--host-agent",
-    nargs=2,
-    metavar="SESSION AGENT",
-    help="Select the session by the IDs that its client gave the conversation and the agent, instead of by ID.",
-)
+@HOST_AGENT
 @click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
 @click.option("--question", metavar="TEXT", help="What is asked of a person, with --phase approval.")
 @METADATA
@@ -60,7 +54,7 @@ def command(
     """
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
-    session_id = _session_id(call, agent_id, host_agent)
+    session_id = call.chosen_session(agent_id, host_agent)
     request = Update(
         phase,
         new_metadata,
@@ -75,14 +69,3 @@ def command(
     if record["phase"] != phase and is_abandoned(record["phase"]):
         output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=call.as_json)
     call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written), written.now)])
-
-
-def _session_id(call: Call, agent_id: str | None, host_agent: tuple[str, str] | None) -> str:
-    if agent_id is not None and host_agent is None:
-        return call.session_id(agent_id, writes=True)
-    if agent_id is None and host_agent is not None:
-        return call.sessions().session_of_host_agent(*host_agent)
-    if host_agent is None:
-        ctx = click.get_current_context()
-        raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "agent_id"))
-    raise UsageError("ID and --host-agent cannot be combined", "omit one of them: both select a session")
