@@ -28,19 +28,31 @@ def main() -> None:
     words = sys.argv[1:]
     arguments = _hook_arguments(words)
     if arguments is not None:
+        words = _run_hook(arguments)
+    from .main import main as run
+
+    exit_process(run(words))
+
+
+def _run_hook(arguments: list[str]) -> list[str]:
+    """Runs the hook and ends the process with 0, whatever part of the package is missing, as while it is replaced.
+
+    Returns the words for click if a person typed them.
+    """
+    try:
         from gaia_sessions.hook import read_arguments
+        from gaia_sessions.hook.run import main as run_hook
         from gaia_sessions.hosts import HOOK
 
         told = read_arguments(arguments)
         is_typed = not told["test"] and os.isatty(0) and os.isatty(2)
-        if not (told["help"] or is_typed):
-            from gaia_sessions.hook.run import main as run_hook
-
-            os._exit(run_hook(HOOK, arguments))
-        words = [HOOK, *(arguments if told["help"] or told["ignored"] else ())]
-    from .main import main as run
-
-    exit_process(run(words))
+        if told["help"] or is_typed:
+            return [HOOK, *(arguments if told["help"] or told["ignored"] else ())]
+        os._exit(run_hook(HOOK, arguments))
+    except Exception:
+        if "--test" in arguments or os.isatty(2):
+            raise
+        os._exit(0)
 
 
 def exit_process(code: int) -> NoReturn:

@@ -60,10 +60,13 @@ def main(hook: str, arguments: list[str]) -> int:
 
         return serve_person(hook, call.arguments)
     try:
-        call.run()
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
-        call.fail(error)
-    call.write_log()
+        try:
+            call.run()
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
+            call.fail(error)
+        call.write_log()
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001  # part of the package is missing
+        return 0  # as while it is replaced: then even the log may not be written
     return 0
 
 

@@ -1,0 +1,96 @@
+"""A hook keeps its promise while its package is replaced: whatever part is missing, its host notices nothing."""
+
+from __future__ import annotations
+
+import compileall
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_sessions
+from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.hook.conftest import Host
+
+CHECKOUT = Path(gaia_sessions.__file__).parents[1]
+ASK = """import sys; sys.argv = ["x", "hook"]; import gaia_sessions.cli.start, os
+os._exit = lambda code: print(*(m.__file__ for n, m in sys.modules.items() if n.startswith("gaia_")), sep="\\n")
+gaia_sessions.cli.start.main()"""
+
+pytestmark = pytest.mark.slow
+
+
+class Copy:
+    """A copy of the package and of the script that hosts start, which may lose parts."""
+
+    def __init__(self, host: Host, folder: Path) -> None:
+        self.host = host
+        self.folder = folder
+        for name in ("gaia_sessions", "hooks"):
+            shutil.copytree(CHECKOUT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        compileall.compile_dir(folder / "gaia_sessions", quiet=1)
+        self.forms = {
+            "script": ["-S", str(folder / "hooks" / "every_event.py")],
+            "module": ["-P", "-m", "gaia_sessions", "hook"],
+        }
+
+    def run(self, words: list[str], payload: bytes) -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(self.host.project), "PYTHONPATH": str(self.folder)}
+        command = [sys.executable, *words]
+        return subprocess.run(
+            command, input=payload, capture_output=True, check=False, cwd=self.host.project, env=environment
+        )
+
+    def parts(self, payload: bytes) -> list[Path]:
+        """The files that a call loads."""
+        told = self.run(["-c", ASK], payload).stdout.decode()
+        return [Path(line) for line in told.splitlines() if line.endswith(".py")]
+
+
+def _lost(file: Path) -> Iterator[str]:
+    """Takes ``file`` away, then half of it, as an installer does; whole again at the end."""
+    whole, at = file.read_bytes(), file.stat().st_mtime_ns
+    file.unlink()
+    yield "missing"
+    file.write_bytes(whole[: len(whole) // 2])
+    yield "torn"
+    file.write_bytes(whole)
+    os.utime(file, ns=(at, at))  # what is compiled stays valid
+
+
+@table("form", ["script", "module"])
+def test_whatever_part_of_the_package_is_missing_a_host_notices_nothing(host: Host, tmp_path: Path, form: str) -> None:
+    copy = Copy(host, tmp_path / form)
+    start = json.dumps(host.starting()).encode()
+    parts = copy.parts(start)
+    assert len(parts) > 30
+
+    noticed = [
+        (file.name, how, ran.returncode, ran.stdout, ran.stderr)
+        for file in parts
+        for how in _lost(file)
+        if not (form == "module" and file.parent.name == "gaia_sessions")  # then nothing of ours runs
+        if (ran := copy.run(copy.forms[form], start)).returncode or ran.stderr
+    ]
+
+    assert noticed == []
+
+
+@table("form", ["script", "module"])
+def test_a_person_who_tries_the_hook_is_told_what_is_missing(host: Host, tmp_path: Path, form: str) -> None:
+    copy = Copy(host, tmp_path / form)
+    (copy.folder / "gaia_sessions" / "hook" / "run.py").unlink()
+
+    ran = copy.run([*copy.forms[form], "--test"], b"")
+
+    assert ran.returncode == 1
+    assert "No module named 'gaia_sessions.hook.run'" in ran.stderr.decode()
