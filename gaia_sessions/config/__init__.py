@@ -107,6 +107,8 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     """the same for the memory of a sub-agent"""
     keep_days: Days = 7.0
     """days for which [`cleanup`](#clean-up-old-sessions) keeps work with turns, or in `approval`"""
+    keep_figures: Switch = True
+    """keep [figures of sessions that are removed](store.md#what-removed-sessions-leave), for `stats`"""
     lock_timeout: Seconds = 10.0
     """seconds that a command waits for a locked session"""
     approvals: Literal["any", "explicit"] = "any"

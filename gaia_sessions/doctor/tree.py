@@ -92,6 +92,8 @@ _IS_OURS_IN: dict[str, Callable[[str], object]] = {
 }
 """Which names in each folder beside the sessions only the store gives; so all that is below them is ours."""
 
+_IN_ROOT = frozenset([roots.STATS, *_IS_OURS_IN])
+
 
 def _own_names(root: str) -> Iterator[tuple[str, str, int]]:
     """Each name that only the store gives, its folder's path, and that folder, open; a folder precedes what it holds.
@@ -108,7 +110,7 @@ def _choose(root: str, place: str, fd: int) -> Callable[[str], object]:
     """Which names in the folder ``place`` of ``root`` are the store's."""
     top, *below = place.split(os.sep)
     if top == os.curdir:
-        return lambda name: name in _IS_OURS_IN or roots.is_unfinished_gitignore(name) or _is_session(root, name, fd)
+        return lambda name: name in _IN_ROOT or roots.is_unfinished(name) or _is_session(root, name, fd)
     if below:
         return lambda _: top in _IS_OURS_IN
     return _IS_OURS_IN.get(top, reading.is_own_name)

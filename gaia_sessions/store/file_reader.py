@@ -273,6 +273,15 @@ class FileReader:
         with self._open_root_for(agent_id) as root, output_file.open_session(root, agent_id) as session:
             return output_file.read(session, number)
 
+    def figures(self) -> Iterator[dict[str, Json] | None]:
+        root = self._open_root()
+        if root is None:
+            return
+        from . import figures_file
+
+        with root:
+            yield from figures_file.values(root)
+
     def waiting(self) -> list[WaitingEvent]:
         root = self._open_root()
         if root is None:

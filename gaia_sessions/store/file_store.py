@@ -6,6 +6,7 @@ module that writes a session.
 
 from __future__ import annotations
 
+from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.ids import check_agent_id
 
 from . import atomic, index, locks, reading
@@ -43,8 +44,9 @@ _SECONDS_AFTER_REBUILD = 1.2
 class FileStore(FileReader):
     """The port over files below ``root``.
 
-    durable: False leaves syncing to the system. wait: how to wait for a lock that somebody else holds.
-    seconds_left: of the one call for which a hook makes this store; None where time does not matter.
+    durable: False leaves syncing to the system. keeps_figures: whether sessions that are removed leave theirs.
+    wait: how to wait for a lock that somebody else holds. seconds_left: of the one call for which a hook makes this
+    store; None where time does not matter.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class FileStore(FileReader):
         root: str,
         *,
         durable: bool = True,
+        keeps_figures: bool = True,
         lock_timeout: float = 10.0,
         wait: locks.WaitForLock = locks.wait_with_filelock,
         seconds_left: Callable[[], float] | None = None,
@@ -59,6 +62,7 @@ class FileStore(FileReader):
     ) -> None:
         super().__init__(root, seconds_left=seconds_left, keeps_root=keeps_root)
         self.durable = durable
+        self.keeps_figures = keeps_figures
         self.lock_timeout = lock_timeout
         self.wait = wait
 
@@ -72,15 +76,27 @@ class FileStore(FileReader):
         wait: locks.WaitForLock = locks.wait_with_filelock,
         seconds_left: Callable[[], float] | None = None,
     ) -> Self:
-        """The store at ``root`` with the durability and, unless another is given, the lock timeout of ``config``."""
+        """The store at ``root`` as ``config`` has it; ``lock_timeout`` replaces that of ``config``."""
         timeout = config.lock_timeout if lock_timeout is None else lock_timeout
         durable = config.durability == "full"
-        return cls(root, durable=durable, lock_timeout=timeout, wait=wait, seconds_left=seconds_left)
+        return cls(
+            root,
+            durable=durable,
+            keeps_figures=config.keep_figures,
+            lock_timeout=timeout,
+            wait=wait,
+            seconds_left=seconds_left,
+        )
 
     def for_one_call(self) -> FileStore:
         """The same store, made for one call of a program: it opens the root once, until it is closed."""
         return FileStore(
-            self.root, durable=self.durable, lock_timeout=self.lock_timeout, wait=self.wait, keeps_root=True
+            self.root,
+            durable=self.durable,
+            keeps_figures=self.keeps_figures,
+            lock_timeout=self.lock_timeout,
+            wait=self.wait,
+            keeps_root=True,
         )
 
     def create(
@@ -197,6 +213,15 @@ class FileStore(FileReader):
         with self.open(agent_id, timeout=timeout) as session:
             found = self._read_or_error(session.root, agent_id)
             return session_directory.delete_if(session, found, should_delete)
+
+    def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
+        if not self.keeps_figures:
+            return
+        from .figures_file import KEY
+
+        lines = b"".join(map(dump_line, figures))
+        with self.lock_key(KEY), self._make_root() as root:
+            atomic.append(root, roots.STATS, lines, durable=self.durable)
 
     def sync(self) -> None:
         """Makes durable which sessions are here: a process may have been killed before it did that."""

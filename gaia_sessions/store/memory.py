@@ -69,6 +69,7 @@ class MemoryStore:
         self._transcripts: dict[str, bytes] = {}
         self._outputs: dict[tuple[str, int], Kept] = {}
         self._documents: dict[Scope, bytes] = {}
+        self._figures: list[bytes] = []
         self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held_keys: set[tuple[str, ...]] = set()
         self._deferred_count = 0
@@ -265,6 +266,12 @@ class MemoryStore:
         self._journals.pop(agent_id, None)
         for run in [run for run in self._outputs if run[0] == agent_id]:
             del self._outputs[run]
+
+    def figures(self) -> Iterator[dict[str, Json] | None]:
+        return map(strict.load_object, self._figures)
+
+    def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
+        self._figures += map(strict.dump_line, figures)
 
     def ensure_index(self) -> None:
         return

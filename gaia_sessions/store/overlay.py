@@ -213,6 +213,9 @@ class Overlay(MemoryStore):
         """Whether the messages below do not hold here."""
         return agent_id in self._emptied or agent_id in self._deleted
 
+    def figures(self) -> Iterator[dict[str, Json] | None]:
+        return (line for part in (self._base.figures(), super().figures()) for line in part)
+
     def waiting(self) -> list[WaitingEvent]:
         return [*self._base_inbox.items(), *super().waiting()]
 

@@ -160,6 +160,14 @@ class Reader(ReaderAbove, Protocol):
     def messages_backwards(self, agent_id: str) -> Messages:
         """What ``messages`` has, the newest first. The cost follows what is taken."""
 
+    def figures(self) -> Iterator[dict[str, Json] | None]:
+        """What is kept of sessions that were removed: the object of each line, None in the place of one that has none.
+
+        Anybody may have written them. A session that is there beats its line: its removal did not take place. Of
+        several lines of one session, by its id and ``created_at``, the last counts. Takes no lock. Raises
+        ``StoreFailure``.
+        """
+
     def output_path(self, agent_id: str, number: int) -> str:
         """Where the output of the run with this ``number`` is, or will be: absolute if it is a file."""
 
@@ -306,6 +314,12 @@ class Store(StoreReader, Protocol):
         Durable once ``purge_trash`` has returned. A writer that waited for the session finds it gone. What
         ``should_delete`` raises passes through. Raises ``SessionNotFound`` and ``LockTimeout``, that at once unless
         another ``timeout`` is given, which is as in ``open``.
+        """
+
+    def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
+        """Adds what is to be kept of sessions that are about to be removed, durably, all or nothing.
+
+        A store that is to keep none does nothing. Raises ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
         """
 
     def ensure_index(self) -> None:

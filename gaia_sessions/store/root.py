@@ -7,6 +7,7 @@
     {root}/.trash/         sessions that were deleted, until they are removed
     {root}/.shared/        state that sessions of an app share, see ``documents``
     {root}/.inbox/         events that wait to be applied
+    {root}/.stats.jsonl    figures of sessions that were removed, see ``figures_file``
     {root}/.index/         derived from the records, see ``index``
     {root}/.logs/          logs of hooks, where the root is not in a project
 
@@ -34,6 +35,7 @@ SHARED = ".shared"
 INBOX = ".inbox"
 INDEX = ".index"
 LOGS = ".logs"
+STATS = ".stats.jsonl"
 GITIGNORE = ".gitignore"
 
 
@@ -87,15 +89,15 @@ def ignore_all(folder: Directory) -> None:
     atomic.replace(folder, GITIGNORE, b"*\n", durable=False)
 
 
-def is_unfinished_gitignore(name: str) -> bool:
-    """Whether ``ignore_all`` gives such a name to a file that it has not finished."""
-    return atomic.target_of(name) == GITIGNORE
+def is_unfinished(name: str) -> bool:
+    """Whether such a name is given to a file of the root itself that somebody has not finished."""
+    return atomic.target_of(name) in (GITIGNORE, STATS)
 
 
 def _is_empty(root: Directory) -> bool:
     """Whether nothing is in there but what others who make the root at this moment are writing."""
     with os.scandir(root.fd) as entries:
-        return all(is_unfinished_gitignore(entry.name) for entry in entries)
+        return all(is_unfinished(entry.name) for entry in entries)
 
 
 def _make_folders(path: str) -> None:

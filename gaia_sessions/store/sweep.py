@@ -45,7 +45,7 @@ def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -
         return []  # no root of ours
     with root.make(roots.LOCKS) as folder:
         removed = [*_sweep_stage(root, folder, cutoff), *_sweep_sessions(root, folder, cutoff, sessions)]
-        removed += _sweep_unfinished(root, cutoff, roots.is_unfinished_gitignore)
+        removed += _sweep_unfinished(root, cutoff, roots.is_unfinished)
         for name, is_unfinished in _IS_UNFINISHED_IN.items():
             if root.has(name):
                 with translate_errors("sweep", f"{root.path}/{name}"), root.below(name) as directory:

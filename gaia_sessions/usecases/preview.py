@@ -91,6 +91,10 @@ class Preview:
         """Reads a transcript, as ``Store.messages_backwards`` does."""
         return self._reader_of_transcripts().messages_backwards(agent_id)
 
+    def figures(self) -> Iterator[dict[str, Json] | None]:
+        """What is kept of removed sessions, as ``Store.figures`` has it: no event removes one."""
+        return self._store.figures()
+
     def output_path(self, agent_id: str, number: int) -> str:
         """Where the output of a run is, as ``Store.output_path`` has it."""
         return self._store.output_path(agent_id, number)

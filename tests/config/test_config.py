@@ -26,6 +26,7 @@ DEFAULTS: dict[str, object] = {
     "idle_minutes": 30.0,
     "ignore_agents": (),
     "keep_days": 7.0,
+    "keep_figures": True,
     "keep_last_message": True,
     "limits_blocked_tools": (),
     "limits_rounds": None,
@@ -130,6 +131,7 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("idle_minutes", 'idle_minutes = "1.5 hours"', "IDLE_MINUTES", "90m", 90.0),
     ("keep_days", "keep_days = 0", "KEEP_DAYS", "0", 0.0),
     ("keep_days", 'keep_days = "36h"', "KEEP_DAYS", "1.5", 1.5),
+    ("keep_figures", "keep_figures = false", "KEEP_FIGURES", "off", False),
     ("lock_timeout", "lock_timeout = 0", "LOCK_TIMEOUT", "0", 0.0),
     ("lock_timeout", "lock_timeout = 0.0", "LOCK_TIMEOUT", "0.0", 0.0),
     ("hooks", "[hooks]\nenabled = false", "HOOKS", "off", False),
@@ -204,13 +206,13 @@ TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are approvals, durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents, "
     "hooks.keep_last_message, hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, "
-    "limits.blocked_tools, limits.rounds, limits.search_tools, limits.searches, limits.seconds, limits.tokens, "
-    "limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, state.keys, "
+    "keep_figures, limits.blocked_tools, limits.rounds, limits.search_tools, limits.searches, limits.seconds, "
+    "limits.tokens, limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, state.keys, "
     "sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
     "what may follow GAIA_SESSIONS_ is APPROVALS, DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, "
-    "IGNORE_AGENTS, KEEP_DAYS, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_ROUNDS, LIMITS_SEARCHES, "
+    "IGNORE_AGENTS, KEEP_DAYS, KEEP_FIGURES, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_ROUNDS, LIMITS_SEARCHES, "
     "LIMITS_SEARCH_TOOLS, "
     "LIMITS_SECONDS, LIMITS_TOKENS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
     "ROOT, STORE_DESCRIPTION, SUB_AGENT_MAX_TOKENS, TRACK"
