@@ -94,6 +94,8 @@ def _finding(
         return not_checked("hooks", f"whether {installed['host']} calls the hooks in {installed['file']}: {why}")
     if found["code"] == warnings.LIMITS_NOT_HELD and installed:
         return warning("hooks", message, _install(status, environ, {**installed, "enforce": True}))
+    if found["code"] == warnings.COMMAND_NOT_ALLOWED and installed:
+        return warning("hooks", message, _install(status, environ, installed))
     if found["code"] in _NO_PROBLEM:
         return warning("hooks", message)
     return problem("hooks", message, _fix_command(status, environ, found, installed))

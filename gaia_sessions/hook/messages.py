@@ -1,7 +1,7 @@
 """The texts that agents get beside a briefing: how to resume a session, the command to report with.
 
-Owns their wording and their limits. The report command is worded here for the permission rule too, since the rule
-allows exactly what begins like the command.
+Owns their wording and their limits. The commands that an agent types are worded here for the permission rules too,
+since a rule allows exactly what begins like the command.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ _LONGEST_QUESTION = 300
 """Characters of a question that the main agent is told; ``pending`` shows it whole."""
 
 PROGRAM = "gaia-sessions"
-UPDATE = "update"
+UPDATE, TODO = AGENT_COMMANDS = ("update", "todo")
+"""What an agent is told to type."""
+
+_TODO_SENTENCE = (
+    "To keep a todo, type todo add in place of update, and its text in place of --phase planning; then todo done or "
+    "todo cancel with its number, or todo list."
+)
 
 _LINE_PLACEMENT = "in the prompt, once, on its own line, not quoted and not in a code block:"
 
@@ -190,24 +196,27 @@ def find_program() -> str | None:
     return path if os.path.isfile(path) else None
 
 
-def update_command(path: str) -> str:
-    """The shell words that start the report command."""
+def agent_command(path: str, command: str) -> str:
+    """The shell words that start one of ``AGENT_COMMANDS``."""
     import shlex
 
-    return f"{shlex.quote(path)} {UPDATE}"
+    return f"{shlex.quote(path)} {command}"
 
 
 def report_instructions(root: str, *session: str) -> list[str]:
-    """The sentence that names the report command; none if there is no command, or no room for it beside the note.
+    """The sentences that name the report command, and that for todos, each as far as there is room beside the note.
+
+    None if there is no command.
 
     The command has ``root`` in it: a Bash call has no variable from which the project could be known. ``session`` are
-    the words that identify the session.
+    the words that identify the session. For todos they are the same.
     """
     path = find_program()
     if path is None:
         return []
     import shlex
 
-    command = f"{update_command(path)} {shlex.join(session)} --root {shlex.quote(root)} --phase planning"
+    command = f"{agent_command(path, UPDATE)} {shlex.join(session)} --root {shlex.quote(root)} --phase planning"
     sentence = f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
-    return [sentence] if len(NOTE) + 1 + len(sentence) <= LONGEST_NOTE else []
+    with_todos = f"{sentence} {_TODO_SENTENCE}"
+    return next(([told] for told in (with_todos, sentence) if len(NOTE) + 1 + len(told) <= LONGEST_NOTE), [])

@@ -1,4 +1,4 @@
-"""The permission rule by which sub-agents may report without being asked.
+"""The permission rules by which sub-agents may report, and keep todos, without being asked.
 
 Claude Code 2.1.197 and 2.1.330 allow what begins like the rule, and refuse it when another command, a redirection or a
 nested command is added; both ignore the rules of a project until its folder is trusted. A rule is known by our command
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
-from gaia_sessions.hook.messages import UPDATE, find_program, update_command
+from gaia_sessions.hook.messages import AGENT_COMMANDS, agent_command, find_program
 
 from .entries import MOST_OWN, by_hand
 from .json_edit import append_value, with_member, without_value
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _PROGRAM = r"(?:[\w@%+=,./-]*/)?gaia-sessions"
 _QUOTED_PROGRAM = r"""'(?:[^']|'"'"')*/gaia-sessions'"""
-_REPORT_RULE = re.compile(rf"Bash\((?:{_PROGRAM}|{_QUOTED_PROGRAM}) {UPDATE} \*\)", re.ASCII)
+_OWN_RULE = re.compile(rf"Bash\((?:{_PROGRAM}|{_QUOTED_PROGRAM}) ({'|'.join(AGENT_COMMANDS)}) \*\)", re.ASCII)
 _FORBIDDEN_IN_RULE = frozenset("()*\\:\n\r")
 _PERMISSIONS, _ALLOW = "permissions", "allow"
 
 
-def permission_rule() -> str:
-    """The permission rule for the reporting command only; raises ``StoreFailure`` if a rule cannot name it."""
+def permission_rules() -> list[str]:
+    """A rule for each command that agents are told, and no other; raises ``StoreFailure`` if a rule cannot name it."""
     path = find_program()
     if path is None:
         raise StoreFailure(
@@ -38,7 +38,7 @@ def permission_rule() -> str:
         raise StoreFailure(
             "name the command", path, "its path contains a character with a special meaning in a rule", "move it"
         )
-    return f"Bash({update_command(path)} *)"
+    return [f"Bash({agent_command(path, command)} *)" for command in AGENT_COMMANDS]
 
 
 def own_rules(text: JsonText) -> list[str]:
@@ -46,14 +46,22 @@ def own_rules(text: JsonText) -> list[str]:
     return [rule for rule in _allowed(text) if is_own_rule(rule)]
 
 
-def with_rule(text: JsonText, rule: str) -> JsonText:
-    """``text`` with ``rule`` and no other of ours among the allowed permissions."""
-    if own_rules(text) == [rule]:
+def commands_without_rule(text: JsonText) -> list[str]:
+    """The commands that no rule of ours allows, where another is allowed: an earlier version knew fewer."""
+    allowed = {found[1] for rule in _allowed(text) if (found := _OWN_RULE.fullmatch(rule))}
+    return [command for command in AGENT_COMMANDS if command not in allowed] if allowed else []
+
+
+def with_rules(text: JsonText, wanted: list[str]) -> JsonText:
+    """``text`` with the ``wanted`` rules and no other of ours among the allowed permissions."""
+    if own_rules(text) == wanted:
         return text
     text = without_rules(text)
-    text, permissions = with_member(text, text.start, _PERMISSIONS, {})
-    text, rules = with_member(text, permissions, _ALLOW, [])
-    return append_value(text, rules, rule)
+    for rule in wanted:
+        text, permissions = with_member(text, text.start, _PERMISSIONS, {})
+        text, rules = with_member(text, permissions, _ALLOW, [])
+        text = append_value(text, rules, rule)
+    return text
 
 
 def without_rules(text: JsonText) -> JsonText:
@@ -75,5 +83,5 @@ def _allowed(text: JsonText) -> list[str]:
 
 
 def is_own_rule(rule: str) -> bool:
-    """Whether ``rule`` allows the reporting command, of this or of another installation."""
-    return _REPORT_RULE.fullmatch(rule) is not None
+    """Whether ``rule`` allows a command that agents are told, of this or of another installation."""
+    return _OWN_RULE.fullmatch(rule) is not None

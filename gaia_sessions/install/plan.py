@@ -20,7 +20,7 @@ from .entries import is_as_installed, with_hooks, without_hooks
 from .hook_command import command_for
 from .installed_file import read_files
 from .patch import patch_lines
-from .permission import own_rules, permission_rule, with_rule, without_rules
+from .permission import own_rules, permission_rules, with_rules
 from .places import HOSTS
 from .scopes import default_scope, refuse_second
 
@@ -178,9 +178,8 @@ def make_plan(places: Places, request: InstallRequest) -> Plan:
 
 def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) -> Plan:
     words = command_for(request.host, tools=request.tools, reports=request.report, enforce=request.enforce)
-    rules = [permission_rule()] if request.report else []
-    text = with_hooks(file.text, request.host, words)
-    text = with_rule(text, rules[0]) if rules else without_rules(text)
+    rules = permission_rules() if request.report else []
+    text = with_rules(with_hooks(file.text, request.host, words), rules)
     result = _new_result(places, file, request.action)
     result["command"], result["events"] = words, request.host.wired_events(tools=request.tools)
     result["by_hand"] = _by_hand(file)
@@ -192,7 +191,7 @@ def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) 
 
 
 def _plan_uninstall(places: Places, file: InstalledFile, elsewhere: list[str]) -> Plan:
-    text = without_rules(without_hooks(file.text))
+    text = with_rules(without_hooks(file.text), [])
     result = _new_result(places, file, UNINSTALL)
     result["by_hand"], result["withdrawn"] = _by_hand(file), own_rules(file.text)
     result["remarks"], result["elsewhere"] = notices.mixed_notice(file), elsewhere

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
+from gaia_sessions.hook import ALLOW_REPORT
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
@@ -18,7 +19,7 @@ from .executable import interpreter_of
 from .hook_command import is_own_script, own_scripts, starts_script_directly, wanted_entry_of, words_of
 from .installed_file import read_files
 from .json_text import as_object
-from .permission import own_rules
+from .permission import commands_without_rule, own_rules
 from .places import HOSTS, Places
 from .scopes import files_with_hooks, is_unread_from_here
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 NEVER_FIRED = "never_fired"
 LIMITS_NOT_HELD = "limits_not_held"
+COMMAND_NOT_ALLOWED = "command_not_allowed"
 NOT_READ_HERE = "not_read_here"
 INSTALLED_TWICE = "installed_twice"
 ALL_HOOKS_DISABLED = "all_hooks_disabled"
@@ -83,6 +85,11 @@ def file_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
         for what, own in (("entries start", file.own), ("rules allow", own_rules(file.text))):
             if len(own) > MOST_OWN:
                 yield _warning(TOO_MANY, by_hand(what), file.path)
+        for command in commands_without_rule(file.text) if ALLOW_REPORT in file.command else []:
+            message = (
+                f"sub-agents are told to type gaia-sessions {command}, and would be asked for a permission each time"
+            )
+            yield _warning(COMMAND_NOT_ALLOWED, message, file.path)
         program = file.command[0] if file.command else ""
         interpreter = interpreter_of(program) if is_own_script(program) else program
         if interpreter and os.path.isabs(interpreter) and not _can_be_started(interpreter):

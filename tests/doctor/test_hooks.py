@@ -112,6 +112,20 @@ def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) 
     assert look(project)["state"] == "ok"
 
 
+def test_what_an_earlier_version_allowed_is_added_to_by_installing_again(project: Path) -> None:
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report")
+    assert look(project)["state"] == "ok"
+    document: Any = json.loads(settings(project).read_bytes())
+    document["permissions"]["allow"].pop()
+    settings(project).write_text(json.dumps(document), encoding="utf-8")
+    finding = look(project)
+    told = "sub-agents are told to type gaia-sessions todo, and would be asked for a permission each time"
+    assert (finding["state"], finding["found"]) == ("warning", f"{told} ({settings(project)})")
+    assert "hooks install --host claude-code --local --allow-report" in str(finding["fix"])
+    typed(finding["fix"] or "")
+    assert look(project)["state"] == "ok"
+
+
 @table("what", ["entries start", "rules allow"])
 def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation_would_say(
     tmp_path: Path, what: str
@@ -206,7 +220,7 @@ def test_the_fix_keeps_the_options(project: Path) -> None:
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     typed(look(project)["fix"] or "")
     said = json.loads(settings(project).read_bytes())
-    assert ("PermissionRequest" in said["hooks"], len(said["permissions"]["allow"])) == (True, 1)
+    assert ("PermissionRequest" in said["hooks"], len(said["permissions"]["allow"])) == (True, 2)
 
 
 def test_a_setting_that_means_nothing_is_the_matter_of_another_check(project: Path) -> None:

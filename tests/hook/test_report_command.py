@@ -42,7 +42,11 @@ def resume(host: Host, agent_id: str, settings: dict[str, str] | None = None) ->
 def sentence(host: Host, agent_id: str) -> str:
     path = Path(sys.executable).parent / "gaia-sessions"
     command = f"{shlex.quote(str(path))} update {agent_id} --root {shlex.quote(str(host.root))} --phase planning"
-    return f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
+    report = f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
+    return (
+        f"{report} To keep a todo, type todo add in place of update, and its text in place of --phase planning; "
+        "then todo done or todo cancel with its number, or todo list."
+    )
 
 
 def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(allowed: Host) -> None:
@@ -52,9 +56,14 @@ def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(allowed: Host
 
     assert prompt.endswith("\n\n" + sentence(host, agent_id))
     command = prompt.partition("report where you stand with: ")[2].partition(" (or ")[0]
-    assert command.startswith(permission.permission_rule().removeprefix("Bash(").removesuffix("*)"))
-    subprocess.run(["sh", "-c", command], check=True, capture_output=True, cwd="/")
-    assert json.loads((host.root / agent_id / "state.json").read_bytes())["phase"] == "planning"
+    todo = command.replace(" update ", " todo add ").replace("--phase planning", "'read it'")
+    done = command.replace(" update ", " todo done ").replace("--phase planning", "1")
+    for typed, rule in zip((command, todo, done), (0, 1, 1), strict=True):
+        assert typed.startswith(permission.permission_rules()[rule].removeprefix("Bash(").removesuffix("*)"))
+        subprocess.run(["sh", "-c", typed], check=True, capture_output=True, cwd="/")
+    record = json.loads((host.root / agent_id / "state.json").read_bytes())
+    todos = [{"description": "read it", "status": "completed"}]
+    assert (record["phase"], record["todos"]) == ("planning", todos)
 
 
 def test_nobody_else_is(host: Host) -> None:
@@ -78,7 +87,10 @@ def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(
     assert told == f"{NOTE}\n{sentence(host, f'--host-agent {host.SESSION} a1')}"
     host.knows("a1", "toolu_1")
     command = told.partition("report where you stand with: ")[2].partition(" (or ")[0]
-    subprocess.run(["sh", "-c", command], check=True, capture_output=True, cwd="/")
+    todo = command.replace(" update ", " todo add ").replace("--phase planning", "'read it'")
+    for typed in (command, todo):
+        subprocess.run(["sh", "-c", typed], check=True, capture_output=True, cwd="/")
+    assert host.record()["todos"] == [{"description": "read it", "status": "pending"}]
     assert (host.record()["phase"], host.record()["runs"][0]["reported"]) == ("planning", "planning")
 
 
@@ -100,6 +112,10 @@ def test_words_that_would_be_too_many_are_left_out_whole() -> None:
     [told] = messages.report_instructions("/short", "agent-123")
     assert len(NOTE) + 1 + len(told) <= LONGEST_NOTE
     room = LONGEST_NOTE - len(NOTE) - 1 - len(told)
+    assert len(messages.report_instructions("/short" + "x" * room, "agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
+    [shorter] = messages.report_instructions("/short" + "x" * (room + 1), "agent-123")
+    assert shorter.endswith(" (or investigating, executing, validating).")
+    room = LONGEST_NOTE - len(NOTE) - 1 - len(shorter) + room + 1
     assert len(messages.report_instructions("/short" + "x" * room, "agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
     assert messages.report_instructions("/short" + "x" * (room + 1), "agent-123") == []
 

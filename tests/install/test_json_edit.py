@@ -13,7 +13,7 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install.entries import with_hooks, without_hooks
 from gaia_sessions.install.json_edit import append_value, remove_element
 from gaia_sessions.install.json_text import JsonText, parse
-from gaia_sessions.install.permission import with_rule, without_rules
+from gaia_sessions.install.permission import with_rules
 from gaia_sessions.install.places import HOSTS
 from tests.table import table
 
@@ -29,7 +29,7 @@ VALUES = st.recursive(
 )
 STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 WORDS = ["/opt/bin/gaia-sessions-hook"]
-RULE = "Bash(/opt/bin/gaia-sessions update *)"
+RULES = ["Bash(/opt/bin/gaia-sessions update *)", "Bash(/opt/bin/gaia-sessions todo *)"]
 
 
 @st.composite
@@ -152,10 +152,10 @@ def emptied(value: Any) -> Any:
 def test_installing_and_uninstalling_gives_the_same_bytes_whatever_the_layout(data: bytes, tools: bool) -> None:  # noqa: FBT001
     text = parse(data, comments=False)
     words = [*WORDS, "--track-tools"] if tools else WORDS
-    there = with_rule(with_hooks(text, HOSTS[CLAUDE_CODE], words), RULE)
-    assert with_rule(with_hooks(there, HOSTS[CLAUDE_CODE], words), RULE) is there
+    there = with_rules(with_hooks(text, HOSTS[CLAUDE_CODE], words), RULES)
+    assert with_rules(with_hooks(there, HOSTS[CLAUDE_CODE], words), RULES) is there
 
-    left = without_rules(without_hooks(parse(there.text.encode(), comments=False)))
+    left = with_rules(without_hooks(parse(there.text.encode(), comments=False)), [])
 
     value = json.loads(data.decode("utf-8-sig"))
     assert left.value == emptied(value)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ("Bash(/opt/bin/gaia-sessions update *)", True),
         ("""Bash('/it'"'"'s mine/gaia-sessions' update *)""", True),
         ("Bash('/héré/gaia-sessions' update *)", True),
+        ("Bash(/opt/bin/gaia-sessions todo *)", True),
         ("Bash(my-gaia-sessions update *)", False),
         ("Bash(cd /x && /opt/gaia-sessions update *)", False),
         ("Bash(sudo /opt/bin/gaia-sessions update *)", False),
@@ -53,7 +54,10 @@ def test_a_path_is_quoted_in_the_rule_as_it_is_in_the_command(tmp_path: Path, mo
     folder.mkdir()
     (folder / "gaia-sessions").write_bytes(b"")
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
-    assert permission.permission_rule() == f"Bash('{folder}/gaia-sessions' update *)"
+    assert permission.permission_rules() == [
+        f"Bash('{folder}/gaia-sessions' update *)",
+        f"Bash('{folder}/gaia-sessions' todo *)",
+    ]
 
 
 def test_a_path_that_a_rule_cannot_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,4 +66,4 @@ def test_a_path_that_a_rule_cannot_name_is_refused(tmp_path: Path, monkeypatch: 
     (folder / "gaia-sessions").write_bytes(b"")
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
     with pytest.raises(StoreFailure):
-        permission.permission_rule()
+        permission.permission_rules()

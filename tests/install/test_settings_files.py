@@ -10,7 +10,7 @@ import pytest
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.install.hook_command import command_for, is_own_hook, new_handler
-from gaia_sessions.install.permission import is_own_rule, permission_rule
+from gaia_sessions.install.permission import is_own_rule, permission_rules
 from gaia_sessions.install.places import HOSTS
 from tests.install.conftest import Setup
 from tests.install.settings_files import BY_HAND, OTHER, REFUSED, RULE, SAME, TAKEN, to_json
@@ -120,7 +120,7 @@ def test_installing_adds_what_is_ours_once_and_uninstalling_takes_exactly_that_o
     said = setup.said()
     assert sorted(own_groups(said), key=str) == sorted(wanted, key=str)
     rules = [rule for rule in said.get("permissions", {}).get("allow", []) if is_own_rule(rule)]
-    assert rules == answer["rules"] == [permission_rule()] * options["report"]
+    assert rules == answer["rules"] == (permission_rules() if options["report"] else [])
     assert of_others(said) == theirs
     assert row.left is not SAME or signs_missing(row.data or b"", setup.held() or b"") == []
     assert (setup.state()["state"], setup.state()["command"]) == ("complete", words)
@@ -201,10 +201,10 @@ def test_the_entry_of_a_checkout_that_moved_away_is_an_installation_too(setup: S
 def test_a_rule_that_names_another_installation_gives_way_to_the_new_one(setup: Setup) -> None:
     setup.put(to_json({"permissions": {"allow": ["a", RULE]}}))
     answer = setup.install(report=True)
-    assert (answer["rules"], answer["withdrawn"]) == ([permission_rule()], [RULE])
-    assert setup.said()["permissions"] == {"allow": ["a", permission_rule()]}
+    assert (answer["rules"], answer["withdrawn"]) == (permission_rules(), [RULE])
+    assert setup.said()["permissions"] == {"allow": ["a", *permission_rules()]}
     answer = setup.install()
-    assert (answer["rules"], answer["withdrawn"]) == ([], [permission_rule()])
+    assert (answer["rules"], answer["withdrawn"]) == ([], permission_rules())
     assert setup.uninstall()["withdrawn"] == []
 
 

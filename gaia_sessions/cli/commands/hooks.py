@@ -39,7 +39,7 @@ def command(call: Call) -> None:
 @click.option(
     ALLOW_REPORT,
     is_flag=True,
-    help="Allow sub-agents to report with gaia-sessions update, and tell them how.",
+    help="Allow sub-agents to report with gaia-sessions update and todo, and tell them how.",
 )
 @click.option(
     ENFORCE,
