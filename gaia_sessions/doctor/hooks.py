@@ -92,10 +92,11 @@ def _finding(
             return problem("hooks", _start_advice(installed), None)
         why = "no event was received in this project yet"
         return not_checked("hooks", f"whether {installed['host']} calls the hooks in {installed['file']}: {why}")
-    if found["code"] == warnings.LIMITS_NOT_HELD and installed:
-        return warning("hooks", message, _install(status, environ, {**installed, "enforce": True}))
-    if found["code"] == warnings.COMMAND_NOT_ALLOWED and installed:
-        return warning("hooks", message, _install(status, environ, installed))
+    if found["code"] in (warnings.LIMITS_NOT_HELD, warnings.COMMAND_NOT_ALLOWED) and installed:
+        enforces = installed["enforce"] or found["code"] == warnings.LIMITS_NOT_HELD
+        return warning("hooks", message, _install(status, environ, {**installed, "enforce": enforces}))
+    if found["code"] == warnings.NOT_LOOKED_AT:
+        return not_checked("hooks", message)
     if found["code"] in _NO_PROBLEM:
         return warning("hooks", message)
     return problem("hooks", message, _fix_command(status, environ, found, installed))

@@ -153,8 +153,8 @@ class InstalledFile:
 
 
 def read_files(places: Places, host: HostSettings) -> list[InstalledFile]:
-    """The settings files of ``host``, from the user's to the narrowest scope."""
-    return [InstalledFile(places, host, scope) for scope in host.files]
+    """The settings files of ``host`` whose place is known, from the user's to the narrowest scope."""
+    return [InstalledFile(places, host, scope) for scope in host.files if places.knows(host, scope)]
 
 
 def _time_of_change(path: str) -> str | None:

@@ -14,15 +14,26 @@ if TYPE_CHECKING:
     from .installed_file import InstalledFile
     from .places import Places
 
-TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS, ROOT_ELSEWHERE, START_THERE, NOT_IGNORED, TRACKED, MIXED_ENTRY = NOTICES = (
-    "trust_hooks",
-    "trust_folder",
-    "machine_paths",
-    "root_elsewhere",
-    "start_there",
-    "not_ignored",
-    "tracked",
-    "mixed_entry",
+TRUST_HOOKS = "trust_hooks"
+TRUST_FOLDER = "trust_folder"
+MACHINE_PATHS = "machine_paths"
+ROOT_ELSEWHERE = "root_elsewhere"
+START_THERE = "start_there"
+NOT_IGNORED = "not_ignored"
+TRACKED = "tracked"
+MIXED_ENTRY = "mixed_entry"
+NO_HOME = "no_home"
+
+NOTICES = (
+    TRUST_HOOKS,
+    TRUST_FOLDER,
+    MACHINE_PATHS,
+    ROOT_ELSEWHERE,
+    START_THERE,
+    NOT_IGNORED,
+    TRACKED,
+    MIXED_ENTRY,
+    NO_HOME,
 )
 
 
@@ -38,9 +49,9 @@ def install_notices(places: Places, file: InstalledFile, *, report: bool) -> tup
         NOT_IGNORED: in_git.exclusion is not None,
         TRACKED: in_git.is_tracked,
     }
-    return [code for code, is_due in due.items() if is_due] + mixed_notice(file), in_git.exclusion
+    return [code for code, is_due in due.items() if is_due] + common_notices(places, file), in_git.exclusion
 
 
-def mixed_notice(file: InstalledFile) -> list[str]:
-    """The notice that is due after an installation and after an uninstall: neither changes a mixed entry."""
-    return [MIXED_ENTRY] if file.mixed else []
+def common_notices(places: Places, file: InstalledFile) -> list[str]:
+    """The notices that are due after an installation and after an uninstall: what neither changes, or looks at."""
+    return [MIXED_ENTRY] * bool(file.mixed) + [NO_HOME] * (not places.knows(file.host, USER))

@@ -12,7 +12,6 @@ from gaia_sessions import hosts
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.hosts.host_files import folder_of
 from gaia_sessions.hosts.settings import USER
-from gaia_sessions.system import home_folder
 from gaia_sessions.system.project_root import SESSIONS_PATH, claude_folder, find_root, target_outside, working_directory
 
 TYPE_CHECKING = False
@@ -25,6 +24,9 @@ HOSTS = {name: hosts.settings_of(name) for name in hosts.HOSTS}
 """The settings of each host."""
 
 
+NO_HOME = "is not set, and the system knows no home folder for you"
+
+
 class Places:
     """The folders and files for one user and one project.
 
@@ -32,8 +34,6 @@ class Places:
     project: the folder with the project's settings, ``beside`` if given.
     here: the folder in which a client would be started now.
     variables: the environment variables of this call.
-
-    Raises ``BadSetting`` for a user without a home.
     """
 
     __slots__ = ("here", "project", "root", "variables")
@@ -43,13 +43,15 @@ class Places:
         self.root = root
         self.here = beside or _start_folder(variables)
         self.project = beside or _project_of(root, variables, self.here)
-        if not home_folder(variables):
-            raise BadSetting(
-                "HOME", "is not set, and the system knows no home folder for you", "set it to your home folder"
-            )
+
+    def knows(self, host: HostSettings, scope: str) -> bool:
+        """Whether it is known where the settings of ``host`` in ``scope`` are: a user may have no home."""
+        return scope != USER or bool(folder_of(host.name, self.variables))
 
     def folder_of(self, host: HostSettings, scope: str) -> str:
-        """The folder of ``host`` in ``scope``, which need not exist."""
+        """The folder of ``host`` in ``scope``, which need not exist; raises ``BadSetting`` if it is not known."""
+        if not self.knows(host, scope):
+            raise BadSetting("HOME", NO_HOME, "set it to your home folder")
         if scope == USER:
             return folder_of(host.name, self.variables)
         name, _, _ = hosts.FOLDERS[host.name]

@@ -18,7 +18,7 @@ from gaia_sessions.store.directory import translate_errors
 from . import notices
 from .entries import is_as_installed, with_hooks, without_hooks
 from .hook_command import command_for
-from .installed_file import read_files
+from .installed_file import InstalledFile, read_files
 from .patch import patch_lines
 from .permission import own_rules, permission_rules, with_rules
 from .places import HOSTS
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
     from .git import Exclusion
-    from .installed_file import InstalledFile
     from .json_text import JsonText
     from .places import Places
 
@@ -139,7 +138,8 @@ def carry_out(
 
     An installation calls ``announce`` with the file that it is about to write. A file that somebody else changes
     meanwhile is read again. Raises ``HooksElsewhere`` if another scope of this project has the hooks,
-    ``SettingsUnreadable`` for a file that does not parse, and ``StoreFailure`` for what the system refuses.
+    ``SettingsUnreadable`` for a file that does not parse, ``StoreFailure`` for what the system refuses, and
+    ``BadSetting`` for settings of a user without a home.
     """
     plan = make_plan(places, request)
     if dry_run:
@@ -165,7 +165,7 @@ def make_plan(places: Places, request: InstallRequest) -> Plan:
     scope = request.scope or default_scope(request.host, files)
     if request.action == INSTALL:
         refuse_second(files, scope)
-    [file] = [file for file in files if file.scope == scope]
+    file = next((file for file in files if file.scope == scope), None) or InstalledFile(places, request.host, scope)
     if file.error:
         raise file.error
     try:
@@ -194,7 +194,7 @@ def _plan_uninstall(places: Places, file: InstalledFile, elsewhere: list[str]) -
     text = with_rules(without_hooks(file.text), [])
     result = _new_result(places, file, UNINSTALL)
     result["by_hand"], result["withdrawn"] = _by_hand(file), own_rules(file.text)
-    result["remarks"], result["elsewhere"] = notices.mixed_notice(file), elsewhere
+    result["remarks"], result["elsewhere"] = notices.common_notices(places, file), elsewhere
     return Plan(file, _content(file, text), result)
 
 

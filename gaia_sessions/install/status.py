@@ -62,8 +62,7 @@ def hook_status(
 ) -> HookStatus:
     """The status at ``now`` for the project whose sessions are at ``root``.
 
-    settings: those of gaia-sessions and the faults in them, which are warnings. Raises ``BadSetting`` only
-    for a user without a home.
+    settings: those of gaia-sessions and the faults in them, which are warnings.
     """
     places = Places(root, variables)
     files = [file for host in HOSTS.values() for file in read_files(places, host)]
@@ -72,6 +71,7 @@ def hook_status(
     settings_in_force, faults = settings
     plugin = _has_plugin(places, [file for file in files if file.host.name == CLAUDE_CODE])
     found_warnings = [
+        *warnings.home_warnings(places, HOSTS.values()),
         *warnings.own_setting_warnings(faults),
         *warnings.file_warnings(files),
         *warnings.entry_warnings(files),
@@ -114,6 +114,8 @@ def _has_plugin(places: Places, files: list[InstalledFile]) -> bool:
 
 
 def _installed_plugins(places: Places) -> list[str]:
+    if not places.knows(HOSTS[CLAUDE_CODE], USER):
+        return []
     path = os.path.join(places.folder_of(HOSTS[CLAUDE_CODE], USER), "plugins", "installed_plugins.json")
     try:
         document = json.loads(external_file.read(path, LIMIT) or b"{}")

@@ -20,12 +20,12 @@ from .hook_command import is_own_script, own_scripts, starts_script_directly, wa
 from .installed_file import read_files
 from .json_text import as_object
 from .permission import commands_without_rule, own_rules
-from .places import HOSTS, Places
+from .places import HOSTS, NO_HOME, Places
 from .scopes import files_with_hooks, is_unread_from_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
     from typing import TypedDict
 
@@ -68,6 +68,7 @@ BROKEN_MIXED_ENTRY = "broken_mixed_entry"
 ROOT_ELSEWHERE = "root_elsewhere"
 BAD_SETTING = "bad_setting"
 TOO_MANY = "too_many"
+NOT_LOOKED_AT = "not_looked_at"
 
 _REFUSAL_NOTE = "Python then exits with 2, which hosts treat as a refusal"
 _DOES_NOTHING_NOTE = "the hooks then do nothing; install them again, or uninstall them"
@@ -75,6 +76,13 @@ _NOT_TOUCHED_NOTE = "install and uninstall do not change it"
 _DUPLICATE_NOTE = "nothing is counted twice, but an event may start two hooks"
 
 _EVENT_DUE_AFTER = timedelta(days=1)
+
+
+def home_warnings(places: Places, all_hosts: Iterable[HostSettings]) -> Iterator[InstallWarning]:
+    """The warning of a user without a home, whose own settings of some hosts are not looked at."""
+    names = [host.name for host in all_hosts if not places.knows(host, USER)]
+    if names:
+        yield _warning(NOT_LOOKED_AT, f"your own settings of {', '.join(names)}: HOME {NO_HOME}", None)
 
 
 def file_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:

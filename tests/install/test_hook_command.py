@@ -316,7 +316,7 @@ def test_without_home_the_systems_word_counts_and_without_that_nothing_is_writte
     for given in ({}, {"HOME": "relative"}):
         assert user_file(given) == ""
         with pytest.raises(BadSetting):
-            Places(setup.root, given)
+            Places(setup.root, given).folder_of(HOSTS[CLAUDE_CODE], USER)
 
 
 def test_a_folder_in_which_nothing_else_is_goes_too(tmp_path: Path) -> None:

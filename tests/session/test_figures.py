@@ -222,8 +222,9 @@ def test_the_figures_of_a_session_are_these_and_no_others(found: Any, expected: 
     assert found == {**NOTHING, **({} if "rests" in expected or "state" in expected else {"state": "open"}), **expected}
 
 
+WRONG: tuple[Any, ...] = (None, True, [], 1.5)
 FOREIGN: list[dict[str, Any]] = [
-    *({key: value} for key in NOTHING for value in (None, True, [], 1.5)),
+    *({key: value} for key in NOTHING for value in WRONG),
     {"agent_id": "../up"},
     {"agent_name": "x" * 201},
     {"created_at": "yesterday"},

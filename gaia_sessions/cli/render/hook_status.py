@@ -7,7 +7,7 @@ import shlex
 from gaia_sessions.doctor.findings import PROBLEM
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
-from gaia_sessions.install import installed_file
+from gaia_sessions.install import installed_file, warnings
 
 from .doctor import problem_lines
 from .words import ago, command_to_copy, safe
@@ -50,6 +50,9 @@ def status_lines(hook_status: HookStatus, findings: list[Finding], now: datetime
                 yield f"  with {' '.join(options)}"
     if hook_status["enabled"] and hook_status["plugin"]:
         yield f"{CLAUDE_CODE}: the plugin is enabled, {_last_event(hook_status, CLAUDE_CODE, now)}"
+    for told in hook_status["warnings"]:
+        if told["code"] == warnings.NOT_LOOKED_AT:
+            yield f"not looked at: {told['message']}"
     if verbose:
         for found in installed:
             yield from _installation_lines(found)
