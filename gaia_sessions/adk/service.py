@@ -78,6 +78,7 @@ class GaiaSessionService(BaseSessionService):
         self.root = sessions.root
         self.none_clears = none_clears
         self._types = sessions.config.state_keys
+        self._limits = sessions.config.limits
         self._store = FileStore.from_config(sessions.root, sessions.config)
         self._locks: WeakValueDictionary[tuple[object, ...], asyncio.Lock] = WeakValueDictionary()
 
@@ -99,7 +100,8 @@ class GaiaSessionService(BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """As ADK says. There need be no such session. What it shared with others stays."""
-        await asyncio.to_thread(app_sessions.remove, self._store, app_name, user_id, session_id.strip())
+        who = app_name, user_id, session_id.strip()
+        await asyncio.to_thread(app_sessions.remove, self._store, utc_now(), self._limits, *who)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """As ADK says."""

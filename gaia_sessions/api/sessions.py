@@ -1092,7 +1092,10 @@ class Sessions:
         if isinstance(agent_ids, str | bytes):  # or each letter would be an id
             raise BadArgument("agent_ids", agent_ids, "a list of IDs")
         named = [*agent_ids]
-        return self._write(lambda store, now: removal.remove_named(store, removal.Named(named, now, force=force)))
+        limits = self.config.limits
+        return self._write(
+            lambda store, now: removal.remove_named(store, removal.Named(named, now, limits, force=force))
+        )
 
     def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
         """For commands: the id of the session that an agent of a host works on. Raises ``SessionNotFound``."""

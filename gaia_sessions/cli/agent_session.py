@@ -168,7 +168,8 @@ def _session_lines(line: Summary | CorruptSummary) -> Iterator[str]:
     "--hours", type=HOURS, default=DEFAULT_HOURS, help="Remove what has not been used for this long.  [default: 24]"
 )
 def _cleanup(call: Call, hours: float) -> int:
-    report = call.sessions().cleanup(hours)
+    with call.noticing_warnings():
+        report = call.sessions().cleanup(hours)
     output.print_line(f"Cleaned up {len(report['removed'])} sessions older than {hours:g}h")
     for corrupt in report["corrupt"]:
         output.print_to_stderr(f"{corrupt['agent_id']}: {safe(corrupt['reason'])}")

@@ -140,18 +140,20 @@ class Call:
             output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=self.as_json)
 
     @contextmanager
-    def noticing_kept_messages(self) -> Iterator[None]:
-        """Prints a notice if what is written in the block found messages that no record had, and kept them aside."""
+    def noticing_warnings(self) -> Iterator[None]:
+        """Prints a notice of what may surprise in what the block did: messages kept aside, figures that are lost."""
         import warnings
 
-        from gaia_sessions.errors import MessagesKeptAside
+        from gaia_sessions.errors import FiguresLost, MessagesKeptAside
 
+        noticed = FiguresLost, MessagesKeptAside
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", MessagesKeptAside)
+            for kind in noticed:
+                warnings.simplefilter("always", kind)
             yield
-        for kept in (each.message for each in caught):
-            if isinstance(kept, MessagesKeptAside):
-                output.print_notice(kept.code, str(kept), kept.hint, as_json=self.as_json)
+        for message in (each.message for each in caught):
+            if isinstance(message, noticed):
+                output.print_notice(message.code, str(message), message.hint, as_json=self.as_json)
 
     def explain_missing(self, missing: SessionNotFound) -> None:
         """Adds to ``missing`` where the session was searched for, and what may have been meant."""

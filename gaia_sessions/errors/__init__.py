@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from .conflicts import TooManyChildren as TooManyChildren
     from .files import EXPORT_ROOT_COMMAND as EXPORT_ROOT_COMMAND
     from .files import DurabilityUnknown as DurabilityUnknown
+    from .files import FiguresLost as FiguresLost
     from .files import LinkedElsewhere as LinkedElsewhere
     from .files import LockUnsupported as LockUnsupported
     from .files import MessagesKeptAside as MessagesKeptAside

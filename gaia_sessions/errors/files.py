@@ -53,6 +53,23 @@ class MessagesKeptAside(UserWarning):
         )
 
 
+class FiguresLost(UserWarning):
+    """Sessions were removed, and what ``stats`` should have kept of them could not be written, or not for certain.
+
+    No error: Python's ``warnings`` show it, or whoever catches them. cause: why it could not be.
+    """
+
+    code = "figures_lost"
+
+    def __init__(self, cause: SessionsError) -> None:
+        self.cause = cause
+        self.hint = "'gaia-sessions doctor' says what is wrong; with the setting keep_figures = false none are kept"
+        super().__init__(cause)
+
+    def __str__(self) -> str:
+        return f"the figures of removed sessions could not be kept: {self.cause}"
+
+
 class SettingsUnreadable(InvalidInput):
     """A host's settings file is not in the expected form; it is left unchanged."""
 

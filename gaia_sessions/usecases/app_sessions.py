@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.app_sessions import AppEvent
     from gaia_sessions.session.ids import RandomBytes
+    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_state import Document, Scope, Values
     from gaia_sessions.session.transcript import Message
@@ -71,7 +72,7 @@ def find(reader: StoreReader, app: str, user: str, app_id: str) -> Record | None
     return None
 
 
-def remove(store: Store, app: str, user: str, app_id: str) -> None:
+def remove(store: Store, now: datetime, limits: Limits, app: str, user: str, app_id: str) -> None:
     """Removes the session that the app calls ``app_id``, also one that cannot be read, if there is one."""
     try:
         record = find(store, app, user, app_id)
@@ -82,7 +83,7 @@ def remove(store: Store, app: str, user: str, app_id: str) -> None:
             raise
     if agent_id is not None:
         with suppress(SessionNotFound):
-            removal.remove(store, agent_id, lambda _found, _below: True, None)
+            removal.remove(store, agent_id, lambda *_: True, removal.Leaving(store, now, limits), None)
         store.purge_trash()
 
 

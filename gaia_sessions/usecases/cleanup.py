@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
@@ -21,7 +22,7 @@ from gaia_sessions.session.transcript import generation_of
 
 from .reconcile import reconcile
 from .reconcile_rules import CLOSING_VERDICTS
-from .removal import Judge, deepest_first, make_children_cheap, may_run, remove
+from .removal import Judge, Leaving, deepest_first, make_children_cheap, may_run, remove
 from .resume import decide
 
 TYPE_CHECKING = False
@@ -143,7 +144,8 @@ def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None
     """
     reconciled = reconcile(store, cleanup_policy.now, root)
     report = _new_report(cleanup_policy, reconciled)
-    judge, depths, active, left_out = Judge(cleanup_policy, store), {}, set(), Counter[str]()
+    judge, leaving = Judge(cleanup_policy, store), Leaving(store, cleanup_policy.now, cleanup_policy.limits)
+    depths, active, left_out = {}, set(), Counter[str]()
     for agent_id, found in store.scan():
         if not isinstance(found, SessionsError) and is_open(found):
             active.add(agent_id)
@@ -154,6 +156,7 @@ def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None
         reason = _reason_to_keep(judge, agent_id, found)
         if reason is None:
             depths[agent_id] = judge.depth(found)
+            leaving.note(found, judge.above)
         elif reason == _YOUNG:
             report["recent"] += 1
         else:
@@ -162,7 +165,9 @@ def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None
         report["left_out"] = {**left_out}
     if depths:
         make_children_cheap(store)
-    active -= {agent_id for agent_id in deepest_first(depths) if not _remove_or_report(store, judge, report, agent_id)}
+    leaving.write()
+    remove_one = partial(_remove_or_report, store, judge, leaving, report)
+    active -= {agent_id for agent_id in deepest_first(depths) if not remove_one(agent_id)}
     _add_unclosed(report, reconciled)
     store.purge_trash()
     report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
@@ -201,14 +206,14 @@ def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
-def _remove_or_report(store: Store, judge: Judge, report: CleanupReport, agent_id: str) -> bool:
+def _remove_or_report(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport, agent_id: str) -> bool:
     """Removes the session or reports why not; returns whether it still exists afterwards."""
 
     def may_go(found: RecordOrError, below: list[Record]) -> bool:
         return _reason_to_keep(judge, agent_id, found, below) is None
 
     try:
-        if remove(store, agent_id, may_go, children=judge.children.get(agent_id, ())):
+        if remove(store, agent_id, may_go, leaving, children=judge.children.get(agent_id, ())):
             report["removed"].append(agent_id)
             return False
     except SessionNotFound:

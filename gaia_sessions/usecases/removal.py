@@ -1,6 +1,7 @@
 """Removes sessions: those that somebody names, and those that ``cleanup`` finds. What must stay is one rule for both.
 
-None goes that is above an open one. Each is judged twice, the second time under its lock.
+None goes that is above an open one. Each is judged twice, the second time under its lock. What each leaves is written
+before it goes: a kill between leaves both, and whoever counts prefers the session.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from contextlib import suppress
 from datetime import timedelta
 
 from gaia_sessions import errors
-from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
+from gaia_sessions.errors import CorruptSession, FiguresLost, SessionsError, StoreFailure
+from gaia_sessions.session.figures import figures_of
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.session.runs import has_ended, is_of_command, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
@@ -18,12 +20,16 @@ from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.system import gone_runs
 from gaia_sessions.system.processes import is_alive
 
+from .resume import standing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
     from typing import NotRequired, Protocol, TypedDict
 
+    from gaia_sessions.session.figures import Figures
+    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader, RecordOrError, Store
 
@@ -149,17 +155,61 @@ def make_children_cheap(store: Store) -> None:
         store.ensure_index()
 
 
+class Leaving:
+    """The figures that the sessions which one call removes leave in the ``store``.
+
+    What cannot be written stops no removal: a warning says so, and nothing more is written.
+    """
+
+    __slots__ = ("_can_write", "_limits", "_noted", "_now", "_store", "_unwritten")
+
+    def __init__(self, store: Store, now: datetime, limits: Limits) -> None:
+        self._store = store
+        self._now = now
+        self._limits = limits
+        self._noted: dict[str, tuple[str, int]] = {}
+        self._unwritten: list[Figures] = []
+        self._can_write = True
+
+    def note(self, found: RecordOrError, above: Above) -> None:
+        """Notes the figures of a session to be written, unless it has not changed since they were noted.
+
+        What cannot be read has none, nor has what a later version wrote.
+        """
+        if isinstance(found, SessionsError) or has_newer_schema(found):
+            return
+        written = found["created_at"], found["revision"]
+        if self._noted.get(found["agent_id"]) != written:
+            self._noted[found["agent_id"]] = written
+            stands = standing(above.cancellation, found, self._now, self._limits)
+            self._unwritten.append(figures_of(found, stands.decision, stands.state))
+
+    def write(self) -> None:
+        """Writes all that was noted and is not written, in one step."""
+        figures, self._unwritten = self._unwritten, []
+        if not (figures and self._can_write):
+            return
+        try:
+            self._store.add_figures(figures)
+        except SessionsError as error:
+            import warnings
+
+            self._can_write = False
+            warnings.warn(FiguresLost(error), stacklevel=2)
+
+
 def remove(
     store: Store,
     agent_id: str,
     should_delete: Callable[[RecordOrError, list[Record]], bool],
+    leaving: Leaving,
     timeout: float | None = 0,
     children: Iterable[str] = (),
 ) -> bool:
     """Deletes the session if ``should_delete``, called with it and all below it, says so; whether it did.
 
     If it is cancelled with all that is below it, its children have that mark before: the known ``children``, and those
-    that came since. Nobody is put below it meanwhile.
+    that came since. Nobody is put below it meanwhile. What it leaves is written before, if ``leaving`` has not yet.
     ``timeout`` is as in ``Store.open``, also for each of its children. Raises what ``Store.delete`` raises.
     """
     from .cancellation import hand_on
@@ -170,6 +220,8 @@ def remove(
             return False
         new_children = (record["agent_id"] for record in below if parent_id_of(record) == agent_id)
         hand_on(store, agent_id, dict.fromkeys([*children, *new_children]), timeout)
+        leaving.note(found, Above(store))  # it may have been cancelled since others looked
+        leaving.write()
         return True
 
     with store.lock_key(children_lock_key(agent_id), timeout):
@@ -179,11 +231,12 @@ def remove(
 class Named:
     """The rule for sessions that somebody names: only with ``force`` may work go that has not ended."""
 
-    __slots__ = ("corrupt", "keeps_continued", "named", "now")
+    __slots__ = ("corrupt", "keeps_continued", "limits", "named", "now")
 
-    def __init__(self, agent_ids: Iterable[str], now: datetime, *, force: bool) -> None:
+    def __init__(self, agent_ids: Iterable[str], now: datetime, limits: Limits, *, force: bool) -> None:
         self.named: Collection[str] = dict.fromkeys(agent_ids)
         self.now = now
+        self.limits = limits
         self.corrupt = force  # nobody knows whether one that cannot be read has ended
         self.keeps_continued = not force
 
@@ -207,7 +260,7 @@ def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[
     before the first is removed; and ``StoreFailure`` if that cannot be read.
     """
     found = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
-    judge = Judge(rule, store)
+    judge, leaving = Judge(rule, store), Leaving(store, rule.now, rule.limits)
     _check(store, judge, found, {agent_id: judge.reason_to_keep(agent_id, found[agent_id]) for agent_id in found})
     make_children_cheap(store)
 
@@ -215,10 +268,13 @@ def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[
         _check(store, judge, {agent_id: now_found}, {agent_id: judge.reason_to_keep(agent_id, now_found, below)})
         return True
 
+    for record in found.values():
+        leaving.note(record, judge.above)
+    leaving.write()
     failed: dict[str, SessionsError] = {}
     for agent_id in deepest_first({agent_id: judge.depth(found[agent_id]) for agent_id in found}):
         try:
-            remove(store, agent_id, check_again, None, judge.children.get(agent_id, ()))
+            remove(store, agent_id, check_again, leaving, None, judge.children.get(agent_id, ()))
         except SessionsError as error:
             failed[agent_id] = error
     removed = [_removed(agent_id, found[agent_id]) for agent_id in found if agent_id not in failed]

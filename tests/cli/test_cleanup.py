@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -370,3 +371,23 @@ def test_sessions_of_apps_are_counted_and_left_alone(gaia: Gaia, put: Gaia) -> N
     assert gaia("cleanup", "--json").json["left_out"] == {"kb": 2, "else": 1}
     assert gaia("cleanup", "--quiet").all == (0, "", "")
     assert "left_out" not in gaia("cleanup", "--app", "kb", "--json").json
+
+
+@table("words", [(), ("--quiet",), ("--json",)])
+def test_that_figures_could_not_be_kept_is_said_and_is_no_failure(
+    gaia: Gaia, put: Gaia, anew: Gaia, root: str, words: tuple[str, ...]
+) -> None:
+    anew()
+    put("old", idle=99 * HOUR, phase="completed", resume_ready=False)
+    path = Path(root, ".stats.jsonl")
+    path.mkdir()
+
+    ended = gaia("cleanup", *words)
+
+    reason = f"the figures of removed sessions could not be kept: {path}: cannot append to: Is a directory"
+    hint = "'gaia-sessions doctor' says what is wrong; with the setting keep_figures = false none are kept"
+    if "--json" in words:
+        assert json.loads(ended.err) == {"notice": {"code": "figures_lost", "message": reason, "hint": hint}}
+    else:
+        assert ended.err.decode() == f"Note: {reason}\nHint: {hint}\n"
+    assert (ended.code, ids_in(root)) == (0, [])

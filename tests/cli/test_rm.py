@@ -225,12 +225,17 @@ def test_what_was_removed_is_said_also_where_the_disk_did_not_say_that_it_stays_
         patch.setattr(os, "fsync", refused)
         code, out, err = gaia("rm", "done", *words).all
     error = f"{root}: written, but the sync to disk failed: Input/output error"
+    lost = f"the figures of removed sessions could not be kept: {error}"
+    doctor = "'gaia-sessions doctor' says what is wrong; with the setting keep_figures = false none are kept"
     hint = "fix the reported problem and try again"
     if words:
         assert [one["agent_id"] for one in json.loads(out)["removed"]] == ["done"]
-        assert json.loads(err) == {"error": {"code": "durability_unknown", "message": error, "hint": hint}}
+        notice, failure = map(json.loads, err.replace("}\n{", "}\0{").split("\0"))
+        assert notice == {"notice": {"code": "figures_lost", "message": lost, "hint": doctor}}
+        assert failure == {"error": {"code": "durability_unknown", "message": error, "hint": hint}}
     else:
-        assert (out, err) == ("removed done  Explore: read the code\n", f"Error: {error}\nHint: {hint}\n")
+        told = f"Note: {lost}\nHint: {doctor}\nError: {error}\nHint: {hint}\n"
+        assert (out, err) == ("removed done  Explore: read the code\n", told)
     assert (code, "done" in ids_in(root)) == (9, False)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.adk.events import app_event
+from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
 from gaia_sessions.session.requests import Start
@@ -78,9 +79,13 @@ def cancel(root: str, agent_id: str) -> object:
 def remove(root: str, agent_id: str) -> object:
     """Removes a session without asking what is below it."""
     store = FileStore(root)
-    is_removed = removal.remove(store, agent_id, lambda *_: True)
+    is_removed = removal.remove(store, agent_id, lambda *_: True, _leaving(store))
     store.purge_trash()
     return is_removed
+
+
+def _leaving(store: FileStore) -> removal.Leaving:
+    return removal.Leaving(store, utc_now(), Config({}).limits)
 
 
 def rm(root: str, *agent_ids: str) -> object:

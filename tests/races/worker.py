@@ -125,9 +125,10 @@ def begins_below(root: str, parent_id: str, manner: str) -> int:
 def removes(root: str, parent_id: str, count: str) -> bool:
     """Removes the session as soon as it has so many children."""
     store = FileStore(root)
+    leaving = removal.Leaving(store, datetime.now(UTC), Config({}).limits)
     while True:
         try:
-            if removal.remove(store, parent_id, lambda _, children: len(children) >= int(count)):
+            if removal.remove(store, parent_id, lambda _, children: len(children) >= int(count), leaving):
                 return True
         except LockTimeout:
             time.sleep(0.001)

@@ -84,7 +84,7 @@ def play(store: Store, model: Model, number: int, step: tuple[str, str, str | No
     elif what == "end":
         store.change(one, lambda record: {**record, "phase": "completed"})
     elif model.first_cancelled(one) or one not in model.parents.values():
-        assert removal.remove(store, one, lambda *_: True)
+        assert removal.remove(store, one, lambda *_: True, removal.Leaving(store, LATER, LIMITS))
         model.removed.add(one)
 
 
@@ -214,7 +214,7 @@ def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_end
 
     def then_made_anew(above: Above, record: Record) -> object:
         found = proved(above, record)
-        removal.remove(store, "s-0", lambda *_: True)
+        removal.remove(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
         put(store, 0, created_at=format_time(LATER))
         return found
 
@@ -228,5 +228,5 @@ def test_a_session_whose_child_is_locked_is_not_removed(tmp_path: Any) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
     put(store, 0)
     with store.lock_key(("children", "s-0")), pytest.raises(LockTimeout):
-        removal.remove(store, "s-0", lambda *_: True)
+        removal.remove(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
     assert store.has("s-0")

@@ -37,6 +37,7 @@ def command(
     work that has turns, or that asked for an approval and was not denied it.
     """
     call.says_there_is_no_root()
-    report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app)
+    with call.noticing_warnings():
+        report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app)
     call.print_result(report, lambda: () if quiet else reports.cleanup_lines(report, is_verbose=verbose))
     return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)

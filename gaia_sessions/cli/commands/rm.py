@@ -25,7 +25,8 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     """
     ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
     try:
-        removed, failed = call.sessions().removed(ids, force=force)
+        with call.noticing_warnings():
+            removed, failed = call.sessions().removed(ids, force=force)
     except SessionNotFound as missing:
         call.explain_missing(missing)
         missing.hint = f"nothing was removed; {missing.hint}"

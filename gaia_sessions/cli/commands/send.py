@@ -99,7 +99,7 @@ def command(
         if told := command_runs.told_of(session_id, event, path, what):
             output.print_aside(event, *told, as_json=call.as_json)
 
-    with call.noticing_kept_messages():
+    with call.noticing_warnings():
         outcome = send(
             sessions,
             session_id,

@@ -57,7 +57,7 @@ def command(
     role, text = new
     content = text_or_stdin(text, "--append", LINE_LIMIT, "a message of the transcript")
     session_id = call.session_id(agent_id, writes=True)
-    with call.noticing_kept_messages():
+    with call.noticing_warnings():
         message = call.sessions().add_message(session_id, role, content)
     call.notice_if_abandoned(session_id)
     call.print_result(message, lambda: [messages.added_line(session_id, message)])

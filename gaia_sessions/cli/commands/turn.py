@@ -46,7 +46,7 @@ def command(call: Call, agent_id: str, *, source: str, number: int | None) -> No
         raise UsageError(f"{source!r} is not {STDIN}", f"give the messages on standard input: turn ID {STDIN} < FILE")
     given = _messages()
     session_id = call.session_id(agent_id, writes=True)
-    with call.noticing_kept_messages():
+    with call.noticing_warnings():
         turn = call.sessions().add_turn(session_id, given, number=number)
     call.notice_if_abandoned(session_id)
     call.print_result(turn, lambda: [messages.turn_line(turn)])

@@ -1,0 +1,30 @@
+"""Which sessions count: one that is there beats its line, and of several lines of one the last holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.session.figures import read_figures
+
+if TYPE_CHECKING:
+    from gaia_sessions.store.port import Reader
+
+    Key = tuple[str, str]
+
+
+def left(store: Reader) -> dict[Key, Any]:
+    """What removed sessions left, by id and time of creation."""
+    figures = [read_figures(line) if line is not None else None for line in store.figures()]
+    return {(one["agent_id"], one["created_at"]): one for one in figures if one is not None}
+
+
+def unread(store: Reader) -> int:
+    """How many lines are none of ours."""
+    return [line is None or read_figures(line) is None for line in store.figures()].count(True)
+
+
+def counted(store: Reader) -> dict[Key, str]:
+    """Each session that counts, and how: as one that is ``there``, or as one that has ``left``."""
+    there = [record for _, record in store.scan() if not isinstance(record, SessionsError)]
+    return dict.fromkeys(left(store), "left") | {(one["agent_id"], one["created_at"]): "there" for one in there}

@@ -1,0 +1,233 @@
+"""What a session leaves when it is removed: its figures, as it stood when it went, whoever removed it."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import Sessions
+from gaia_sessions.errors import FiguresLost, StoreFailure
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.figures import figures_of
+from gaia_sessions.store.above import Above
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.overlay import Overlay
+from gaia_sessions.system import utc_now
+from gaia_sessions.usecases import app_sessions, removal
+from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.usecases.resume import standing
+from tests.figures import counted, left, unread
+from tests.records import LIMITS, moved, record_with
+from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gaia_sessions.session.schema import Record
+
+NOW = utc_now()
+OLD = format_time(NOW - timedelta(days=40))
+FILE = ".stats.jsonl"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    """Four old sessions: two that have ended, an open one, and one of an app; and a young one."""
+    store = FileStore(f"{tmp_path}/root", durable=False)
+    put(store, "done", phase="completed", history=[moved("investigating", "completed", OLD)], purpose="secret words")
+    put(store, "failed", phase="failed", history=[moved("planning", "failed", OLD)], last_error=_error("secret words"))
+    put(store, "open", error_count=3)
+    put(store, "app", phase="completed", app="kb", user="u1")
+    put(store, "young", at=format_time(NOW))
+    return store
+
+
+def put(store: FileStore, agent_id: str, at: str = OLD, **changed: Any) -> Record:
+    times = {"created_at": at, "last_updated": at}
+    record = {**record_with(), "agent_id": agent_id, "agent_name": "Explore", **times, **changed}
+    store.create(record)  # type: ignore[arg-type]  # with keys of a record
+    return store.read(agent_id)
+
+
+def _error(message: str) -> dict[str, str]:
+    return {"message": message, "timestamp": OLD}
+
+
+def policy(hours: float = 1, **more: Any) -> CleanupPolicy:
+    return CleanupPolicy(NOW, hours, LIMITS, keep_days=0, **more)
+
+
+def as_it_stands(store: FileStore, agent_id: str) -> Any:
+    record = store.read(agent_id)
+    stands = standing(Above(store).cancellation, record, NOW, LIMITS)
+    return figures_of(record, stands.decision, stands.state)
+
+
+def by_cleanup(store: FileStore) -> Sequence[str]:
+    return cleanup(store, policy())["removed"]
+
+
+def by_rm(store: FileStore) -> Sequence[str]:
+    removed, failed = removal.remove_named(store, removal.Named(["done", "open"], NOW, LIMITS, force=True))
+    assert failed == []
+    return [one["agent_id"] for one in removed]
+
+
+def by_app(store: FileStore) -> Sequence[str]:
+    app_sessions.remove(store, NOW, LIMITS, "kb", "u1", "app")
+    return ["app"]
+
+
+@pytest.mark.parametrize(
+    ("act", "gone"),
+    [(by_cleanup, ["done", "failed", "open"]), (by_rm, ["done", "open"]), (by_app, ["app"])],
+)
+def test_each_that_is_removed_leaves_how_it_stood_and_no_text(
+    store: FileStore, act: Callable[[FileStore], Sequence[str]], gone: list[str]
+) -> None:
+    expected = {(agent_id, OLD): as_it_stands(store, agent_id) for agent_id in gone}
+    before = counted(store)
+
+    assert sorted(act(store)) == gone
+
+    assert (left(store), unread(store)) == (expected, 0)
+    assert counted(store) == before | dict.fromkeys(expected, "left")
+    lines = Path(store.root, FILE).read_bytes()
+    assert b"secret" not in lines
+    assert lines.count(b"\n") == len(gone)
+
+
+def test_a_dry_run_writes_none_and_has_them_for_itself(store: FileStore) -> None:
+    overlay = Overlay(store, [])
+    removed = cleanup(overlay, policy())["removed"]
+    assert ({agent_id for agent_id, _ in left(overlay)}, left(store)) == ({*removed}, {})
+    assert not Path(store.root, FILE).exists()
+
+
+def test_the_lines_of_a_cleanup_are_one_write_before_the_first_goes(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+    add = store.add_figures
+
+    def noted(figures: Sequence[Mapping[str, object]]) -> None:
+        seen.append((len(figures), len(store.ids())))
+        add(figures)
+
+    monkeypatch.setattr(store, "add_figures", noted)
+    assert len(cleanup(store, policy())["removed"]) == 3
+    assert seen == [(3, 5)]
+
+
+@pytest.mark.parametrize("act", [by_cleanup, by_rm])
+def test_one_that_changed_after_its_line_leaves_how_it_stood_at_last(
+    store: FileStore, act: Callable[[FileStore], Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = store.add_figures
+    wanted: list[Any] = []
+
+    def changed_meanwhile(figures: Sequence[Mapping[str, object]]) -> None:
+        add(figures)
+        if not wanted:
+            store.change("open", lambda record: {**record, "phase": "failed", "error_count": 7})
+            wanted.append(as_it_stands(store, "open"))
+
+    monkeypatch.setattr(store, "add_figures", changed_meanwhile)
+    assert "open" in act(store)
+    assert [left(store)["open", OLD]] == wanted
+    assert (wanted[0]["state"], wanted[0]["errors"]) == ("failed", 7)
+
+
+def test_one_that_stays_after_its_line_was_written_counts_as_it_stands(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = store.add_figures
+
+    def used_meanwhile(figures: Sequence[Mapping[str, object]]) -> None:
+        add(figures)
+        store.change("open", lambda record: {**record, "last_updated": format_time(NOW)})
+
+    monkeypatch.setattr(store, "add_figures", used_meanwhile)
+    assert sorted(cleanup(store, policy())["removed"]) == ["done", "failed"]
+    assert counted(store)["open", OLD] == "there"
+    monkeypatch.undo()
+
+    later = CleanupPolicy(NOW + timedelta(days=1), 1, LIMITS, keep_days=0)
+    store.change("open", lambda record: {**record, "error_count": 9})
+    assert "open" in cleanup(store, later)["removed"]
+    assert (left(store)["open", OLD]["errors"], counted(store)["open", OLD]) == (9, "left")
+
+
+def test_one_that_is_made_anew_under_its_id_counts_beside_the_one_that_left(store: FileStore) -> None:
+    by_rm(store)
+    again = put(store, "done", at=format_time(NOW))
+    assert {key: how for key, how in counted(store).items() if key[0] == "done"} == {
+        ("done", OLD): "left",
+        ("done", again["created_at"]): "there",
+    }
+
+
+def test_what_cannot_be_read_leaves_nothing_and_a_later_version_is_not_read(store: FileStore) -> None:
+    state = Path(store.root, "done", "state.json")
+    state.write_bytes(b"{")
+    newer = Path(store.root, "app", "state.json")
+    newer.write_text(json.dumps({**json.loads(newer.read_bytes()), "schema": 99}), encoding="utf-8")
+
+    assert "done" in cleanup(store, policy(corrupt=True))["removed"]
+    app_sessions.remove(store, NOW, LIMITS, "kb", "u1", "app")
+    assert {agent_id for agent_id, _ in left(store)} == {"failed", "open"}
+
+
+def test_a_store_that_keeps_none_removes_the_same_and_writes_nothing(store: FileStore) -> None:
+    none = FileStore(store.root, durable=False, keeps_figures=False)
+    assert sorted(cleanup(none, policy())["removed"]) == ["done", "failed", "open"]
+    assert not Path(store.root, FILE).exists()
+
+
+def test_the_file_may_be_deleted_at_any_time(store: FileStore) -> None:
+    by_rm(store)
+    Path(store.root, FILE).unlink()
+    assert left(store) == {}
+    by_cleanup(store)
+    assert {agent_id for agent_id, _ in left(store)} == {"failed"}
+
+
+def _is_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _is_link(path: Path) -> None:
+    path.symlink_to("done/state.json")
+
+
+def _is_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("make", [_is_folder, _is_link, _is_pipe])
+@pytest.mark.parametrize("act", [by_cleanup, by_rm, by_app])
+def test_what_cannot_be_written_is_said_once_and_stops_no_removal(
+    store: FileStore, act: Callable[[FileStore], Sequence[str]], make: Callable[[Path], None]
+) -> None:
+    make(Path(store.root, FILE))
+    with pytest.warns(FiguresLost, match=rf"could not be kept: .*{FILE}") as caught:
+        gone = act(store)
+    assert [type(one.message) for one in caught] == [FiguresLost]
+    assert {*gone} & {*store.ids()} == set()
+    with pytest.raises(StoreFailure, match=FILE):
+        list(store.figures())
+
+
+@table("words", [("rm", "done"), ("cleanup",)])
+def test_the_setting_is_that_of_a_file(tmp_path: Path, words: tuple[str, ...]) -> None:
+    root = f"{tmp_path}/{words[0]}"
+    put(FileStore(root), "done", phase="completed")
+    Path(root, ".config.toml").write_text("keep_figures = false\n", encoding="utf-8")
+    sessions = Sessions(root)
+    assert (sessions.remove(["done"]) if words[1:] else sessions.cleanup()["removed"]) != []
+    assert not Path(root, FILE).exists()
