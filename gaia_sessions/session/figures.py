@@ -24,7 +24,7 @@ from .updates import MAX_HISTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
@@ -154,7 +154,7 @@ def _phase_at(record: Record, moment: datetime) -> str:
     return record["history"][0]["from_phase"] if record["history"] else record["phase"]
 
 
-def read_figures(value: Mapping[str, object]) -> Figures | None:
+def read_figures(value: object) -> Figures | None:
     """The figures in ``value``, which anybody may have written; None if they cannot be those of a session.
 
     Keys that this version does not know are left out.
@@ -163,7 +163,8 @@ def read_figures(value: Mapping[str, object]) -> Figures | None:
         _check_keys(value, "")
     except InvalidInput:
         return None
-    figures: Figures = {key: value[key] for key in _KEYS if key in value}  # type: ignore[assignment]  # just checked
+    keys: dict[str, object] = value  # type: ignore[assignment]  # just checked
+    figures: Figures = {key: keys[key] for key in _KEYS if key in keys}  # type: ignore[assignment]  # see above
     is_sound = (figures["state"] in ENDED) == ("ended_at" in figures) and figures["resumed"] <= figures["rests"]
     return figures if is_sound and sum(map(len, figures["stays"].values())) <= MAX_HISTORY else None
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 WAITING = schema.WAITING
 WORKING = schema.WORKING
 QUIET = schema.QUIET
+COMPLETED = phases.COMPLETED
 STARTING = "starting"
 CANCELLED = "cancelled"
 LIMITED = "limited"
@@ -183,7 +184,7 @@ def _since_answer(key: AnswerKey) -> Callable[[_Case], str]:
 
 
 RULES: tuple[Rule, ...] = (
-    (phases.COMPLETED, _ended_as(phases.is_success), _since_phase, "the work has ended well"),
+    (COMPLETED, _ended_as(phases.is_success), _since_phase, "the work has ended well"),
     (phases.FAILED, _ended_as(phases.is_failure), _since_phase, "the work has ended with a failure"),
     (CANCELLED, _was_cancelled, _since_cancellation, "the work was cancelled"),
     (phases.ABANDONED, _ended_as(phases.is_abandoned), _since_phase, "the work has ended, and nobody goes on with it"),

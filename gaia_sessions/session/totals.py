@@ -1,0 +1,154 @@
+"""Many sessions together: how they ended, how often they were resumed, and how long they stayed in each phase.
+
+Owns which session counts in which rate. A rate of nothing is absent. Of stays, which may be millions, it keeps how many
+there are of each length. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gaia_sessions.jsonio.strict import LARGEST_INTEGER
+
+from .phases import OPEN
+from .state import COMPLETED, ENDED, STATES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NotRequired, TypedDict
+
+    from .figures import Figures
+
+    class PhaseTotals(TypedDict):
+        """One open phase. open: how many sessions stand in it. stays: how many stays in it are over.
+
+        median, p90: whole seconds in which half, or 90%, of these were over; the shortest length of which that holds.
+        Absent if none is.
+        """
+
+        phase: str
+        open: int
+        stays: int
+        median: NotRequired[int]
+        p90: NotRequired[int]
+
+    class Totals(TypedDict):
+        """Several sessions together.
+
+        ended: how many have ended. outcomes: how many with each outcome, or cancelled; shares: these as parts of all
+        that ended; success_rate: the share of those that completed. states: how many open ones are in each state.
+        expired: how many of these may not be resumed only because they were idle for too long. removed: how many were
+        removed while they were open. rests: runs that ended while their session stayed open, sends left out; resumed:
+        those of them that have a later run; resume_rate: as a part. phases: each that is known of anybody. errors: how
+        many were counted. interruptions: runs that were interrupted, by kind. tokens: absent if none were reported;
+        unreported: sessions that reported none. runs_dropped, history_dropped: runs and moves that the records do not
+        have any more, of which nothing else counts.
+        """
+
+        sessions: int
+        ended: int
+        outcomes: dict[str, int]
+        shares: NotRequired[dict[str, float]]
+        success_rate: NotRequired[float]
+        open: int
+        states: dict[str, int]
+        expired: int
+        removed: int
+        rests: int
+        resumed: int
+        resume_rate: NotRequired[float]
+        phases: list[PhaseTotals]
+        errors: int
+        interruptions: dict[str, int]
+        tokens: NotRequired[int]
+        unreported: int
+        runs_dropped: int
+        history_dropped: int
+
+
+GROUPINGS = BY_AGENT, BY_DAY, BY_PHASE = ("agent", "day", "phase")
+"""In which parts sessions are counted. A phase is a part of all totals."""
+
+
+class Sum:
+    """The totals of the sessions that were added so far."""
+
+    __slots__ = ("_counts", "_interruptions", "_open_phases", "_outcomes", "_reported", "_states", "_stays", "_tokens")
+
+    def __init__(self) -> None:
+        self._outcomes, self._states = Counter[str](), Counter[str]()
+        self._open_phases, self._interruptions = Counter[str](), Counter[str]()
+        self._counts = Counter[str]()
+        self._stays: dict[str, Counter[int]] = {}
+        self._tokens = self._reported = 0
+
+    def add(self, figures: Figures, *, is_removed: bool) -> None:
+        """Adds a session; one that was removed while it was open is open no more, and has no outcome."""
+        self._counts["sessions"] += 1
+        if "ended_at" in figures:
+            self._outcomes[figures["state"]] += 1
+        elif is_removed:
+            self._counts["removed"] += 1
+        else:
+            self._states[figures["state"]] += 1
+            self._open_phases[figures["phase"]] += 1
+            self._counts["expired"] += figures.get("expired", False)
+        self._counts.update({name: figures[name] for name in _ADDED})  # type: ignore[literal-required]  # keys of it
+        self._interruptions.update(figures["interruptions"])
+        for phase, seconds in figures["stays"].items():
+            self._stays.setdefault(phase, Counter()).update(seconds)
+        if "tokens" in figures:
+            self._tokens += figures["tokens"]
+            self._reported += 1
+
+    def totals(self) -> Totals:
+        """What they are together."""
+        ended, counts = self._outcomes.total(), self._counts
+        totals: Totals = {
+            "sessions": counts["sessions"],
+            "ended": ended,
+            "outcomes": {outcome: self._outcomes[outcome] for outcome in ENDED},
+            "open": self._states.total(),
+            "states": {state: self._states[state] for state in STATES if state in self._states},
+            "expired": counts["expired"],
+            "removed": counts["removed"],
+            "rests": _written(counts["rests"]),
+            "resumed": _written(counts["resumed"]),
+            "phases": [self._of_phase(phase) for phase in OPEN if phase in self._stays or phase in self._open_phases],
+            "errors": _written(counts["errors"]),
+            "interruptions": {kind: _written(count) for kind, count in sorted(self._interruptions.items())},
+            "unreported": counts["sessions"] - self._reported,
+            "runs_dropped": _written(counts["runs_dropped"]),
+            "history_dropped": _written(counts["history_dropped"]),
+        }
+        if ended:
+            totals["shares"] = {outcome: count / ended for outcome, count in totals["outcomes"].items()}
+            totals["success_rate"] = totals["shares"][COMPLETED]
+        if counts["rests"]:
+            totals["resume_rate"] = counts["resumed"] / counts["rests"]
+        if self._reported:
+            totals["tokens"] = _written(self._tokens)
+        return totals
+
+    def _of_phase(self, phase: str) -> PhaseTotals:
+        stays = self._stays.get(phase, Counter())
+        known: PhaseTotals = {"phase": phase, "open": self._open_phases[phase], "stays": stays.total()}
+        return {**known, "median": nearest_rank(stays, 50), "p90": nearest_rank(stays, 90)} if stays else known
+
+
+_ADDED = ("rests", "resumed", "errors", "runs_dropped", "history_dropped")
+
+
+def _written(count: int) -> int:
+    """``count``, which strangers may have raised, as JSON can hold it."""
+    return min(count, LARGEST_INTEGER)
+
+
+def nearest_rank(lengths: Counter[int], percent: int) -> int:
+    """The shortest of ``lengths``, each counted, within which are ``percent`` of them: one that there is, no mean."""
+    rank = -(-lengths.total() * percent // 100)
+    for length in sorted(lengths):
+        rank -= lengths[length]
+        if rank <= 0:
+            return length
+    raise ValueError("there are none")
