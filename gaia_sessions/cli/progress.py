@@ -1,4 +1,6 @@
-"""The line that says how a wait stands, drawn again in its place on stderr. Loaded only if a person reads stderr."""
+"""The line that says how a wait stands, or a long reading, drawn again in its place on stderr. Loaded only if a person
+reads stderr.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,44 @@ _SHORTEST = 10
 """Characters of a name, if that leaves room for what stands behind it."""
 
 
-class Progress:
+class _Drawn:
+    """A line that is drawn again in its place."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+
+    def clear(self) -> None:
+        """Removes the line."""
+        self._draw("")
+
+    def _draw(self, text: str) -> None:
+        """Shows as much of ``text`` as fits into the line."""
+        text = _cut(text, output.stderr_width())
+        before, self._shown = self._shown, text  # first: an interrupt may follow what is drawn
+        if text != before:
+            output.draw_to_stderr("\r" + text + " " * (cells(before) - cells(text)) + "\r" * (not text))
+
+
+class Reading(_Drawn):
+    """Says how many of ``total`` sessions were read; nothing of a few."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__()
+        self._total = total
+
+    def show(self, number: int) -> None:
+        """Draws the line."""
+        if number:
+            self._draw(f"{number:,} of {self._total:,} sessions read")
+
+
+class Progress(_Drawn):
     """Says how many have ended and who is waited for; first of all, whoever waits for a person."""
 
     def __init__(self, sessions: Sessions) -> None:
+        super().__init__()
         self._sessions = sessions
         self._names: dict[str, str] = {}
-        self._shown = ""
 
     def show(self, found: Mapping[str, Found]) -> None:
         """Draws the line; nobody at work removes it."""
@@ -45,22 +78,11 @@ class Progress:
         room = output.stderr_width() - cells(before + after)
         self._draw(before + _cut(self._name_of(awaited), room, _SHORTEST) + after)
 
-    def clear(self) -> None:
-        """Removes the line."""
-        self._draw("")
-
     def _name_of(self, agent_id: str) -> str:
         if agent_id not in self._names:
             record = self._sessions.preview(agent_id)
             self._names[agent_id] = agent_and_purpose(record["agent_name"], record["purpose"])
         return self._names[agent_id]
-
-    def _draw(self, text: str) -> None:
-        """Shows as much of ``text`` as fits into the line."""
-        text = _cut(text, output.stderr_width())
-        before, self._shown = self._shown, text  # first: an interrupt may follow what is drawn
-        if text != before:
-            output.draw_to_stderr("\r" + text + " " * (cells(before) - cells(text)) + "\r" * (not text))
 
 
 def _cut(text: str, room: int, shortest: int = 0) -> str:

@@ -342,13 +342,18 @@ def describe(above: Above, agent_id: str, found: RecordOrError, now: datetime, l
 
 
 def lines_of(found: Iterable[tuple[str, RecordOrError]], above: Above, now: datetime, limits: Limits) -> Iterator[Line]:
-    """The line of each session, in the same order; the marks of a few at a time are looked for at once."""
+    """The line of each session, in the same order."""
+    for agent_id, record in with_marks_known(found, above):
+        yield describe(above, agent_id, record, now, limits)
+
+
+def with_marks_known(found: Iterable[tuple[str, RecordOrError]], above: Above) -> Iterator[tuple[str, RecordOrError]]:
+    """``found``, with ``above`` looking for the marks of a few at a time at once."""
     pairs = iter(found)
     while few := list(islice(pairs, _AT_ONCE)):
         with suppress(StoreFailure):
             above.know(record for _, record in few if not isinstance(record, SessionsError))
-        for agent_id, record in few:
-            yield describe(above, agent_id, record, now, limits)
+        yield from few
 
 
 def _is_readable(record: Record) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gaia_sessions.errors import plural
 
+from .columns import table
 from .words import Hint, safe
-from .wrapped import cells
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _HEADINGS = ["agent", "sessions", "tokens", "unreported", "of budget"]
 _UNREPORTED, _OF_BUDGET = 3, 4
-_GAP, _LEAST_NAME = 2, 12
 
 
 def table_of_agents(usage: UsageByAgent, room: int) -> Iterator[str]:
@@ -28,35 +27,12 @@ def table_of_agents(usage: UsageByAgent, room: int) -> Iterator[str]:
     sums = [*(agent["sums"] for agent in usage["agents"]), *several]
     names = [*(safe(agent["agent_name"]) for agent in usage["agents"]), "all agents"][: len(sums)]
     rows = [_HEADINGS, *([name, *_sum_cells(of_name)] for name, of_name in zip(names, sums, strict=True))]
-    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    shown = _fit_columns(widths, room) if room else range(len(widths))
-    for row in rows:
-        figures = [row[place] if place == _OF_BUDGET else row[place].rjust(widths[place]) for place in shown[1:]]
-        yield "  ".join([_fit(row[0], widths[0]), *figures]).rstrip()
+    yield from table(rows, room, left=[_OF_BUDGET], first_to_go=[_UNREPORTED, _OF_BUDGET])
     total = usage["total"]
     if total["unreported"]:
         yield f"{total['unreported']:,} of {plural(total['sessions'], 'session')} reported no tokens"
     if usage["unread"]:
         yield Hint(f"{plural(usage['unread'], 'session')} cannot be read: `gaia-sessions list` says why")
-
-
-def _fit_columns(widths: list[int], room: int) -> list[int]:
-    """The places of the columns that are shown in ``room``; what they leave is the width of the names then."""
-    shown = [*range(len(widths))]
-    least = min(_LEAST_NAME, widths[0])
-    for place in (_UNREPORTED, _OF_BUDGET):
-        if sum(widths[other] + _GAP for other in shown[1:]) + least > room:
-            shown.remove(place)
-    widths[0] = min(widths[0], max(least, room - sum(widths[other] + _GAP for other in shown[1:])))
-    return shown
-
-
-def _fit(name: str, width: int) -> str:
-    if cells(name) > width:
-        from .tables import cut
-
-        return cut(name, width)
-    return name + " " * (width - cells(name))
 
 
 def _sum_cells(sums: Sums) -> list[str]:
