@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
     from gaia_sessions.usecases.state import State
+    from gaia_sessions.usecases.stats import Stats
     from gaia_sessions.usecases.sums import UsageByAgent
     from gaia_sessions.usecases.transcript import Turn
     from gaia_sessions.usecases.tree import TreeLine
@@ -626,6 +627,28 @@ class Sessions:
         now = utc_now()
         asked: Wanted = {"every_app": "app" not in wanted, **wanted}
         return sums.usage_by_agent(self._preview(), _filter(asked, now), now, self.config.limits)
+
+    def stats(
+        self,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        by: str | None = None,
+        on_read: Callable[[int], object] | None = None,
+    ) -> Stats:
+        """How sessions ended, how often they were resumed, how long they stayed in each phase.
+
+        All count, of every app, and each once, also those that were removed: [what counts
+        where](shell.md#figures-of-all-sessions). ``since`` and ``until``: only those that ended, or were last active
+        while they are open, in that time, both included. by: ``agent`` or ``day``, also in parts; phases are a part of
+        all totals, so ``phase`` adds none. on_read: is called now and then with the number of sessions that were read.
+        Raises ``BadArgument``.
+        """
+        from gaia_sessions.usecases import stats
+
+        now = utc_now()
+        asked = stats.Asked(by=by, on_read=on_read, **_moments({"since": since, "until": until}, now))
+        return stats.stats_of(self._preview(), asked, now, self.config.limits)
 
     def charge(self, agent_id: str, tokens: int) -> TokenUsage:
         """Counts ``tokens`` more against the budget, and returns what ``usage`` would.
@@ -1225,10 +1248,15 @@ def _filter(wanted: Wanted, now: datetime) -> Filter:
     """What is ``wanted``, with its times read."""
     from gaia_sessions.usecases.listing import TIMES, Filter
 
-    times: dict[str, datetime] = {}
-    for name in TIMES:
-        if wanted.get(name) is not None:
-            from .times import moment_of
-
-            times[name] = moment_of(wanted[name], name, now)
+    times = _moments({name: wanted.get(name) for name in TIMES}, now)
     return Filter(**{**wanted, **times})  # type: ignore[arg-type]  # the keys of both are the same
+
+
+def _moments(times: Mapping[str, object], now: datetime) -> dict[str, datetime]:
+    """Those of the ``times`` that are given, by their names. Raises ``BadArgument``."""
+    given = {name: value for name, value in times.items() if value is not None}
+    if not given:
+        return {}
+    from .times import moment_of
+
+    return {name: moment_of(value, name, now) for name, value in given.items()}

@@ -29,6 +29,7 @@ GROUPS = {
         "transcript": "Show the messages of a session in their order, or add one.",
         "context": "Show what an agent that goes on is told of the turns so far.",
         "usage": "Show the tokens of all agents, or the budget of a session.",
+        "stats": "Show how sessions ended, and how long their phases took.",
     },
     "Decide": {
         "approve": "Approve what a session in phase approval is waiting for.",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NO_LIMIT = sys.maxsize
 _LONGEST = 2000
 _IN_ASCII = "gaia-sessions-ascii"
-_PLAIN = str.maketrans("├└│─…", "|`|-~")
+_PLAIN = str.maketrans("├└│─…█", "|`|-~#")
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
 _NARROWEST = 40
 """Columns; for a terminal that has fewer, lines are not broken."""
@@ -52,7 +52,7 @@ def _prepare_stream(stream: TextIO | None) -> TextIO:
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Branches and ellipses as plain characters of the same width, anything else escaped."""
+    """Branches, ellipses and bars as plain characters of the same width, anything else escaped."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_PLAIN)

@@ -1,0 +1,60 @@
+"""``stats``: how sessions ended, how often they were resumed, how long they stayed in each phase."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gaia_sessions.cli import output
+from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.option_values import TIME
+from gaia_sessions.session.totals import GROUPINGS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.cli.call import Call
+    from gaia_sessions.usecases.stats import Stats
+
+
+@declare(
+    "stats",
+    "stats --since 'last week'",
+    "stats --by agent",
+    "stats --by day --since 30d --json",
+)
+@click.option("--since", type=TIME, help="Only sessions that ended, or if open were active, at or after this time.")
+@click.option("--until", type=TIME, help="Only those that did so at or before this time.")
+@click.option("--by", type=click.Choice(GROUPINGS), help="A row for each kind of agent, day of the end, or phase.")
+def command(call: Call, since: datetime | None, until: datetime | None, by: str | None) -> None:
+    """Show how sessions ended, and how long their phases took.
+
+    All sessions count, of every app, and those that were removed. Shares are of
+    all that ended; resumed are runs after which the session was open and another
+    run began. Of 10 stays in a phase 9 were over within the length below 90%.
+    """
+    stats = _stats(call, since, until, by)
+    if call.as_json:
+        output.print_json(stats)
+    elif stats["total"]["sessions"] or stats["unread"]:
+        from gaia_sessions.cli.render.stats import lines
+
+        output.print_lines(lines(stats, by, output.stdout_width()))
+    else:
+        from .list import print_that_none_was_found
+
+        print_that_none_was_found(call.sessions())
+
+
+def _stats(call: Call, since: datetime | None, until: datetime | None, by: str | None) -> Stats:
+    sessions = call.sessions()
+    if not output.is_stderr_terminal():
+        return sessions.stats(since=since, until=until, by=by)
+    from gaia_sessions.cli.progress import Reading
+
+    reading = Reading(len(sessions.ids()))
+    try:
+        return sessions.stats(since=since, until=until, by=by, on_read=reading.show)
+    finally:
+        reading.clear()

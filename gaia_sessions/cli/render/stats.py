@@ -1,0 +1,161 @@
+"""How sessions ended, how often they were resumed and how long they stayed in each phase, in plain text.
+
+Owns the bars: a terminal has some, a pipe has none.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.session.state import COMPLETED
+from gaia_sessions.session.totals import BY_AGENT, BY_PHASE
+
+from .columns import table
+from .words import WHY_STOPPED, Hint, duration, safe, short_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gaia_sessions.session.totals import PhaseTotals, Totals
+    from gaia_sessions.usecases.stats import Stats
+
+_BAR, _PART_OF_BAR = 24, "█"
+_NARROW = 64
+"""Columns; where there are fewer, a length of time has one unit."""
+
+_OF_PARTS = ["sessions", "ended", "completed", "", "resumed", "open", "errors", "tokens"]
+_FIRST_TO_GO = (4, 7, 5, 6, 8, 2)
+"""The bar, errors, resumed, open, tokens, ended."""
+_OF_PHASES = ["phase", "open", "stays", "median", "90%", ""]
+_TEXTS_OF_PHASES, _BAR_OF_PHASE = (3, 4, 5), 5
+
+
+def lines(stats: Stats, by: str | None, room: int) -> Iterator[str]:
+    """What is known of the sessions, in parts if ``by`` says so. room: the columns of the terminal, 0 for none."""
+    total = stats["total"]
+    if by == BY_PHASE:
+        yield from _phases(total["phases"], room)
+    elif by is None:
+        yield from _all(total, room)
+    elif "agents" in stats:
+        named = [(safe(one["agent_name"]), one["totals"]) for one in stats["agents"]]
+        yield from _parts(BY_AGENT, named, total, room)
+    else:
+        named = [(one["day"] or "not ended", one["totals"]) for one in stats.get("days", ())]
+        yield from _parts("day", named, total, room)
+    yield from _unknown(stats)
+
+
+def _all(total: Totals, room: int) -> Iterator[str]:
+    removed = [f"{total['removed']:,} removed before the end"] if total["removed"] else []
+    counts = ", ".join([f"{total['ended']:,} ended", f"{total['open']:,} open", *removed])
+    yield f"{_several(total['sessions'], 'session')}: {counts}"
+    if total["ended"]:
+        yield from _outcomes(total, room)
+    if total["open"]:
+        yield f"open: {_counted(total['states'], str)}{_idle(total)}"
+    if total["rests"]:
+        runs = f"{_several(total['rests'], 'run')} that ended with the session open"
+        yield f"resumed: {total['resumed']:,} of {runs}, {_percent(total['resumed'], total['rests'])}"
+    if total["phases"]:
+        yield ""
+        yield from _phases(total["phases"], room)
+        yield ""
+    if total["interruptions"]:
+        yield f"interruptions: {_counted(total['interruptions'], lambda kind: WHY_STOPPED.get(kind, kind))}"
+    yield f"errors: {total['errors']:,}{_tokens(total)}"
+
+
+def _tokens(total: Totals) -> str:
+    if "tokens" not in total:
+        return ""
+    unreported = f"; {_several(total['unreported'], 'session')} reported none" if total["unreported"] else ""
+    return f"; tokens: {total['tokens']:,}{unreported}"
+
+
+def _outcomes(total: Totals, room: int) -> Iterator[str]:
+    rows = [
+        [outcome, f"{count:,}", _percent(count, total["ended"]), _bar(count, total["ended"], room)]
+        for outcome, count in total["outcomes"].items()
+    ]
+    yield from table(rows, room, left=[3], first_to_go=[3])
+
+
+def _idle(total: Totals) -> str:
+    return f"; {total['expired']:,} of them idle for too long to be resumed" if total["expired"] else ""
+
+
+def _counted(counts: dict[str, int], named: Callable[[str], str]) -> str:
+    return ", ".join(f"{count:,} {named(word)}" for word, count in counts.items())
+
+
+def _phases(phases: Sequence[PhaseTotals], room: int) -> Iterator[str]:
+    longest = max((phase.get("median", 0) for phase in phases), default=0)
+    rows = [
+        [
+            phase["phase"],
+            f"{phase['open']:,}",
+            f"{phase['stays']:,}",
+            _length(phase.get("median"), room),
+            _length(phase.get("p90"), room),
+            _bar(phase.get("median", 0), longest, room),
+        ]
+        for phase in phases
+    ]
+    yield from table([_OF_PHASES, *rows], room, left=_TEXTS_OF_PHASES, first_to_go=[_BAR_OF_PHASE])
+
+
+def _length(seconds: int | None, room: int) -> str:
+    if seconds is None:
+        return "-"
+    return short_duration(seconds) if 0 < room < _NARROW else duration(seconds, 2)
+
+
+def _parts(heading: str, named: Sequence[tuple[str, Totals]], total: Totals, room: int) -> Iterator[str]:
+    several = [(f"all {heading}s", total)] if len(named) > 1 else []
+    rows = [[name, *_cells(totals, room)] for name, totals in [*named, *several]]
+    yield from table([[heading, *_OF_PARTS], *rows], room, left=_FIRST_TO_GO[:1], first_to_go=_FIRST_TO_GO)
+
+
+def _cells(totals: Totals, room: int) -> list[str]:
+    completed = totals["outcomes"][COMPLETED]
+    return [
+        f"{totals['sessions']:,}",
+        f"{totals['ended']:,}",
+        _percent(completed, totals["ended"]),
+        _bar(completed, totals["ended"], room, _BAR // 3),
+        _percent(totals["resumed"], totals["rests"]),
+        f"{totals['open']:,}",
+        f"{totals['errors']:,}",
+        f"{totals['tokens']:,}" if "tokens" in totals else "-",
+    ]
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part * 100 // whole}%" if whole else "-"
+
+
+def _bar(part: int, whole: int, room: int, longest: int = _BAR) -> str:
+    """None in a pipe; what is not nothing has at least one character."""
+    return _PART_OF_BAR * max(round(part * longest / whole), 1) if room and part else ""
+
+
+def _unknown(stats: Stats) -> Iterator[str]:
+    """What does not count, because nobody knows it."""
+    total = stats["total"]
+    dropped = [
+        _several(count, noun)
+        for count, noun in ((total["runs_dropped"], "run"), (total["history_dropped"], "move"))
+        if count
+    ]
+    if dropped:
+        yield f"not counted: {' and '.join(dropped)} that records no longer have"
+    if stats["unread"]:
+        yield Hint(f"{_several(stats['unread'], 'session')} cannot be read: `gaia-sessions list` says why")
+    if stats["unread_lines"]:
+        yield Hint(
+            f"{_several(stats['unread_lines'], 'line')} about removed sessions cannot be read, and count nowhere"
+        )

@@ -1,0 +1,178 @@
+"""Figures of all sessions: how they ended, how often they were resumed, how long they stayed in each phase.
+
+Owns that each session counts once: by its record while there is one, else by the last line that its removal left. Must
+never hold the records, or the lines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gaia_sessions.errors import BadArgument, SessionsError
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.figures import figures_of, read_figures
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.totals import BY_AGENT, BY_DAY, GROUPINGS, Sum
+from gaia_sessions.store.above import Above
+
+from .listing import with_marks_known
+from .resume import standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+    from typing import NotRequired, TypedDict
+
+    from gaia_sessions.session.figures import Figures
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.totals import Totals
+    from gaia_sessions.store.port import Reader, RecordOrError
+
+    class AgentTotals(TypedDict):
+        """The sessions of one kind of agent together."""
+
+        agent_name: str
+        totals: Totals
+
+    class DayTotals(TypedDict):
+        """The sessions that ended on one day, as the clocks here have it; of those that have not, ``day`` is null."""
+
+        day: str | None
+        totals: Totals
+
+    class Stats(TypedDict):
+        """Figures of sessions. total: of all together. agents: by kind, of which there are most first. days: by the day
+        of their end, the latest first, and last those that have not ended.
+
+        unread: how many more sessions there are that cannot be read, or that a later version wrote. unread_lines: how
+        many lines about removed ones cannot be read.
+        """
+
+        total: Totals
+        agents: NotRequired[list[AgentTotals]]
+        days: NotRequired[list[DayTotals]]
+        unread: int
+        unread_lines: int
+
+
+_BETWEEN_REPORTS = 250
+"""Sessions."""
+
+
+class Asked:
+    """Which sessions count: those that ended, or were last active while they are open, from ``since`` to ``until``.
+
+    by: one of ``GROUPINGS``, by which they are also counted in parts; phases are a part of all totals. on_read: is told
+    now and then how many sessions were read. Raises ``BadArgument``.
+    """
+
+    def __init__(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        by: str | None = None,
+        on_read: Callable[[int], object] | None = None,
+    ) -> None:
+        if by is not None and by not in GROUPINGS:
+            raise BadArgument("by", by, f"one of {', '.join(GROUPINGS)}")
+        self.since, self.until, self.by, self.on_read = since, until, by, on_read
+
+    def accepts(self, figures: Figures) -> bool:
+        """Whether the session of ``figures`` counts."""
+        if self.since is None and self.until is None:
+            return True
+        moment = parse_time(figures.get("ended_at", figures["last_activity"]))
+        return (self.since is None or moment >= self.since) and (self.until is None or moment <= self.until)
+
+    def part_of(self, figures: Figures) -> str | None:
+        """The part in which the session of ``figures`` counts: its kind of agent, or the local day of its end."""
+        if self.by == BY_AGENT:
+            return figures["agent_name"]
+        return _local_day(figures["ended_at"]) if self.by == BY_DAY and "ended_at" in figures else None
+
+
+def _local_day(timestamp: str) -> str:
+    try:
+        return parse_time(timestamp).astimezone().date().isoformat()
+    except (OverflowError, ValueError):  # an offset leads out of the years that there are
+        return timestamp[:10]
+
+
+class _Sums:
+    """The sums of what was added, in all and in parts."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._total = Sum()
+        self._parts: dict[str | None, Sum] = {}
+
+    def add(self, figures: Figures, *, is_removed: bool) -> None:
+        if not self._asked.accepts(figures):
+            return
+        self._total.add(figures, is_removed=is_removed)
+        if self._asked.by in (BY_AGENT, BY_DAY):
+            self._parts.setdefault(self._asked.part_of(figures), Sum()).add(figures, is_removed=is_removed)
+
+    def stats(self, unread: int, unread_lines: int) -> Stats:
+        stats: Stats = {"total": self._total.totals(), "unread": unread, "unread_lines": unread_lines}
+        parts = [(name, part.totals()) for name, part in self._parts.items()]
+        if self._asked.by == BY_AGENT:
+            agents: list[AgentTotals] = [{"agent_name": name or "", "totals": totals} for name, totals in parts]
+            stats["agents"] = sorted(agents, key=lambda agent: (-agent["totals"]["sessions"], agent["agent_name"]))
+        if self._asked.by == BY_DAY:
+            days: list[DayTotals] = [{"day": day, "totals": totals} for day, totals in parts]
+            stats["days"] = sorted(days, key=lambda one: one["day"] or "", reverse=True)
+        return stats
+
+
+def stats_of(sessions: Reader, asked: Asked, now: datetime, limits: Limits) -> Stats:
+    """The figures of the sessions that are ``asked`` for, of every app."""
+    sums, above = _Sums(asked), Above(sessions)
+    living, unread = set[str](), 0
+    for number, (_, found) in enumerate(with_marks_known(sessions.scan(), above)):
+        if asked.on_read and number % _BETWEEN_REPORTS == 0:
+            asked.on_read(number)
+        figures = _figures(found, above, now, limits)
+        if figures is None:
+            unread += 1
+            continue
+        living.add(_key(figures))
+        sums.add(figures, is_removed=False)
+    unread_lines = _add_removed(sums, sessions, living)
+    return sums.stats(unread, unread_lines)
+
+
+def _figures(found: RecordOrError, above: Above, now: datetime, limits: Limits) -> Figures | None:
+    """None for what cannot be read, or what a later version wrote: nobody knows how that stands."""
+    if isinstance(found, SessionsError) or has_newer_schema(found):
+        return None
+    stands = standing(above.cancellation, found, now, limits)
+    return figures_of(found, stands.decision, stands.state)
+
+
+def _key(figures: Figures) -> str:
+    return f"{figures['agent_id']} {figures['created_at']}"
+
+
+def _add_removed(sums: _Sums, sessions: Reader, living: set[str]) -> int:
+    """Adds those of which a line alone is left; returns how many lines cannot be read.
+
+    Lines are read after the records: what is removed meanwhile is among these, or has its line by now. They are read
+    twice, so that none has to be kept; which one is the last of a session stays as it was the first time.
+    """
+    last: dict[str, int] = {}
+    unread = 0
+    for number, figures in enumerate(_lines(sessions)):
+        if figures is None:
+            unread += 1
+        elif (key := _key(figures)) not in living:
+            last[key] = number
+    for number, figures in enumerate(_lines(sessions) if last else ()):
+        if figures is not None and last.get(_key(figures)) == number:
+            sums.add(figures, is_removed=True)
+    return unread
+
+
+def _lines(sessions: Reader) -> Iterator[Figures | None]:
+    return map(read_figures, sessions.figures())

@@ -1,0 +1,439 @@
+"""``stats``: rates and lengths of stays of 40 sessions, worked out on paper; and what a person and a program see."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.cells import cell_len
+
+from gaia_sessions import Sessions
+from gaia_sessions.errors import BadArgument
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.phases import OUTCOMES, RESUMABLE
+from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Gaia
+
+BEGAN = datetime(2024, 3, 1, 14, tzinfo=UTC)  # 23:00 in Tokyo: what ends an hour later, or more, ends on the next day
+STOPPED, KILLED = "stopped", "killed"
+
+
+def at(seconds: float) -> str:
+    return format_time(BEGAN + timedelta(seconds=seconds))
+
+
+def run(number: int, began: float, ended: float | None = None, end: str = STOPPED, **keys: Any) -> dict[str, Any]:
+    over = {} if ended is None else {"ended_at": at(ended), "end": end}
+    return {"run": number, "started_at": at(began), **over, **keys}
+
+
+def moves(*reached: Any) -> list[dict[str, str]]:
+    """The moves to each phase, at the second that stands behind it."""
+    phases = ["initializing", *reached[::2]]
+    return [
+        {"from_phase": one, "to_phase": other, "timestamp": at(second)}
+        for one, other, second in zip(phases, reached[::2], reached[1::2], strict=False)
+    ]
+
+
+SEND: dict[str, Any] = {"turn": 1, "wrapper": {}, "end": "returned"}
+MARK = {"at": at(500), "reason": "no longer needed", "below": True}
+AGENTS = {"c": "Explore", "f": "planner", "a": "planner", "x": "reviewer", "o": "reviewer"}
+NOW: dict[str, Any] = {"last_updated": format_time(datetime.now(UTC))}
+
+# Each session by its id: where it went and when, its runs, and what its record has besides. All begin with the move
+# from initializing to the first phase at second 0, unless that says otherwise.
+LIVING: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
+    # 14 completed. Six in one go, after 100, 200 ... 600 s:
+    "c01": (["investigating", 0, "completed", 100], [run(1, 0, 100)], {"charged_tokens": 1000}),
+    "c02": (["investigating", 0, "completed", 200], [run(1, 0, 200)], {"usage": {"total_tokens": 500}}),
+    **{
+        f"c0{number}": (["investigating", 0, "completed", 100 * number], [run(1, 0, 100 * number)], {})
+        for number in (3, 4, 5, 6)
+    },
+    # resumed after an approval, 1 of 1 that rested:
+    "c07": (
+        ["investigating", 0, "approval", 100, "executing", 1900, "completed", 2000],
+        [run(1, 0, 100), run(2, 1900, 2000)],
+        {},
+    ),
+    # resumed twice, 2 of 2; a delegation between them was denied:
+    "c08": (
+        ["investigating", 0, "planning", 50, "approval", 150, "executing", 250, "completed", 350],
+        [run(1, 0, 50), run(2, 60, 150), run(3, 200, 210, "denied"), run(4, 250, 350)],
+        {},
+    ),
+    # a person ended it two hours after its pause, 0 of 1:
+    "c09": (["investigating", 0, "planning", 60, "completed", 7260], [run(1, 0, 60)], {}),
+    # a conversation of an app, with sends alone, 0 of 0:
+    "c10": (
+        ["investigating", 0, "completed", 90],
+        [run(1, 0, 30, **SEND), run(2, 40, 60, **SEND)],
+        {"app": "desk", "user": "ann"},
+    ),
+    # a workflow, and an agent of it, which its user stopped and its host resumed, 1 of 1:
+    "c11": (["investigating", 0, "completed", 40], [run(1, 0, 40, workflow={"run_id": "w"})], {}),
+    "c12": (
+        ["investigating", 0, "completed", 70],
+        [
+            run(1, 0, 20, KILLED, interruption="stopped_by_user", workflow={"run_id": "w", "key": "k"}),
+            run(2, 30, 70, workflow={"run_id": "w", "key": "k"}),
+        ],
+        {"parent_id": "c11"},
+    ),
+    # continues another, which is no resume of that:
+    "c13": (["investigating", 0, "completed", 80], [run(1, 0, 80)], {"continues": "f01"}),
+    # its first 3 runs and 5 moves are not known any more; of the rest 1 of 1:
+    "c14": (
+        ["executing", 0, "validating", 500, "completed", 700],
+        [run(4, 400, 450), run(5, 500, 700)],
+        {"runs_dropped": 3, "history_dropped": 5},
+    ),
+    # 5 failed, none of which rested: with an error; without a stop; by its marker; by itself, before it stopped; a
+    # command, at its limit.
+    "f01": (
+        ["investigating", 0, "executing", 100, "failed", 160],
+        [run(1, 0, 160, "failed", detail="broke")],
+        {"error_count": 1},
+    ),
+    "f02": (
+        ["investigating", 0, "executing", 50, "failed", 300],
+        [run(1, 0, 250, "returned", detail="returned, and no stop came")],
+        {},
+    ),
+    "f03": (["investigating", 0, "failed", 30], [run(1, 0, 30, reported="failed")], {}),
+    "f04": (["investigating", 0, "failed", 40], [run(1, 0, 45)], {}),
+    "f05": (
+        ["executing", 0, "failed", 600],
+        [run(1, 0, 600, "failed", detail="timeout", wrapper={})],
+        {"error_count": 2},
+    ),
+    # 4 abandoned: its delegation was denied; its conversation ended; its client crashed, and that was noticed an hour
+    # later; imported, and given up, 0 of 1.
+    "a01": (["abandoned", 5], [{"run": 1, "claimed_at": at(0), "ended_at": at(5), "end": "denied"}], {}),
+    "a02": (["investigating", 0, "executing", 10, "abandoned", 20], [run(1, 0, 20, "ended_with_host")], {}),
+    "a03": (["investigating", 0, "executing", 30, "abandoned", 3630], [run(1, 0, 3630, "lost")], {}),
+    "a04": (["investigating", 0, "abandoned", 900], [run(1, 0, 100, "lost")], {"imported_from": "/elsewhere"}),
+    # 3 cancelled: while it was at work, 0 of 0; at rest, and nobody wrote it since, 0 of 1; below that one.
+    "x01": (["investigating", 0, "abandoned", 550], [run(1, 0, 550, KILLED)], {}),
+    "x02": (["investigating", 0, "planning", 20], [run(1, 0, 20)], {"last_updated": at(20)}),
+    "x03": (["investigating", 0], [], {"parent_id": "x02", "last_updated": at(10)}),
+    # 11 open. Their runs that rested: 1 each but for o01 and o10, of which that of o09 was resumed.
+    "o01": ([], [], {}),
+    "o02": (["investigating", 0, "approval", 60], [run(1, 0, 60)], {}),
+    "o03": (
+        ["investigating", 0, "approval", 60],
+        [run(1, 0, 60)],
+        {"denial": {"message": "no", "timestamp": at(100)}},
+    ),
+    "o04": (
+        ["investigating", 0, "approval", 60],
+        [run(1, 0, 60)],
+        {"approval": {"message": "", "timestamp": at(100)}},
+    ),
+    "o05": (["investigating", 0, "planning", 30], [run(1, 0, 30)], NOW),
+    "o06": (["investigating", 0, "planning", 30], [run(1, 0, 30)], {}),
+    "o07": (["investigating", 0], [run(1, 0, 40, "lost")], {}),
+    "o08": (["investigating", 0], [run(1, 0, 40, KILLED, interruption="usage_limit")], {}),
+    "o09": (["investigating", 0, "planning", 50], [run(1, 0, 50), run(2, 60)], {}),
+    "o10": (["investigating", 0], [run(1, 0, 70, **SEND)], {"turns": 0, "transcripts_archived": 1}),  # reset
+    "o11": (["investigating", 0, "executing", 10], [run(1, 0, 70, "returned")], {}),
+}
+
+
+def line(agent_id: str, state: str, phase: str, **keys: Any) -> dict[str, Any]:
+    return {
+        "agent_id": agent_id,
+        "created_at": at(-3_000_000),
+        "agent_name": "Explore",
+        "state": state,
+        "phase": phase,
+        "last_activity": at(-2_500_000),  # 2024-02-02 in Tokyo
+        "stays": {},
+        "rests": 0,
+        "resumed": 0,
+        "interruptions": {},
+        "runs_dropped": 0,
+        "history_dropped": 0,
+        "errors": 0,
+        **keys,
+    }
+
+
+ENDED = {"ended_at": at(-2_500_000)}
+LINES: list[Any] = [
+    # 3 removed: completed, 1 of 2; while it was open, 0 of 1; and failed, as the last of its lines says.
+    line(
+        "r1",
+        "completed",
+        "completed",
+        **ENDED,
+        stays={"initializing": [0], "investigating": [10], "approval": [600]},
+        rests=2,
+        resumed=1,
+        interruptions={"overloaded": 1},
+        tokens=70,
+    ),
+    line("r2", "paused", "planning", stays={"approval": [50]}, rests=1),
+    line("r3", "paused", "planning", rests=9, errors=9),
+    line("r3", "failed", "failed", **ENDED, stays={"planning": [1000]}, errors=4),
+    # no session: one that is there, a torn line, one of somebody else, figures that cannot be
+    {**line("c01", "failed", "failed", **ENDED), "created_at": at(0)},
+    '{"agent_id": "r4", "created',
+    {"event": "something else"},
+    line("r4", "completed", "completed"),
+]
+
+EXPLORE, PLANNER, REVIEWER = 17, 9, 14  # c and r; f and a; x and o
+TOTAL: dict[str, Any] = {
+    "sessions": 40,  # 14 + 5 + 4 + 3 + 11 + 3
+    "ended": 28,  # 15 + 6 + 4 + 3
+    "outcomes": {"completed": 15, "failed": 6, "abandoned": 4, "cancelled": 3},
+    "shares": {"completed": 15 / 28, "failed": 6 / 28, "abandoned": 4 / 28, "cancelled": 3 / 28},
+    "success_rate": 15 / 28,
+    "open": 11,
+    "states": {
+        "waiting": 1,  # o02
+        "quiet": 1,  # o09
+        "denied": 1,
+        "approved": 1,
+        "crashed": 1,  # o07
+        "interrupted": 1,  # o08
+        "cut short": 1,  # o11
+        "paused": 3,  # o05, o06, o10
+        "new": 1,
+    },
+    "expired": 7,  # o02 to o04, o06 to o08, o10
+    "removed": 1,
+    "rests": 20,  # c07 1, c08 2, c09 1, c12 1, c14 1, a04 1, x02 1: 8; o02 to o09 and o11: 9; r1 2, r2 1
+    "resumed": 7,  # c07 1, c08 2, c12 1, c14 1, o09 1, r1 1
+    "resume_rate": 7 / 20,
+    "phases": [
+        # 35 that left at once, and a01 after 5 s. Ranks: 50% of 36 is 18, 90% is 32.4: the 33rd
+        {"phase": "initializing", "open": 1, "stays": 36, "median": 0, "p90": 0},
+        # 10 10 10 20 30 30 30 30 40 40 50 50 50 60 60 60 60 70 80 90 100 100 100 200 300 400 500 500 550 600 900
+        # are 31: the 16th and, since 90% is 27.9, the 28th
+        {"phase": "investigating", "open": 3, "stays": 31, "median": 60, "p90": 500},
+        # 100 480 1000 7200: the 2nd and the 4th
+        {"phase": "planning", "open": 3, "stays": 4, "median": 480, "p90": 7200},
+        # 50 100 600 1800: the same
+        {"phase": "approval", "open": 3, "stays": 4, "median": 100, "p90": 1800},
+        # 10 60 100 100 250 600 3600: the 4th and the 7th
+        {"phase": "executing", "open": 1, "stays": 7, "median": 100, "p90": 3600},
+        # 200, of c14, whose stay before that began nobody knows when
+        {"phase": "validating", "open": 0, "stays": 1, "median": 200, "p90": 200},
+    ],
+    "errors": 7,  # f01 1, f05 2, r3 4
+    "interruptions": {"overloaded": 1, "stopped_by_user": 1, "usage_limit": 1},  # r1, c12, o08
+    "tokens": 1570,  # 1000 + 500 + 70
+    "unreported": 37,
+    "runs_dropped": 3,
+    "history_dropped": 5,
+}
+UNREAD = {"unread": 2, "unread_lines": 3}
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def forty(put: Gaia, spoil: Gaia, root: str) -> None:
+    """40 sessions, 3 of which were removed, two more that cannot be read, and a line of somebody else."""
+    for agent_id, (reached, runs, more) in LIVING.items():
+        phase = reached[-2] if reached else "initializing"
+        ended = {"finalized_at": at(reached[-1]), "duration_seconds": 1.0} if phase in OUTCOMES else {}
+        history = moves(*reached)[1 if "history_dropped" in more else 0 :]
+        put(
+            agent_id,
+            agent_name=AGENTS[agent_id[0]],
+            created_at=at(0),
+            phase=phase,
+            resume_ready=phase in RESUMABLE,
+            **{"history": history, "last_updated": at(0), **({"runs": runs} if runs else {}), **ended, **more},
+        )
+    Path(root, "x01", "cancelled.json").write_text(json.dumps({**MARK, "at": at(540)}), encoding="utf-8")
+    Path(root, "x02", "cancelled.json").write_text(json.dumps(MARK), encoding="utf-8")
+    spoil("corrupt")
+    put("newer", schema=2)
+    lines = [one if isinstance(one, str) else json.dumps(one) for one in LINES]
+    Path(root, ".stats.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.usefixtures("forty")
+def test_the_rates_and_stays_of_40_sessions_are_those_worked_out_on_paper(gaia: Gaia, tree: Gaia) -> None:
+    before = tree()
+
+    assert gaia("stats", "--json").json == {"total": TOTAL, **UNREAD}
+    assert gaia("stats", "--by", "phase", "--json").json == {"total": TOTAL, **UNREAD}
+    assert Sessions().stats() == {"total": TOTAL, **UNREAD}
+    assert tree() == before
+
+
+def in_parts(parts: Any, name: str, *keys: str) -> dict[Any, tuple[Any, ...]]:
+    return {part[name]: tuple(part["totals"].get(key) for key in keys) for part in parts}
+
+
+@pytest.mark.usefixtures("forty")
+def test_by_agent_each_counts_with_its_own_and_the_total_stays(gaia: Gaia) -> None:
+    found = gaia("stats", "--by", "agent", "--json").json
+
+    assert found == Sessions().stats(by="agent")
+    assert found.pop("total") == TOTAL
+    parts = in_parts(found["agents"], "agent_name", "sessions", "ended", "success_rate", "rests", "resumed")
+    assert [*parts.items()] == [
+        ("Explore", (EXPLORE, 16, 15 / 16, 9, 6)),
+        ("reviewer", (REVIEWER, 3, 0, 10, 1)),
+        ("planner", (PLANNER, 9, 0, 1, 0)),
+    ]
+
+
+@pytest.mark.usefixtures("forty", "in_tokyo")
+def test_a_day_is_the_local_day_of_the_end_and_what_has_not_ended_has_none(gaia: Gaia) -> None:
+    found = gaia("stats", "--by", "day", "--json").json
+
+    assert found == Sessions().stats(by="day")
+    parts = in_parts(found["days"], "day", "sessions", "ended", "success_rate", "open", "removed")
+    assert [*parts.items()] == [
+        ("2024-03-02", (2, 2, 1 / 2, 0, 0)),  # c09 and a03
+        ("2024-03-01", (24, 24, 13 / 24, 0, 0)),
+        ("2024-02-02", (2, 2, 1 / 2, 0, 0)),  # r1 and r3
+        (None, (12, 0, None, 11, 1)),
+    ]
+
+
+@pytest.mark.usefixtures("forty", "in_tokyo")
+@table(
+    "since, until, sessions",
+    [
+        ("2024-03-02", None, 3),  # c09, a03, and o05, which was active just now
+        (None, "2024-02-20", 3),  # r1 to r3
+        ("2024-02-20", "2024-03-02", 34),  # all but these six
+        (at(7260), at(7260), 1),  # both included
+        (at(7260.5), at(90000), 0),
+    ],
+)
+def test_a_session_counts_where_it_ended_or_was_active_last(
+    gaia: Gaia, since: str | None, until: str | None, sessions: int
+) -> None:
+    words = [*(["--since", since] if since else []), *(["--until", until] if until else [])]
+
+    found = gaia("stats", "--json", *words).json
+
+    assert found == Sessions().stats(since=since, until=until)
+    assert found["total"]["sessions"] == sessions
+
+
+def test_where_nothing_is_known_nothing_is_said_of_it(gaia: Gaia, put: Gaia) -> None:
+    put("a", phase="initializing", resume_ready=False)
+
+    total = gaia("stats", "--json").json["total"]
+
+    assert total.keys() == TOTAL.keys() - {"shares", "success_rate", "resume_rate", "tokens"}
+    assert total["phases"] == [{"phase": "initializing", "open": 1, "stays": 0}]
+    assert gaia("stats").answer == [
+        "1 session: 0 ended, 1 open",
+        "open: 1 new",
+        "",
+        "phase         open  stays  median  90%",
+        "initializing     1      0  -       -",
+        "",
+        "errors: 0",
+    ]
+    assert gaia("stats", "--by", "agent").answer == [
+        "agent   sessions  ended  completed    resumed  open  errors  tokens",
+        "tester         1      0          -          -     1       0       -",
+    ]
+
+
+def test_where_there_is_nothing_it_says_where_it_looked(gaia: Gaia, root: str, put: Gaia) -> None:
+    assert gaia("stats").answer == [f"No sessions found: {root} does not exist"]
+    assert gaia("stats", "--json").json["total"]["sessions"] == 0
+    put("a")
+    assert gaia("stats", "--since", "1s").answer == [
+        f"No sessions found in {root} with these options; without them, there is 1"
+    ]
+
+
+def test_nobody_groups_by_anything_else(gaia: Gaia) -> None:
+    assert gaia("stats", "--by", "host").code == 2
+    with pytest.raises(BadArgument, match="'host' is not valid\\nHint: must be one of agent, day, phase"):
+        Sessions().stats(by="host")
+
+
+SHOWN = """\
+40 sessions: 28 ended, 11 open, 1 removed before the end
+completed  15  53%
+failed      6  21%
+abandoned   4  14%
+cancelled   3  10%
+open: 1 waiting, 1 quiet, 1 denied, 1 approved, 1 crashed, 1 interrupted, 1 cut short, 3 paused, 1 new; \
+7 of them idle for too long to be resumed
+resumed: 7 of 20 runs that ended with the session open, 35%
+
+phase          open  stays  median                90%
+initializing      1     36  0 seconds             0 seconds
+investigating     3     31  1 minute              8 minutes 20 seconds
+planning          3      4  8 minutes             2 hours
+approval          3      4  1 minute 40 seconds   30 minutes
+executing         1      7  1 minute 40 seconds   1 hour
+validating        0      1  3 minutes 20 seconds  3 minutes 20 seconds
+
+interruptions: 1 stopped because the service of the model was overloaded, 1 stopped by the user, \
+1 stopped by a usage limit
+errors: 7; tokens: 1,570; 37 sessions reported none
+not counted: 3 runs and 5 moves that records no longer have
+2 sessions cannot be read: `gaia-sessions list` says why
+3 lines about removed sessions cannot be read, and count nowhere
+"""
+
+
+@pytest.mark.usefixtures("forty")
+def test_a_pipe_gets_every_figure_and_no_bars(gaia: Gaia) -> None:
+    assert gaia("stats").all == (0, SHOWN, "")
+
+
+@pytest.mark.usefixtures("forty", "in_tokyo")
+def test_a_terminal_gets_bars_and_no_line_that_is_too_long(terminal: Gaia) -> None:
+    shown = terminal("stats").out.decode().splitlines()
+
+    assert len(shown) < 24, "and the prompt"
+    assert shown[1:5] == [
+        f"completed  15  53%  {'█' * 13}",
+        f"failed      6  21%  {'█' * 5}",
+        f"abandoned   4  14%  {'█' * 3}",
+        f"cancelled   3  10%  {'█' * 3}",
+    ]
+    for words in ([], ["--by", "agent"], ["--by", "day"], ["--by", "phase"]):
+        found = {columns: terminal("stats", *words, columns=columns).out.decode() for columns in (40, 60, 80, 120)}
+        for columns, text in found.items():
+            assert max(map(cell_len, text.splitlines())) <= columns, (words, columns)
+        assert "█" in found[120], words
+        assert "█" in found[80] or words == ["--by", "phase"]  # lengths of time take its room
+    assert terminal("stats", NO_COLOR="1").out.decode().splitlines() == shown
+    assert "\x1b" not in "".join(shown)
+
+
+def test_a_long_reading_shows_how_far_it_is_and_leaves_no_trace(terminal: Gaia, put: Gaia, tmp_path: Path) -> None:
+    for number in range(501):
+        put(f"s-{number}")
+
+    with tmp_path.joinpath("answer").open("wb") as answer:
+        shown = terminal("stats", stdout=answer.fileno()).out.decode()
+
+    steps = ["250 of 501 sessions read", "500 of 501 sessions read"]
+    assert shown.split("\r") == ["", *steps, " " * len(steps[1]), ""]
+    assert tmp_path.joinpath("answer").read_text(encoding="utf-8").startswith("501 sessions: 0 ended, 501 open\n")
