@@ -4,7 +4,8 @@ Owns the order of the search. An installer puts ``gaia-sessions-hook`` beside th
 writes the interpreter into its first line; a checkout without an installation has the same script as
 ``hooks/every_event.py``. Each candidate is started once, with ``--help``, before it is used: if the path of the
 environment contains a blank, pip writes a first line that no system can start. ``python -m`` works there too, at 1.2
-times the instructions.
+times the instructions. It is started as a host would start it, without the variables by which only this process finds
+the package.
 
 A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that is installed)
 show an error and continue, also if its interpreter does not exist; a shell exits with 127, which no host treats as a
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 HOOK_PROGRAM_NAME = "gaia-sessions-hook"
 
+_INSTALL_WITH = "install gaia-sessions with pip in a virtual environment, with pipx or with uv tool, and use that one"
+"""What works wherever this process was started from: an archive, or a folder that ``PYTHONPATH`` names."""
+
 _SCRIPT = os.path.join("hooks", "every_event.py")
 _TIMEOUT = 10
 _LARGEST_SCRIPT = 1 << 16
@@ -40,7 +44,7 @@ def hook_program() -> list[str]:
         if _starts_hook(words):
             return list(words)
     raise StoreFailure(
-        "start the hook", HOOK_PROGRAM_NAME, "it is not installed, or does not start", "install gaia-sessions again"
+        "start the hook", HOOK_PROGRAM_NAME, "a client could not start it from this installation", _INSTALL_WITH
     )
 
 
@@ -70,9 +74,16 @@ def _starts_hook(words: tuple[str, ...]) -> bool:
     """Whether ``words`` start a hook of gaia-sessions, which prints its help only if it can import the package."""
     if not os.access(words[0], os.X_OK):
         return False
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
         completed = subprocess.run(  # noqa: S603  # the hook program
-            [*words, "--help"], cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False
+            [*words, "--help"],
+            cwd=os.sep,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return False

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import venv
+import zipapp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,32 @@ def test_a_program_that_does_not_start_is_not_named(
         environment.program.chmod(0o644)
     monkeypatch.setattr(sys, "executable", str(environment.python))
     assert str(environment.program) not in executable.hook_program()
+
+
+@table("form", ["a folder that PYTHONPATH names", "an archive"])
+def test_what_a_client_could_not_start_is_not_installed_and_the_message_says_what_to_install(
+    tmp_path: Path, form: str
+) -> None:
+    place, project = tmp_path / form, tmp_path / f"project of {form}"
+    for package in (gaia_sessions, click):
+        folder = Path(str(package.__file__)).parent
+        shutil.copytree(folder, place / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    start = ["-m", "gaia_sessions"]
+    if form == "an archive":
+        zipapp.create_archive(place, tmp_path / "gaia.pyz", main="gaia_sessions.cli.start:main")
+        shutil.rmtree(place)
+        start = [str(tmp_path / "gaia.pyz")]
+    venv.create(tmp_path / "env")
+    (project / ".git").mkdir(parents=True)
+    command = [str(tmp_path / "env" / "bin" / "python"), *start, "hooks", "install"]
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=project, env=environment)
+
+    assert (done.returncode, done.stdout) == (8, ""), done.stderr
+    assert "a client could not start it from this installation" in done.stderr
+    assert "with pip in a virtual environment, with pipx or with uv tool" in done.stderr
+    assert not (project / ".claude").exists()
 
 
 def test_a_module_of_somebody_else_beside_the_program_is_never_imported(tmp_path: Path, project: Project) -> None:

@@ -103,6 +103,8 @@ def machine() -> Iterator[Machine]:
         shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copytree(CHECKOUT / "hooks", folder / "hooks")
     _make_readable(folder)
+    for script in (folder / "hooks").glob("*.py"):
+        script.chmod(0o755)
     yield Machine(_interpreter_for_all(), folder)
     shutil.rmtree(folder)
 
