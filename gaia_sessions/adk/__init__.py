@@ -16,6 +16,11 @@ else:
         """``GaiaSessionService`` or ``register``, with which google-adk is loaded."""
         if name not in {"GaiaSessionService", "register"}:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from . import service
-
+        try:
+            from . import service
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] != "google":
+                raise
+            advice = "pip install 'gaia-sessions[adk]' brings the google-adk that it needs"
+            raise ImportError(f"{name} cannot be loaded ({error}): {advice}", name=error.name) from error
         return getattr(service, name)

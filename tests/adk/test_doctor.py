@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,14 @@ def test_a_python_without_google_adk_is_told_to_install_it(tmp_path: Path, monke
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     found = finding()
     assert (found["state"], found["fix"]) == ("problem", f"{sys.executable} -P -m pip install 'google-adk>=2.13,<3'")
+
+
+def test_without_google_adk_what_needs_it_says_what_to_install() -> None:
+    program = "import sys; sys.modules['google'] = None; from gaia_sessions.adk import GaiaSessionService"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("ImportError: GaiaSessionService cannot be loaded (")
+    assert said.endswith("): pip install 'gaia-sessions[adk]' brings the google-adk that it needs")
 
 
 BOMB = "\n".join(["a0: &a0 [gaia, gaia]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))])
