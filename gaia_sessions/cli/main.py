@@ -92,11 +92,10 @@ def _of_system(error: OSError) -> StoreFailure:
 
     A module cannot be loaded for want of a file descriptor, for example.
     """
-    reason = error.strerror or str(error)
     if error.filename is not None:
-        return StoreFailure("load", str(error.filename), reason)
+        return StoreFailure("load", str(error.filename), error.strerror or str(error))
     output.discard_buffered(sys.stdout)
-    return StoreFailure("write the output", "stdout", reason)
+    return output.unwritten(error)
 
 
 def _decode_utf8(argument: str) -> str:

@@ -266,8 +266,14 @@ def _write(write: Callable[[], object]) -> bool:
         return False
     except OSError as error:
         discard_buffered(sys.stdout)
-        raise StoreFailure("write the output", "stdout", error.strerror or str(error)) from None
+        raise unwritten(error) from None
     return True
+
+
+def unwritten(error: OSError) -> StoreFailure:
+    """The error of a result that cannot be written: by then the command has done its work."""
+    hint = "what the command did is kept, and only its output is lost: send that where there is room"
+    return StoreFailure("write the output", "stdout", error.strerror or str(error), hint)
 
 
 def discard_buffered(stream: TextIO) -> None:

@@ -95,7 +95,8 @@ def test_a_held_session_is_read_all_the_same(gaia: Gaia, held: Path) -> None:
 
 
 NO_SPACE = (
-    "Error: stdout: cannot write the output: No space left on device\nHint: fix the reported problem and try again\n"
+    "Error: stdout: cannot write the output: No space left on device\n"
+    "Hint: what the command did is kept, and only its output is lost: send that where there is room\n"
 )
 
 
