@@ -39,7 +39,13 @@ def main(hook: str, arguments: Arguments) -> int:
         sys.stdout.write(f"{_SCRIPTS.get(hook, hook)}.py {USAGE}")
         sys.stdout.flush()
         return 0
-    with tempfile.TemporaryDirectory() as folder:
+    try:
+        temporary = tempfile.TemporaryDirectory()
+    except OSError as error:
+        sys.stderr.write(f"the test needs a folder for a moment: {error}; set TMPDIR to one that you may write to\n")
+        sys.stderr.flush()
+        return 1
+    with temporary as folder:
         steps = list(_STEPS[hook](os.path.join(folder, "session")))
     for word in arguments["ignored"]:
         sys.stdout.write(f"{well_formed(one_line(word))} is not an option and is ignored\n")

@@ -94,3 +94,12 @@ def test_a_person_who_tries_the_hook_is_told_what_is_missing(host: Host, tmp_pat
 
     assert ran.returncode == 1
     assert "No module named 'gaia_sessions.hook.run'" in ran.stderr.decode()
+
+
+def test_a_test_without_a_temporary_folder_says_what_to_set() -> None:
+    command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, CHECKOUT / "hooks" / "every_event.py"]
+    ran = subprocess.run([*command, "--test"], capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("the test needs a folder for a moment: [Errno 2] No usable temporary directory found")
+    assert ran.stderr.endswith("; set TMPDIR to one that you may write to\n")
