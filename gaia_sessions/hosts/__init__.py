@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.permission_requests import SeenCalls
+    from gaia_sessions.session.repeats import PastCall
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
     from gaia_sessions.session.transcript import NewMessage
@@ -103,6 +104,7 @@ class Host:
     denies: the part of a reply to a delegation that makes it fail for a reason.
     asks_before_tools: the event before a use of a tool, which names the agent that wants it, and whose reply may deny
     it. work_so_far: what an agent did in the transcript at a path, from a time on and before a call; it may raise
+    ``OSError``. recent_calls: the calls of an agent in the transcript at a path, the newest first; it may raise
     ``OSError``. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as the
     end of "To go on with one, ...". What a host has not is None.
     """
@@ -130,6 +132,7 @@ class Host:
         denies: Callable[[str], dict[str, object]] | None = None,
         asks_before_tools: str | None = None,
         work_so_far: Callable[[str, str | None, str], WorkSoFar] | None = None,
+        recent_calls: Callable[[str, str], Iterator[PastCall]] | None = None,
         wake_advice: str | None = None,
     ) -> None:
         self.general = general
@@ -149,6 +152,7 @@ class Host:
         self.denies = denies
         self.asks_before_tools = asks_before_tools
         self.work_so_far = work_so_far
+        self.recent_calls = recent_calls
         self.wake_advice = wake_advice
         self._readers = readers
         self._with_tools = with_tools

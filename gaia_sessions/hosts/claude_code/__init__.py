@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.permission_requests import SeenCalls
+    from gaia_sessions.session.repeats import PastCall
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
     from gaia_sessions.session.transcript import NewMessage
@@ -120,6 +121,13 @@ def _work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
     from . import work_so_far
 
     return work_so_far.work_so_far(path, since, call)
+
+
+def _recent_calls(path: str, agent: str) -> Iterator[PastCall]:
+    """The calls of an agent, the newest first, from its transcript."""
+    from . import recent_calls
+
+    return recent_calls.recent_calls(path, agent)
 
 
 def _pre_tool_use(payload: HookPayload) -> list[Event]:
@@ -293,5 +301,6 @@ HOST = Host(
     noted_since=_noted_since,
     asks_before_tools="PreToolUse",
     work_so_far=_work_so_far,
+    recent_calls=_recent_calls,
     wake_advice="send the agent that its line names a message with SendMessage",
 )

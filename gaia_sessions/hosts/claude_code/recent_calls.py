@@ -1,0 +1,119 @@
+"""The latest calls of an agent of Claude Code, from the end of its transcript. Imported only to look for loops.
+
+As seen in runs of 2.1.197, 2.1.330 and 2.1.332. What stands in a line beside its message is the client's: there 2.1.330
+says that a hook refused a call, and no output of a tool can say that. 2.1.197 does not, so there our words decide.
+"""
+
+from __future__ import annotations
+
+import json
+
+from gaia_sessions.hosts import CLAUDE_CODE
+from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines_backwards
+from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, parts_in, text_in
+from gaia_sessions.session.clock import parse_time, seconds_between
+from gaia_sessions.session.repeats import PastCall, is_own_refusal
+
+from .messages import is_within_turn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_sessions.hosts.payload import Payload
+    from gaia_sessions.jsonio.strict import Json
+
+    Result = tuple[str, str, bool]
+    """When a result was written, what it shows, and whether a hook refused the call."""
+
+
+_LAST_BYTES = 2 << 20
+_MARKS = (b'"type":"user"', b'"type":"assistant"')
+_DECISION = "permissionDecision"
+_READERS = ("TaskOutput", "BashOutput", "AgentOutputTool")
+_TASKS, _OUTPUT = "/tasks/", ".output"
+"""Where the client keeps what runs in the background: a file for each, below a folder of the conversation."""
+
+_PERSISTED, _SAVED_TO = "<persisted-output>", "saved to: "
+
+
+def recent_calls(path: str, agent: str) -> Iterator[PastCall]:
+    """The calls of ``agent`` in the file at ``path``, the newest first, back to what it was told last.
+
+    It ends at a line that cannot be read, or is too long, since nobody knows what was called there. Raises ``OSError``.
+    """
+    results: dict[str, Result] = {}
+    for line in lines_backwards(CLAUDE_CODE, path, _LAST_BYTES):
+        if len(line) <= LONGEST_LINE and not any(mark in line for mark in _MARKS):
+            continue
+        entry = object_in_bytes(line, LONGEST_LINE)
+        if not entry:
+            return
+        if entry.get("agentId") != agent:
+            continue
+        if entry.get("type") == "assistant":
+            yield from _calls_in(entry, results)
+        elif entry.get("type") == "user":
+            found = {key: result for key, result in _results_in(entry) if key}
+            if not found and _begins_turn(entry):
+                return
+            results |= found
+
+
+def _calls_in(entry: Payload, results: dict[str, Result]) -> Iterator[PastCall]:
+    message = object_in(entry, "message")
+    for part in reversed([*parts_in(message, "tool_use")]):
+        key, tool = key_in(part, "id") or "", text_in(part, "name")
+        asked = _asked(tool, object_in(part, "input"))
+        written_at, result, was_refused = results.get(key, ("", None, False))
+        reads = tool in _READERS or _OUTPUT in asked.partition(_TASKS)[2]
+        yield PastCall(
+            key=key,
+            message=text_in(message, "id"),
+            asked=asked,
+            result=result,
+            seconds=float("inf") if reads else _seconds(text_in(entry, "timestamp"), written_at),
+            was_refused=was_refused,
+        )
+
+
+def _asked(tool: str, tool_input: Payload) -> str:
+    """The call as a text: the order of its keys does not count, nor what the agent says of a command."""
+    counted = {key: value for key, value in tool_input.items() if tool != "Bash" or key != "description"}
+    return json.dumps([tool, counted], sort_keys=True)
+
+
+def _results_in(entry: Payload) -> Iterator[tuple[str, Result]]:
+    decision = object_in(entry, _DECISION)
+    for part in parts_in(object_in(entry, "message"), "tool_result"):
+        content, failed = _shown(part.get("content")), part.get("is_error") is True
+        if _DECISION in entry:
+            was_refused = decision.get("source") == "hook" and decision.get("decision") == "reject"
+        else:
+            was_refused = isinstance(content, str) and is_own_refusal(content)
+        shown = json.dumps([failed, content], sort_keys=True)
+        yield key_in(part, "tool_use_id") or "", (text_in(entry, "timestamp"), shown, failed and was_refused)
+
+
+def _shown(content: Json) -> Json:
+    """What the agent was shown, without the name of the file that the client keeps a long result in."""
+    if not isinstance(content, str) or not content.startswith(_PERSISTED):
+        return content
+    before, _, rest = content.partition(_SAVED_TO)
+    return before + rest.partition("\n")[2]
+
+
+def _seconds(start: str, end: str) -> float:
+    """From ``start`` to ``end``; 0 without an end, and without end if the times mean nothing."""
+    try:
+        return seconds_between(parse_time(start), parse_time(end)) if end else 0.0
+    except ValueError:
+        return float("inf")
+
+
+def _begins_turn(entry: Payload) -> bool:
+    """Whether the agent is told something new here: by who delegated to it, or by a summary of what it did so far."""
+    message = object_in(entry, "message")
+    parts = (text_in(part, "text") for part in parts_in(message, "text"))
+    text = text_in(message, "content") or next(parts, "")
+    return entry.get("isMeta") is not True and not is_within_turn(text)

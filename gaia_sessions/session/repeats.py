@@ -1,0 +1,112 @@
+"""A loop: an agent makes the same call of a tool again and again, and its result is the same each time.
+
+Pure. What counts as the same call and the same result of a host is for its module. Calls of one message count once:
+the agent had seen the result of none of them when it made the next.
+"""
+
+from __future__ import annotations
+
+from .agent_limits import USE_NO_MORE_TOOLS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TOLD_AFTER = 3
+REFUSED_AFTER = 4
+SECONDS_OF_A_POLL = 5.0
+"""A call that takes so long has waited for something, and whoever waits may ask again."""
+
+_LOOP = "This is a loop: "
+_SEARCHES, _TOOLS = "Search budget exceeded (", ". Go on with"
+
+
+class PastCall:
+    """A call of a tool, as the transcript of its agent has it.
+
+    key: of this call. message: the one that it was made in. asked: the tool and its input, as a text. result: None if
+    it is not written. seconds: how long it took; without end if it reads what background work has written so far.
+    was_refused: a hook refused it, so that it was never made.
+    """
+
+    __slots__ = ("asked", "key", "message", "result", "seconds", "was_refused")
+
+    def __init__(
+        self, *, key: str, message: str, asked: str, result: str | None, seconds: float, was_refused: bool
+    ) -> None:
+        self.key = key
+        self.message = message
+        self.asked = asked
+        self.result = result
+        self.seconds = seconds
+        self.was_refused = was_refused
+
+
+class Row:
+    """How often a call was made in a row right before. is_known: false if what is not written yet may change that."""
+
+    __slots__ = ("count", "is_known")
+
+    def __init__(self, count: int, *, is_known: bool) -> None:
+        self.count = count
+        self.is_known = is_known
+
+
+def row_before(call: str, calls: Iterable[PastCall]) -> Row:
+    """The row of messages right before ``call`` that made the same call, with the same result; ``calls``: newest first.
+
+    While the call itself is not written it is taken to be like the newest one that is. Where no row can come of what
+    is missing, the answer is known without it.
+    """
+    asked = own_message = result = None
+    is_written = is_waiting = False
+    messages: set[str] = set()
+    for past in calls:
+        if past.key == call:
+            asked, own_message, result = past.asked, past.message, None
+            is_written, is_waiting, messages = True, False, set()
+            continue
+        if past.was_refused:
+            continue
+        asked = past.asked if asked is None else asked
+        if past.asked != asked:
+            break
+        if past.message == own_message:  # beside it, and at work
+            continue
+        if past.seconds >= SECONDS_OF_A_POLL or (result is not None and past.result != result):
+            break
+        is_waiting = is_waiting or past.result is None
+        result = past.result
+        messages.add(past.message)
+        if len(messages) == REFUSED_AFTER:
+            break
+    count = len(messages)
+    if not is_written:
+        return Row(0, is_known=count < TOLD_AFTER - 1)  # of the rounds before it the last may be missing too
+    return Row(0, is_known=count < TOLD_AFTER) if is_waiting else Row(count, is_known=True)
+
+
+def warning(tool: str) -> str:
+    """What an agent is told that makes the same call of ``tool`` for the fourth time."""
+    return (
+        f"The last {TOLD_AFTER} calls of {tool} had this same input, and all had the same result. "
+        "If this one has it too, the next is refused: do something else, or report what you have."
+    )
+
+
+def refusal(tool: str, *, cancels: bool) -> str:
+    """What an agent is told that makes the same call of ``tool`` once more."""
+    found = f"{_LOOP}the last {REFUSED_AFTER} calls of {tool} had this same input, and all had the same result."
+    if cancels:
+        return f"{found} The work is cancelled. {USE_NO_MORE_TOOLS}"
+    return f"{found} Do something else, or report what you have and what is missing."
+
+
+def reason_to_cancel(agent_id: str, tool: str) -> str:
+    """Why the work around the session ``agent_id`` is cancelled."""
+    return f"a loop: {agent_id} made the same call of {tool} again and again, with the same result"
+
+
+def is_own_refusal(text: str) -> bool:
+    """Whether ``text`` is a refusal of ours, by its words: for a client that does not note who refused a call."""
+    return text.startswith((_LOOP, _SEARCHES)) or text.endswith(USE_NO_MORE_TOOLS) or _TOOLS in text

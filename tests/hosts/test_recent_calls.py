@@ -1,0 +1,169 @@
+"""The latest calls of an agent of Claude Code, by its transcript, and the row that they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions.hosts.claude_code.recent_calls import recent_calls
+from gaia_sessions.session import repeats
+from gaia_sessions.session.repeats import row_before
+from tests.hosts.loops import AGENT, BASH, REJECTED, asks, gives, rounds, told, written
+from tests.table import table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.hosts.loops import Line
+
+OWN = asks("own")
+OTHER = [asks("o", {"command": "ls"}), gives("o")]
+REFUSAL = repeats.refusal("Bash", cancels=False)
+OF_CLIENT = f"PreToolUse:Bash hook error: {REFUSAL}"
+SUMMARY = told("This session is being continued from a previous conversation.", isCompactSummary=True)
+BOUNDARY = {"agentId": AGENT, "type": "system", "subtype": "compact_boundary", "content": "Conversation compacted"}
+IMAGE = [{"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo=", "media_type": "image/png"}}]
+TASK = {"file_path": "/work/claude-0/-project/s/tasks/b1.output"}
+
+
+def saved(name: str, size: str = "97.7KB") -> str:
+    head = f"<persisted-output>\nOutput too large ({size}). Full output saved to: /p/tool-results/{name}.txt\n"
+    return f"{head}\nPreview (first 2KB):\nxxx\n...\n</persisted-output>"
+
+
+def turns(*contents: Any) -> list[Line]:
+    """A call after the other, with these results."""
+    return [line for place, one in enumerate(contents) for line in (asks(f"t{place}"), gives(f"t{place}", one))]
+
+
+def slow(seconds: float) -> list[Line]:
+    return rounds(4, second=1 + seconds)
+
+
+def deep(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+ROWS: list[tuple[str, list[Line], int]] = [
+    ("none", [OWN], 0),
+    ("two", [*rounds(2), OWN], 2),
+    ("three", [*rounds(3), OWN], 3),
+    ("four", [*rounds(4), OWN], 4),
+    ("ten are no more than four", [*rounds(10), OWN], 4),
+    ("another tool", [*rounds(4, tool="Run"), OWN], 0),
+    ("another input", [*rounds(4, tool_input={"command": "make  test"}), OWN], 0),
+    ("what the agent says of a command does not count", [*rounds(4, tool_input={**BASH, "description": "x"}), OWN], 4),
+    ("of another tool it does", [*rounds(4, tool="Run"), asks("own", {"command": "make test"}, "Run")], 0),
+    ("nor does the order of keys", [*rounds(4, tool_input=dict(reversed(BASH.items()))), OWN], 4),
+    ("a value of another type", [*rounds(4, tool_input={"n": 1}), asks("own", {"n": True})], 0),
+    ("another call between", [*rounds(2), *OTHER, *rounds(2, first="d"), OWN], 2),
+    ("two that alternate", [*rounds(1), *OTHER, *rounds(1, first="d"), *OTHER, *rounds(1, first="e"), *OTHER, OWN], 0),
+    ("the last result differs", [*turns("a", "a", "a", "b"), OWN], 1),
+    ("the first result differs", [*turns("b", "a", "a", "a"), OWN], 3),
+    ("all failed alike", [*rounds(4, "Exit code 1", failed=True), OWN], 4),
+    ("one failed with the same words", [*rounds(2, failed=True), *rounds(2, first="d"), OWN], 2),
+    ("images", [*rounds(4, IMAGE), OWN], 4),
+    ("nested results", [*rounds(4, [{"type": "text", "text": "a", "x": {"y": [1]}}]), OWN], 4),
+    ("nothing in a result", [*rounds(4, None), OWN], 4),
+    ("what the client notes beside it", [*rounds(2, toolUseResult={"ms": 1}), *rounds(2, first="d", ms=7), OWN], 4),
+    ("a long result is in a file each", [*turns(*map(saved, "abcd")), OWN], 4),
+    ("and has another size", [*turns(*map(saved, "abc"), saved("d", "97.8KB")), OWN], 1),
+    ("a file that no client named", [*turns(*(f"saved to: {one}" for one in "abcd")), OWN], 1),
+    (
+        "calls of one message count once",
+        [*(asks(f"p{n}", message="m") for n in "12"), gives("p1"), gives("p2"), OWN],
+        1,
+    ),
+    ("those beside the call have no result", [*rounds(4), asks("p", message="m"), asks("own", message="m")], 4),
+    ("nor do those behind it count", [*rounds(4), asks("own", message="m"), asks("p", {}, message="m")], 4),
+    ("another call before it", [*rounds(4), asks("p", {}, message="m"), asks("own", message="m")], 0),
+    ("a call that was interrupted", [*rounds(2), asks("x"), *rounds(2, first="d"), OWN], 2),
+    ("a call of 4.9 seconds", [*slow(4.9), OWN], 4),
+    ("a call of 5 seconds", [*slow(5), OWN], 0),
+    ("times that mean nothing", [*rounds(4, timestamp="soon"), OWN], 0),
+    ("a clock that was set back", [*rounds(4, second=-9), OWN], 4),
+    ("the output of a task", [*rounds(4, tool="TaskOutput"), asks("own", None, "TaskOutput")], 0),
+    ("the same in a file", [*rounds(4, tool="Read", tool_input=TASK), asks("own", TASK, "Read")], 0),
+    (
+        "another file",
+        [*rounds(4, tool="Read", tool_input={"file_path": "/a"}), asks("own", {"file_path": "/a"}, "Read")],
+        4,
+    ),
+    ("a refusal counts for nothing", [*rounds(4), *rounds(2, OF_CLIENT, first="r", failed=True, **REJECTED), OWN], 4),
+    ("the same of an older client", [*rounds(4), *rounds(2, REFUSAL, first="r", failed=True), OWN], 4),
+    ("nor does one of another call", [*rounds(4), asks("o", {}), gives("o", "no", failed=True, **REJECTED), OWN], 4),
+    ("an output that says so", [*rounds(3), asks("o", {}), gives("o", REFUSAL), OWN], 0),
+    (
+        "a failure that says so, and was allowed",
+        [*rounds(3), asks("o", {}), gives("o", REFUSAL, failed=True, permissionDecision={"decision": "accept"}), OWN],
+        0,
+    ),
+    ("what a person denied was a result", [*rounds(4, "denied", failed=True, toolDenialKind="user-rejected"), OWN], 4),
+    ("something new was said", [*rounds(4), told("Go on."), OWN], 0),
+    ("the same, in parts", [*rounds(4), told([{"type": "text", "text": "Go on."}]), OWN], 0),  # type: ignore[arg-type]
+    ("what the client says itself", [*rounds(4), told("Stop hook feedback: x"), told("x", isMeta=True), OWN], 4),
+    ("a compaction", [*rounds(4), BOUNDARY, SUMMARY, OWN], 0),
+    ("a file that has just begun", [told(), *rounds(1), OWN], 1),
+    ("another agent", [{**line, "agentId": "a2"} for line in rounds(4)] + [OWN], 0),
+    ("of which the lines stand between", [*rounds(2), {**told("x"), "agentId": "a2"}, *rounds(2, first="d"), OWN], 4),
+    ("texts and thoughts between", [*rounds(2), {**OWN, "message": {"content": []}}, *rounds(2, first="d"), OWN], 4),
+    ("what holds copies of messages", [*rounds(4), {**OWN, "type": "api-request-blob"}, OWN], 4),
+    ("deep input", [*rounds(4, tool_input=deep(50)), asks("own", deep(50))], 4),
+    ("input that is too deep for us", [*rounds(4, tool_input=deep(90)), asks("own", deep(90))], 0),
+    ("input of 100 KB", [*rounds(4, tool_input={"x": "y" * 100_000}), asks("own", {"x": "y" * 100_000})], 4),
+    ("input of 1 MiB: more than is read", [*rounds(4, tool_input={"x": "y" * (1 << 20)}), OWN], 0),
+    ("input of 4 MiB", [*rounds(4), asks("own", {"x": "y" * (4 << 20)})], 0),
+    ("a call of 3 MiB between", [*rounds(4), asks("o", {"x": "y" * (3 << 20)}), gives("o"), OWN], 0),
+    ("a message that is none", [*rounds(4), {**OWN, "message": 3}, {**OWN, "message": {"content": [3]}}, OWN], 4),
+    ("a call without a name", [*rounds(4, tool=3), asks("own", None, 3)], 4),  # type: ignore[arg-type]
+]
+
+
+@table(("name", "lines", "due"), ROWS)
+def test_the_row_of_the_same_calls_with_the_same_result(talks: Path, name: str, lines: list[Line], due: int) -> None:
+    file = written(talks / "agent-a1.jsonl", told(), *lines)
+    row = row_before("own", recent_calls(str(file), AGENT))
+    assert (name, row.count, row.is_known) == (name, due, True)
+
+
+LATE: list[tuple[str, list[Line], bool]] = [
+    ("nothing is written", [], True),
+    ("one other call", rounds(1), True),
+    ("two that differ", turns("a", "b"), True),
+    ("two alike: the third and the call itself may be missing", rounds(2), False),
+    ("four alike", rounds(4), False),
+    ("another call was the last", [*rounds(4), *OTHER], True),
+    ("the last result is missing, and with it there would be two", [*rounds(1), asks("x"), OWN], True),
+    ("with it there would be three", [*rounds(2), asks("x"), OWN], False),
+    ("with it there would be four", [*rounds(3), asks("x"), OWN], False),
+    ("the call without a result differs", [*rounds(4), asks("x", {}), OWN], True),
+    ("a call beside it has none", [*rounds(3), asks("x", message="msg_own"), OWN], True),
+]
+
+
+@table(("name", "lines", "is_known"), LATE)
+def test_what_is_missing_is_waited_for_only_where_a_row_can_come_of_it(
+    talks: Path, name: str, lines: list[Line], is_known: object
+) -> None:
+    file = written(talks / "agent-a1.jsonl", told(), *lines)
+    row = row_before("own", recent_calls(str(file), AGENT))
+    assert (name, row.is_known, row.count in (0, 3)) == (name, is_known, True)
+
+
+def test_however_long_a_transcript_is_its_end_is_read(talks: Path) -> None:
+    sizes = []
+    for megabytes in (1, 60):
+        file = written(talks / "agent-a1.jsonl", told("x" * (megabytes << 20)), *rounds(4), OWN)
+        with file.open("rb") as opened:
+            before = _bytes_read()
+            assert row_before("own", recent_calls(str(file), AGENT)).count == 4
+            sizes.append(_bytes_read() - before)
+            assert opened.seek(0, 2) > megabytes << 20
+    assert sizes[1] <= sizes[0] + (4 << 10)
+
+
+def _bytes_read() -> int:
+    with open("/proc/self/io", encoding="ascii") as file:
+        return int(file.readline().split()[1])
