@@ -66,6 +66,9 @@ class LimitsConfig:
     """with `--enforce`: most seconds of a run"""
     limits_searches: Limit = None
     """with `--enforce`: most searches of a run"""
+    limits_repeats: Literal["off", "deny", "cancel"] = "off"
+    """with `--enforce`, of Claude Code: `"deny"` refuses the fifth identical call after four identical results, a
+    [loop](hooks.md#loops); `"cancel"` also cancels the session above"""
     limits_search_tools: Words = (
         *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
     )
@@ -141,7 +144,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     def enforced_settings(self) -> list[str]:
         """The names of the settings that say something and that only ``hooks install --enforce`` holds in a client."""
         limits = {name: getattr(self, name) for name in LimitsConfig.__annotations__ if name != "limits_search_tools"}
-        names = [name.replace("_", ".", 1) for name, value in limits.items() if value]
+        names = [name.replace("_", ".", 1) for name, value in limits.items() if value and value != "off"]
         return [*names, *(["guard.mode"] if self.guard_mode != "off" else [])]
 
     @property

@@ -123,9 +123,36 @@ def _verdict_on_session(
     own: Record = {**record, "agent_name": payload.key("agent_type") or record["agent_name"]}
     denied = denied or _refused_tool(payload, [own, *all_that_limit(store, record)[1:]])
     run = run_of_agent(record, payload.host_session_id or "", payload.key("agent_id") or "")
-    if denied is None and run is not None:  # that it uses a tool says that it is at work, whatever was said of its end
-        return _within_limits(payload, host, store, record, run, may_warn=may_warn)
-    return Verdict(record["agent_id"], denied)
+    if denied is not None or run is None:
+        return Verdict(record["agent_id"], denied)
+    # That it uses a tool says that it is at work, whatever was said of its end.
+    until = monotonic() + _SECONDS_FOR_TRANSCRIPT
+    if payload.config.limits_repeats == "off":
+        return _within_limits(payload, host, store, record, run, until, may_warn=may_warn)
+    loop = _verdict_on_loop(payload, host, store, record, run, until)
+    if loop.denied is not None:
+        return loop
+    is_told = may_warn and loop.warning is not None
+    found = _within_limits(payload, host, store, record, run, until, may_warn=may_warn and not is_told)
+    return loop if is_told and found.denied is None else found
+
+
+def _verdict_on_loop(
+    payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run, until: float
+) -> Verdict:
+    """Whether the sender goes on with a loop, or its next call would; what is late is waited for ``until`` then."""
+    from gaia_sessions.session import repeats
+
+    from .loops import calls_in_row, cancel_around
+
+    agent_id, tool = record["agent_id"], payload.text("tool_name")
+    count = calls_in_row(payload, host, run, until)
+    if count < repeats.REFUSED_AFTER:
+        return Verdict(agent_id, warning=repeats.warning(tool) if count == repeats.TOLD_AFTER else None)
+    if payload.config.limits_repeats == "deny":
+        return Verdict(agent_id, repeats.refusal(tool, cancels=False))
+    failed = cancel_around(store, record, payload)
+    return Verdict(agent_id, repeats.refusal(tool, cancels=failed is None), unread=failed)
 
 
 def payload_before(key: bytes, data: bytes) -> Payload:
@@ -167,7 +194,7 @@ def _refused_tool(payload: HookPayload, records: list[Record]) -> str | None:
 
 
 def _within_limits(
-    payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run, *, may_warn: bool
+    payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run, until: float, *, may_warn: bool
 ) -> Verdict:
     limits: AgentLimits = payload.config.agent_limits
     agent_id, now, call = record["agent_id"], payload.now, payload.key("tool_use_id") or format_time(payload.now)
@@ -175,7 +202,7 @@ def _within_limits(
     is_counted = limits.tokens_for(record) is not None or limits.rounds is not None
     if not is_counted and limits.seconds is None and not is_search:
         return Verdict(agent_id)
-    so_far = _work_so_far(payload, host, run, call, must_count=is_counted)
+    so_far = _work_so_far(payload, host, run, call, until, must_count=is_counted)
     denied = agent_limits.refusal(record, run, so_far, limits, now)
     if denied is not None:
         return Verdict(agent_id, denied)
@@ -196,8 +223,8 @@ def _within_limits(
     return Verdict(agent_id, warning=warning)
 
 
-def _work_so_far(payload: HookPayload, host: Host, run: Run, call: str, *, must_count: bool) -> WorkSoFar:
-    """What the agent did, with the round of this ``call`` if the host writes that down in time.
+def _work_so_far(payload: HookPayload, host: Host, run: Run, call: str, until: float, *, must_count: bool) -> WorkSoFar:
+    """What the agent did, with the round of this ``call`` if the host writes that down ``until`` then.
 
     An agent that has just begun may have no transcript yet. One that cannot be read raises ``StoreFailure`` if a limit
     is counted by it.
@@ -205,7 +232,6 @@ def _work_so_far(payload: HookPayload, host: Host, run: Run, call: str, *, must_
     from gaia_sessions.hosts.agent_files import transcript_of
 
     path = run.get("transcript_path") or transcript_of(payload.raw.get("transcript_path"), run.get("host_agent_id", ""))
-    until = monotonic() + _SECONDS_FOR_TRANSCRIPT
     found = WorkSoFar(0, 0, (), has_call=False)
     try:
         while host.work_so_far and path:

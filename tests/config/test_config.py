@@ -35,6 +35,7 @@ DEFAULTS: dict[str, object] = {
     ),
     "limits_searches": None,
     "limits_seconds": None,
+    "limits_repeats": "off",
     "limits_tokens": None,
     "limits_tools": {},
     "state_keys": {},
@@ -151,6 +152,7 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ),
     ("guard_mode", '[guard]\nmode = "block"', "GUARD_MODE", "block", "block"),
     ("guard_words", '[guard]\nwords = ["Why", "tell me"]', "GUARD_WORDS", "Why, tell me", ("Why", "tell me")),
+    ("limits_repeats", 'limits.repeats = "cancel"', "LIMITS_REPEATS", "cancel", "cancel"),
     ("limits_tokens", "limits.tokens = 64000", "LIMITS_TOKENS", "64000", 64_000),
     ("limits_rounds", "limits.rounds = 60", "LIMITS_ROUNDS", "60", 60),
     ("limits_seconds", 'limits.seconds = "10m"', "LIMITS_SECONDS", "600", 600.0),
@@ -206,14 +208,14 @@ TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are approvals, durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents, "
     "hooks.keep_last_message, hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, "
-    "keep_figures, limits.blocked_tools, limits.rounds, limits.search_tools, limits.searches, limits.seconds, "
-    "limits.tokens, limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, state.keys, "
+    "keep_figures, limits.blocked_tools, limits.repeats, limits.rounds, limits.search_tools, limits.searches, "
+    "limits.seconds, limits.tokens, limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, state.keys, "
     "sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
     "what may follow GAIA_SESSIONS_ is APPROVALS, DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, "
-    "IGNORE_AGENTS, KEEP_DAYS, KEEP_FIGURES, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_ROUNDS, LIMITS_SEARCHES, "
-    "LIMITS_SEARCH_TOOLS, "
+    "IGNORE_AGENTS, KEEP_DAYS, KEEP_FIGURES, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_REPEATS, LIMITS_ROUNDS, "
+    "LIMITS_SEARCHES, LIMITS_SEARCH_TOOLS, "
     "LIMITS_SECONDS, LIMITS_TOKENS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
     "ROOT, STORE_DESCRIPTION, SUB_AGENT_MAX_TOKENS, TRACK"
 )
