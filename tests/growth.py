@@ -27,6 +27,7 @@ from gaia_sessions.session.run_ends import with_earlier_runs_lost
 from gaia_sessions.session.runs import run_of_agent, updated_run
 from gaia_sessions.session.shared_state import Delta
 from gaia_sessions.session.tools import ToolRules, may_use
+from gaia_sessions.session.work_spans import overlap_of
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.store.inbox_keys import events_to_try
 from gaia_sessions.store.index import difference
@@ -37,7 +38,7 @@ from gaia_sessions.usecases.cancellation import cancel
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
 from gaia_sessions.usecases.importing import _as_imported
 from gaia_sessions.usecases.reconcile import reconcile
-from tests.records import LIMITS, START, WHEN, record_with
+from tests.records import LIMITS, START, WHEN, moved, record_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,6 +140,13 @@ def runs_that_nobody_saw_end(number: int) -> Callable[[], object]:
     return lambda: reconcile(store, LATER)
 
 
+def runs_and_moves_beside_each_other(number: int) -> Callable[[], object]:
+    moves = [moved("planning", "executing"), moved("executing", "planning")] * number
+    record: Any = {**agents_of(number), "history": moves}
+    asked = (START, LATER)
+    return lambda: overlap_of(record, asked, LATER, {}, lambda _: None)
+
+
 def tools_in_the_lists_of_two_sessions(number: int) -> Callable[[], object]:
     names = [f"t{tool}" for tool in range(number)]
     records: Any = [{**record_with(), "allowed_tools": tools} for tools in (names, names[::-1])]
@@ -227,6 +235,7 @@ CASES: dict[Case, int] = {
     runs_that_end_with_their_conversation: 40,
     agents_that_were_heard_of_before_their_parent: 15,
     runs_that_nobody_saw_end: 40,
+    runs_and_moves_beside_each_other: 400,
     tools_in_the_lists_of_two_sessions: 200,
     keys_in_the_index: 200,
     events_that_wait: 300,

@@ -1,0 +1,158 @@
+"""When a session worked, and how much of a span of time that was.
+
+What nobody knows is no work: how an agent went on after its last sign of life, and what a record dropped. Pure.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import pairwise
+
+from .clock import parse_time, timedelta
+from .phases import waits_for_approval
+from .runs import has_ended, may_be_at_work, started_or_claimed_at, was_only_delegated
+from .schema import DENIED, LOST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime
+    from typing import NotRequired, TypeAlias, TypedDict
+
+    from .schema import Record, Run
+
+    Span: TypeAlias = tuple[datetime, datetime]
+    """From when, and until when; the end is not in it. One without length is its one moment."""
+
+    class Overlap(TypedDict):
+        """How much of a span of time a session worked.
+
+        seconds: how long. share: which part of the span, from 0 to 1; of a span without length all of it.
+        at_least: there, and true, if it may be more: its record dropped what was done in that time.
+        """
+
+        seconds: float
+        share: float
+        at_least: NotRequired[bool]
+
+
+def may_overlap(record: Record, asked: Span, now: datetime) -> bool:
+    """Whether the session may have worked in the span ``asked``, if each run lasted as long as it can have."""
+    dropped = _dropped(record, now)
+    return any(_meet(span, asked) for span, _ in _spans(record, now)) or (dropped is not None and _meet(dropped, asked))
+
+
+def overlap_of(
+    record: Record,
+    asked: Span,
+    now: datetime,
+    at_work: Mapping[int, datetime],
+    written_at: Callable[[Run], datetime | None],
+) -> Overlap | None:
+    """How much of the span ``asked`` the session worked; None if no moment of it.
+
+    at_work: until when the agents are known to be at work whose runs have these numbers. written_at: when the agent of
+    a run last wrote to its files; asked only of runs whose end nobody saw.
+    """
+    spans = list(_known_spans(record, asked, now, at_work, written_at))
+    dropped, length = _dropped(record, now), asked[1] - asked[0]
+    is_unsure = dropped is not None and _meet(dropped, asked)
+    if not spans and not is_unsure:
+        return None
+    worked = _length_within(asked, spans)
+    overlap: Overlap = {
+        "seconds": worked.total_seconds(),
+        "share": worked / length if length else float(bool(spans)),
+    }
+    return {**overlap, "at_least": True} if is_unsure and overlap["share"] < 1 else overlap
+
+
+def _known_spans(
+    record: Record,
+    asked: Span,
+    now: datetime,
+    at_work: Mapping[int, datetime],
+    written_at: Callable[[Run], datetime | None],
+) -> Iterator[Span]:
+    """The spans that have a moment of ``asked``; a run whose end nobody saw lasts to its last sign of life."""
+    signs: list[datetime] = []
+    for span, run in _spans(record, now):
+        known = span
+        if run is not None and _meet(span, asked) and (not has_ended(run) or run.get("end") == LOST):
+            signs = signs or _signs_of_life(record)
+            known = (span[0], at_work.get(run["run"]) or _last_sign(span, signs, written_at(run)))
+        if _meet(known, asked):
+            yield known
+
+
+def _signs_of_life(record: Record) -> list[datetime]:
+    return sorted(map(parse_time, [record["last_updated"], *(move["timestamp"] for move in record["history"])]))
+
+
+def _last_sign(span: Span, signs: list[datetime], written_at: datetime | None) -> datetime:
+    """The last sign of life in ``span``; its end is none: that is when somebody noticed that the agent was gone."""
+    latest = [*signs[: bisect_left(signs, span[1])][-1:], *filter(None, [written_at])]
+    return max([span[0], *(moment for moment in latest if moment < span[1])])
+
+
+def _spans(record: Record, now: datetime) -> Iterator[tuple[Span, Run | None]]:
+    """The longest that each run can have lasted, with that run; of work without runs the spans that nobody rested."""
+    if not record.get("runs"):
+        yield from ((span, None) for span in _spans_by_hand(record))
+    for run in record.get("runs", ()):
+        begun = started_or_claimed_at(run)
+        if begun is not None and _has_begun(run):
+            yield (begun, max(begun, parse_time(run["ended_at"]) if has_ended(run) else now)), run
+
+
+def _has_begun(run: Run) -> bool:
+    if not has_ended(run):
+        return may_be_at_work(run)
+    return run.get("end") != DENIED and not (run.get("end") == LOST and was_only_delegated(run))
+
+
+def _spans_by_hand(record: Record) -> list[Span]:
+    """From its creation, or the first move that the record has, to its end or last activity, without its approvals."""
+    end = parse_time(record.get("finalized_at", record["last_updated"]))
+    moves = [(move["from_phase"], parse_time(move["timestamp"])) for move in record["history"]]
+    begun = moves.pop(0)[1] if record.get("history_dropped") and moves else parse_time(record["created_at"])
+    phases = [*(phase for phase, _ in moves), record["phase"]]
+    pieces = zip(phases, pairwise([begun, *(at for _, at in moves), end]), strict=True)
+    worked = [piece for phase, piece in pieces if piece[0] < piece[1] and not waits_for_approval(phase)]
+    return worked or [(begun, begun)]
+
+
+def _dropped(record: Record, now: datetime) -> Span | None:
+    """When there was work of which the record keeps nothing: between its creation and what it keeps."""
+    runs = record.get("runs", [])
+    numbers = [0, *(run["run"] for run in runs)]
+    behind_gaps = [run for before, run in zip(numbers, runs, strict=False) if run["run"] > before + 1]
+    if behind_gaps:
+        kept = started_or_claimed_at(behind_gaps[-1]) or now
+    elif not runs and record.get("history_dropped") and record["history"]:
+        kept = parse_time(record["history"][0]["timestamp"])
+    else:
+        return None
+    created = parse_time(record["created_at"])
+    return created, max(created, kept)
+
+
+def _meet(one: Span, other: Span) -> bool:
+    """Whether a moment is in both; if there is one, the later of both beginnings is."""
+    moment = max(one[0], other[0])
+    return _has(one, moment) and _has(other, moment)
+
+
+def _has(span: Span, moment: datetime) -> bool:
+    begun, end = span
+    return begun <= moment < end or begun == moment == end
+
+
+def _length_within(asked: Span, spans: Iterable[Span]) -> timedelta:
+    """How much of ``asked`` is in any of ``spans``."""
+    worked, reached = timedelta(), asked[0]
+    for begun, end in sorted(spans):
+        since, until = max(begun, reached), min(end, asked[1])
+        if since < until:
+            worked, reached = worked + (until - since), until
+    return worked
