@@ -116,8 +116,9 @@ def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, a
 @table(
     ("which", "shown", "expected"),
     [
-        (2, "token.is_cancelled", "no longer needed\nTrue\n"),
-        (3, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
+        (2, "sessions.ids()", "[]\n"),
+        (3, "token.is_cancelled", "no longer needed\nTrue\n"),
+        (4, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
     ],
 )
 def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int, shown: str, expected: str) -> None:

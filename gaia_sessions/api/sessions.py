@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.tools import ToolAnswer, ToolChoice
     from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.session.work_spans import Span
     from gaia_sessions.store.key_lock import KeyLock
     from gaia_sessions.store.port import Entry, HeldLock, Output, Store
     from gaia_sessions.usecases.cancellation import CancelledSession
@@ -421,6 +422,7 @@ class Sessions:
     def list(self, **wanted: Unpack[Wanted]) -> Iterator[Line]:
         """An iterator of summaries of the sessions that are ``wanted``, the latest activity first.
 
+        With ``around`` the largest share of that span comes first.
         Waiting events are shown as applied, although nothing is written. A session that cannot be read has a
         ``problem`` and few other keys, and comes last. It is left out if anything is asked for but ``active_only`` and
         ``limit``.
@@ -1248,7 +1250,11 @@ def _filter(wanted: Wanted, now: datetime) -> Filter:
     """What is ``wanted``, with its times read."""
     from gaia_sessions.usecases.listing import TIMES, Filter
 
-    times = _moments({name: wanted.get(name) for name in TIMES}, now)
+    times: dict[str, datetime | Span] = {**_moments({name: wanted.get(name) for name in TIMES}, now)}
+    if wanted.get("around") is not None:
+        from .times import span_of
+
+        times["around"] = span_of(wanted["around"], "around", now)
     return Filter(**{**wanted, **times})  # type: ignore[arg-type]  # the keys of both are the same
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
 
 from gaia_sessions.errors import BadArgument
@@ -14,6 +15,7 @@ _DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d", re.ASCII)
 _DAY_NAME = re.compile(r"[^a-z](mon|tue|wed|thu|fri|sat|sun)")
 _WEEKDAY = re.compile(r"(last\s+)?((?:mon|tues|wednes|thurs|fri|satur|sun)day)")
 _WANTED = "a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08"
+_WANTED_SPAN = "a time and a number of seconds from then on, like ('2026-01-08T18:05:30', 90)"
 
 
 def moment_of(value: object, name: str, now: datetime) -> datetime:
@@ -31,6 +33,20 @@ def moment_of(value: object, name: str, now: datetime) -> datetime:
     except (ValueError, OverflowError):
         pass
     raise BadArgument(name, value, _WANTED)
+
+
+def span_of(value: object, name: str, now: datetime) -> tuple[datetime, datetime]:
+    """The span that the argument ``name`` means, a time as ``moment_of`` reads it and a number of seconds from then on.
+
+    Raises ``BadArgument``.
+    """
+    if isinstance(value, list | tuple) and len(value) == 2 and not isinstance(value[1], bool):  # noqa: PLR2004  # a pair
+        start = moment_of(value[0], name, now)
+        with suppress(TypeError, ValueError, OverflowError):
+            end = start + timedelta(seconds=value[1])
+            if start <= end:
+                return start, end
+    raise BadArgument(name, value, _WANTED_SPAN)
 
 
 def _read(text: str, now: datetime) -> datetime:

@@ -17,7 +17,7 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import check_phase, is_final
-from gaia_sessions.session.policy import is_running, resume_summary
+from gaia_sessions.session.policy import is_running, live_runs, resume_summary
 from gaia_sessions.session.record import check_readable, has_newer_schema
 from gaia_sessions.session.runs import is_conversation
 from gaia_sessions.session.state import are_open, check_state
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Limits, ResumeSummary
     from gaia_sessions.session.schema import Record, Usage, Worktree
+    from gaia_sessions.session.work_spans import Overlap, Span
     from gaia_sessions.store.port import Reader, RecordOrError
 
     from .resume import Standing
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
         usage: what all runs used, as far as that is known. model, worktree: those of the latest run, if known.
         app: whose it is, if it is of one.
         turns: of a conversation, how many are complete. sums: only in a tree: it and all that is below it together.
+        overlap: only if asked for with ``around``: how much of that span it worked.
         """
 
         agent_id: str
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
         model: NotRequired[str]
         worktree: NotRequired[Worktree]
         sums: NotRequired[Sums]
+        overlap: NotRequired[Overlap]
 
     @final
     class CorruptSummary(TypedDict):
@@ -144,8 +147,9 @@ if TYPE_CHECKING:
         active_only: neither final nor cancelled. agent_name: of this kind of agent. phases: in one of these. states: in
         one of [these](policy.md#states). parent_id: right below that session. grep: with this text in the purpose or
         the name of the agent, in capitals or not. since, until: last active in that time, both included. created_since:
-        created at that time or later. app: those of this app; without it, those without an app. every_app: whatever app
-        they are of. limit: at most so many, the latest.
+        created at that time or later. around: [those that worked](shell.md#who-worked-in-a-span-of-time) in the span
+        that begins at that time and has so many seconds; the largest share comes first. app: those of this app; without
+        it, those without an app. every_app: whatever app they are of. limit: at most so many, the first.
         """
 
         active_only: bool
@@ -157,6 +161,7 @@ if TYPE_CHECKING:
         since: datetime | str | None
         until: datetime | str | None
         created_since: datetime | str | None
+        around: tuple[datetime | str, float] | None
         app: str | None
         every_app: bool
         limit: int | None
@@ -171,7 +176,7 @@ TIMES: Final = ("since", "until", "created_since")
 
 
 class Filter:
-    """What is asked for by ``Wanted``, in which every text that is a time has been read; by default all sessions.
+    """What is asked for by ``Wanted``, in which times and spans have been read; by default all sessions.
 
     left_out: once the sessions are listed that it accepts, how many of which app it left out for that alone.
 
@@ -190,6 +195,7 @@ class Filter:
         since: datetime | None = None,
         until: datetime | None = None,
         created_since: datetime | None = None,
+        around: Span | None = None,
         app: str | None = None,
         every_app: bool = False,
         limit: int | None = None,
@@ -204,17 +210,18 @@ class Filter:
         self.since = since
         self.until = until
         self.created_since = created_since
+        self.around = around
         self.app = _text(app, "app")
         self.every_app = every_app
         if limit is not None and (not is_integer(limit) or limit < 0):
             raise BadArgument("limit", limit, "a whole number from 0")
         self.limit = limit
-        asked = (agent_name, parent_id, grep, since, until, created_since, app)
+        asked = (agent_name, parent_id, grep, since, until, created_since, around, app)
         self.is_broad = not (self.phases or self.states) and all(value is None for value in asked)
-        self._asks_of_line = bool(active_only or self.states or since or until)
+        self._asks_of_line = bool(active_only or self.states or since or until or around)
         self.left_out = Counter[str]()
 
-    def accepts(self, found: RecordOrError) -> bool:
+    def accepts(self, found: RecordOrError, now: datetime) -> bool:
         """Whether what was read may pass: the record, before its line is made.
 
         What cannot be read is not known to have ended, and meets no other condition.
@@ -228,6 +235,7 @@ class Filter:
             and self.parent_id in (None, found.get("parent_id"))
             and (not self.grep or any(self.grep in found[key].casefold() for key in ("purpose", "agent_name")))
             and (self.created_since is None or parse_time(found["created_at"]) >= self.created_since)
+            and (self.around is None or _may_overlap(found, self.around, now))
             and (self._asks_of_line or self._is_of_app(found.get("app")))  # else its line need not be made
         )
 
@@ -236,6 +244,8 @@ class Filter:
         if "problem" in line:
             return True
         if (self.states and line.get("state") not in self.states) or (self.active_only and "cancelled" in line):
+            return False
+        if self.around and "overlap" not in line:
             return False
         moment = parse_time(line.get("last_activity", line["last_updated"]))
         if (self.since and moment < self.since) or (self.until and moment > self.until):
@@ -264,7 +274,7 @@ def _text(value: str | None, name: str) -> str | None:
 
 
 def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> Iterator[Line]:
-    """The summaries of the sessions that are ``wanted``, the latest activity first.
+    """The summaries of the sessions that are ``wanted``, the latest activity first, or the largest share of ``around``.
 
     A session that cannot be read comes last, because its last activity is not known.
     """
@@ -274,12 +284,10 @@ def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limit
     else:
         children = sessions.children([wanted.parent_id], open_only=wanted.open_only)
         found = ((record["agent_id"], record) for record in children)
-    lines = lines_of((pair for pair in found if wanted.accepts(pair[1])), Above(sessions), now, limits)
-    lines = filter(wanted.accepts_line, lines)
-    if wanted.limit is None:
-        yield from sorted(lines, key=newest_first)
-    else:
-        yield from heapq.nsmallest(wanted.limit, lines, key=newest_first)
+    accepted = (pair for pair in found if wanted.accepts(pair[1], now))
+    lines = filter(wanted.accepts_line, lines_of(accepted, Above(sessions), now, limits, wanted.around))
+    first = _largest_share_first if wanted.around else newest_first
+    yield from sorted(lines, key=first) if wanted.limit is None else heapq.nsmallest(wanted.limit, lines, key=first)
 
 
 def summarize(record: Record, found: Standing) -> Summary:
@@ -325,8 +333,13 @@ def _told_by(record: Record) -> Summary:
     return line
 
 
-def describe(above: Above, agent_id: str, found: RecordOrError, now: datetime, limits: Limits) -> Line:
-    """The line of a session for which ``found`` was read: its summary, or why there is none."""
+def describe(
+    above: Above, agent_id: str, found: RecordOrError, now: datetime, limits: Limits, around: Span | None = None
+) -> Line:
+    """The line of a session for which ``found`` was read: its summary, or why there is none.
+
+    It has an ``overlap`` if the session worked in the span ``around``.
+    """
     if isinstance(found, SessionNotFound):
         return {"agent_id": agent_id, "status": "gone", "problem": "there is no such session"}
     if isinstance(found, SessionsError):
@@ -334,17 +347,26 @@ def describe(above: Above, agent_id: str, found: RecordOrError, now: datetime, l
         return {"agent_id": agent_id, "status": status, "problem": str(found)}
     if not _is_readable(found):
         return {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
-    line = summarize(found, standing(above.cancellation, found, now, limits))
+    stands = standing(above.cancellation, found, now, limits)
+    line = summarize(found, stands)
+    if around and (overlap := _overlap(found, stands, around, now)):
+        line["overlap"] = overlap
     line.update(above.trace(found))  # type: ignore[typeddict-item]  # its keys are among those of a summary
     if place := above.place(found):
         line["depth"] = place[1]
     return {**line, "status": "newer"} if has_newer_schema(found) else line
 
 
-def lines_of(found: Iterable[tuple[str, RecordOrError]], above: Above, now: datetime, limits: Limits) -> Iterator[Line]:
+def lines_of(
+    found: Iterable[tuple[str, RecordOrError]],
+    above: Above,
+    now: datetime,
+    limits: Limits,
+    around: Span | None = None,
+) -> Iterator[Line]:
     """The line of each session, in the same order."""
     for agent_id, record in with_marks_known(found, above):
-        yield describe(above, agent_id, record, now, limits)
+        yield describe(above, agent_id, record, now, limits, around)
 
 
 def with_marks_known(found: Iterable[tuple[str, RecordOrError]], above: Above) -> Iterator[tuple[str, RecordOrError]]:
@@ -354,6 +376,23 @@ def with_marks_known(found: Iterable[tuple[str, RecordOrError]], above: Above) -
         with suppress(StoreFailure):
             above.know(record for _, record in few if not isinstance(record, SessionsError))
         yield from few
+
+
+def _may_overlap(record: Record, around: Span, now: datetime) -> bool:
+    from gaia_sessions.session.work_spans import may_overlap  # few lists ask
+
+    return may_overlap(record, around, now)
+
+
+def _overlap(record: Record, stands: Standing, around: Span, now: datetime) -> Overlap | None:
+    """How much of ``around`` the session worked; a quiet agent counts until it was last heard of."""
+    from gaia_sessions.hosts.evidence import written_at
+    from gaia_sessions.session.schema import QUIET
+    from gaia_sessions.session.work_spans import overlap_of
+
+    alive = stands.alive
+    until = parse_time(alive["since"]) if alive and alive["state"] == QUIET else now
+    return overlap_of(record, around, now, dict.fromkeys(live_runs(stands.decision), until), written_at)
 
 
 def _is_readable(record: Record) -> bool:
@@ -369,3 +408,9 @@ def newest_first(line: Line) -> tuple[float, str]:
     """The key by which lines are sorted: the latest activity first, and last what cannot be read."""
     active = line.get("last_activity", line.get("last_updated"))
     return -parse_time(active).timestamp() if active else float("inf"), line["agent_id"]
+
+
+def _largest_share_first(line: Line) -> tuple[float, bool, tuple[float, str]]:
+    """The key by which lines with an ``overlap`` are sorted; of equal shares the one that may be larger comes first."""
+    overlap: Overlap = line["overlap"]  # type: ignore[typeddict-item]  # one that cannot be read did not pass
+    return -overlap["share"], "at_least" not in overlap, newest_first(line)

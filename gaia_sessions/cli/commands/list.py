@@ -10,9 +10,10 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.option_values import APP, TIME
+from gaia_sessions.cli.option_values import APP, SECONDS, TIME
 from gaia_sessions.cli.render import plain
-from gaia_sessions.errors import SessionNotFound, UnknownPhase, UnknownState
+from gaia_sessions.errors import SessionNotFound, UnknownPhase, UnknownState, UsageError
+from gaia_sessions.session.clock import timedelta
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.state import STATES, WAITING, WENT_WRONG
 from gaia_sessions.system import utc_now
@@ -20,6 +21,7 @@ from gaia_sessions.system import utc_now
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from typing import Any, TypeVar
 
     from gaia_sessions.api.sessions import Sessions
@@ -65,17 +67,28 @@ def filters(command: Callable[..., None]) -> Callable[..., None]:
     "list --state crashed,interrupted -q",
     "list --agent terraform-architect --grep billing",
     "list --since 2h --limit 10 --json",
+    "list --around 2026-01-08T18:05:30 --duration 90",
 )
 @filters
+@click.option("--around", metavar="START", type=TIME, help="Only sessions that worked in the span from this time on.")
+@click.option("--duration", type=SECONDS, help="How long that span is: 90s, 5m, or a number of seconds.")
 @click.option("-q", "--quiet", "ids_alone", is_flag=True, help="Print IDs alone, whole, one in a line.")
-def command(call: Call, *, ids_alone: bool, **options: Any) -> None:  # noqa: ANN401  # those of filters
+def command(
+    call: Call,
+    *,
+    around: datetime | None,
+    duration: float | None,
+    ids_alone: bool,
+    **options: Any,  # noqa: ANN401  # those of filters
+) -> None:
     """List sessions, the most recently active first.
 
-    On a terminal, seen is how long ago it was active, and left how long it can be resumed, or why not. The command is
-    also called ls and ps.
+    On a terminal, seen is how long ago it was active, and left how long it can be resumed, or why not. With --around,
+    share is how much of the span it worked, and the largest share comes first. The command is also called ls and ps.
     """
+    span = _span(around, duration)
     sessions = call.sessions()
-    found, left_out = select(call, sessions, lambda wanted: sessions.listed(**wanted), **options)
+    found, left_out = select(call, sessions, lambda wanted: sessions.listed(around=span, **wanted), **options)
     if ids_alone:
         ids = [line["agent_id"] for line in found]
         output.print_json_array(ids) if call.as_json else output.print_lines(ids)
@@ -122,6 +135,20 @@ def select(
     if not found and others["agent_name"] and not call.as_json:
         _say_which_agents_there_are(sessions, others["agent_name"])
     return found, left_out
+
+
+def _span(around: datetime | None, duration: float | None) -> tuple[datetime, float] | None:
+    if around is None and duration is None:
+        return None
+    if duration is None:
+        raise UsageError("--around needs --duration", "say how long the span is: --around 18:05 --duration 5m")
+    if around is None:
+        raise UsageError("--duration needs --around", "say when the span begins: --around 18:05 --duration 5m")
+    try:
+        around + timedelta(seconds=duration)
+    except OverflowError:
+        raise UsageError("the span ends after the year 9999", "type a shorter --duration") from None
+    return around, duration
 
 
 def _split(values: tuple[str, ...]) -> list[str]:

@@ -12,7 +12,7 @@ from gaia_sessions.session.policy import is_running
 from gaia_sessions.session.record import answer_of
 from gaia_sessions.session.state import BY_HAND
 
-from .words import ago, left_text, local_time, resume_text, safe, state_text
+from .words import ago, left_text, local_time, overlap_text, resume_text, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +110,10 @@ def _of_apps(apps: Mapping[str, int]) -> list[str]:
 
 
 def columns(line: Line, now: datetime) -> list[str]:
-    """The columns of one session after its id: agent and purpose, state, last activity, whether it may be resumed."""
+    """The columns of one session after its id: agent and purpose, state, last activity, whether it may be resumed.
+
+    Before the last activity how much of a span it worked, if that was asked.
+    """
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
     is_told = left_text(line["resume"], now) and "turns" not in line  # a person may ask at any time
@@ -118,6 +121,7 @@ def columns(line: Line, now: datetime) -> list[str]:
     return [
         agent_and_purpose(line["agent_name"], line["purpose"]),
         state_cell(line),
+        *([overlap_text(line["overlap"])] if "overlap" in line else []),
         ago(line.get("last_activity", line["last_updated"]), now),
         resume,
     ]

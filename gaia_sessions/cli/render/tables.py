@@ -12,7 +12,7 @@ from rich.style import Style
 
 from . import plain
 from .short_ids import shorten_ids
-from .words import left_text, safe, seen_text
+from .words import left_text, overlap_text, safe, seen_text
 from .wrapped import cells as cell_len
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ _STYLES = {
 }
 """By the word of a state or a status."""
 
-COLUMNS = ("id", "state", "left", "agent", "purpose", "seen")
+COLUMNS = ("id", "state", "share", "left", "agent", "purpose", "seen")
 """The columns, in their order."""
 
 GAP = 2
@@ -92,13 +92,20 @@ def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
     """The width of each column that is shown, in order; at ``longest`` nothing is cut, and 0 is for an empty column.
 
     The agent gives way to the purpose first, and goes below 70 columns; then the state and the ids are cut for it, and
-    where there is still less room two further columns go.
+    where there is still less room three further columns go, the share last.
     """
-    widths = {**longest, "state": min(longest["state"], most_of_state(room)), "agent": 0, "purpose": 0}
+    widths = {"share": 0, **longest, "state": min(longest["state"], most_of_state(room)), "agent": 0, "purpose": 0}
 
     if room >= _NARROWEST_WITH_AGENT:
         widths["agent"] = min(longest["agent"], max(room // 6, cells_left(widths, room) - GAP - longest["purpose"]))
-    for name, least in (("agent", 0), ("state", _LEAST_STATE), ("id", _LEAST_ID), ("seen", 0), ("left", 0)):
+    for name, least in (
+        ("agent", 0),
+        ("state", _LEAST_STATE),
+        ("id", _LEAST_ID),
+        ("seen", 0),
+        ("left", 0),
+        ("share", 0),
+    ):
         missing = min(_LEAST_PURPOSE, longest["purpose"]) - cells_left(widths, room)
         if missing > 0:
             widths[name] = min(widths[name], max(least, widths[name] - missing)) if least else 0
@@ -122,6 +129,7 @@ def _cells(line: Line, now: datetime, room: int) -> dict[str, str]:
         return {"status": line["status"], "problem": plain.problem_text(line)}
     return {
         "state": plain.state_cell(line),
+        "share": overlap_text(line["overlap"]) if "overlap" in line else "",
         "left": "" if "turns" in line else left_text(line["resume"], now),
         "agent": safe(line["agent_name"], room),
         "purpose": "-" if line["purpose"] == plain.NO_PURPOSE else safe(line["purpose"], room),

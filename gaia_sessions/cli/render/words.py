@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import ResumeSummary
     from gaia_sessions.session.schema import Run
+    from gaia_sessions.session.work_spans import Overlap
     from gaia_sessions.usecases.pending import Pending
 
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
@@ -129,6 +130,19 @@ def short_duration(seconds: float) -> str:
     """``18m``, ``3h``: the same for a column, as an option takes it."""
     size, noun = _largest_unit(seconds)
     return f"{int(seconds / size)}{noun[0]}"
+
+
+def overlap_text(overlap: Overlap) -> str:
+    """``42% 2m``: how much of a span a session worked, rounded down; ``unknown``, or ``42%+ 2m`` if it may be more."""
+    share, seconds = overlap["share"], overlap["seconds"]
+    if "at_least" in overlap and not share:
+        return "unknown"
+    percent = int(share * 100 + _ROUNDING)
+    return f"{percent if percent or not share else '<1'}%{'+' * ('at_least' in overlap)} {short_duration(seconds)}"
+
+
+_ROUNDING = 1e-9
+"""A share is a fraction in binary: 0.29 is a little less."""
 
 
 def _largest_unit(seconds: float) -> tuple[int, str]:
