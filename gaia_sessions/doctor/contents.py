@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, plural
+from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, StoreFailure, plural
 from gaia_sessions.ingest.deferred import has_waited_too_long
+from gaia_sessions.session.figures import read_figures
 from gaia_sessions.session.record import is_open
-from gaia_sessions.store import atomic, documents, index, index_repair, reading, record_repair
+from gaia_sessions.store import atomic, documents, figures_file, index, index_repair, reading, record_repair
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.system.project_root import claude_folder
@@ -177,6 +178,26 @@ def shared(inspection: Inspection) -> list[Finding]:
         )
         for path, reason in found.items()
     ] or [ok("shared", "all state that sessions share")]
+
+
+def figures(inspection: Inspection) -> Finding:
+    """What removed sessions left: while it is no file that can be read, and written, they leave nothing more."""
+    root = roots.open_if_exists(inspection.root)
+    if root is None:
+        return not_checked("figures", "what removed sessions left: there is no session yet")
+    path = os.path.join(inspection.root, roots.STATS)
+    count = unread = 0
+    with root:
+        try:
+            for line in figures_file.values(root):
+                count += 1
+                unread += line is None or read_figures(line) is None
+        except StoreFailure as error:
+            message = f"{path}: {error.reason}; what is removed is not counted; move it away:"
+            return problem("figures", message, shell_command("mv", "--", path, f"{path}.away"))
+    if unread:
+        return warning("figures", f"{path}: {unread} of {plural(count, 'line')} cannot be read, and count for nothing")
+    return ok("figures", f"{plural(count, 'line')} about removed sessions")
 
 
 def _is_in(folder: str, paths: Iterable[str]) -> bool:

@@ -74,6 +74,7 @@ CHECKS: dict[str, Check] = {
     "marks": contents.marks,
     "corrupt": contents.corrupt,
     "shared": contents.shared,
+    "figures": contents.figures,
     "times": contents.times,
     "parents": parents.parents,
     "answers": contents.answers,

@@ -135,7 +135,7 @@ def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: st
     checks = gaia("doctor", "--json").json["checks"]
     skipped = {finding["name"] for finding in checks if finding["state"] == "not_checked"}
     of_sessions = {"clock", "readable", "marks", "times", "parents", "answers", "runs"}
-    of_root = {"corrupt", "shared", "owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
+    of_root = {"corrupt", "shared", "figures", "owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
     assert skipped == {"log", *of_sessions, *(of_root if sessions == "no folder" else ())}
     lines = gaia("doctor").lines
     assert [line for line in lines if line.startswith("not looked at: sessions: ") and why in line] == lines[2:3]
@@ -730,3 +730,43 @@ def test_whether_a_command_can_be_contained_is_tried_and_where_it_cannot_that_is
         "not looked at: run --contain, which cannot start here: the command unshare is missing: install util-linux"
     )
     assert message in " ".join(found.out.decode().split())
+
+
+@table(
+    "make, state, words",
+    [
+        (lambda path: path.write_bytes(b""), "ok", "0 lines about removed sessions"),
+        (lambda path: path.write_bytes(b'hello\n{"n": 1}\n'), "warning", "2 of 2 lines cannot be read"),
+        (os.mkfifo, "problem", "not a regular file; what is removed is not counted; move it away:"),
+        (lambda path: path.symlink_to("a/state.json"), "problem", "Too many levels of symbolic links"),
+        (lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 1 << 30), "problem", "more than 256 MiB"),
+    ],
+)
+def test_what_removed_sessions_left_is_looked_at(
+    gaia: Gaia, anew: Gaia, root: str, make: Callable[[Path], object], state: str, words: str
+) -> None:
+    anew()
+    gaia("create", "--id", "a")
+    path = Path(root, ".stats.jsonl")
+    make(path)
+    [found] = [one for one in json.loads(gaia("doctor", "--json").out)["checks"] if one["name"] == "figures"]
+    assert (found["state"], words in found["found"], path.name in found["found"] or state == "ok") == (
+        state,
+        True,
+        True,
+    )
+    assert found["fix"] == (f"mv -- {path} {path}.away" if state == "problem" else None)
+    if found["fix"]:
+        subprocess.run(found["fix"], shell=True, check=True)  # noqa: S602  # as a person would
+        assert gaia("rm", "--force", "a").all[2] == ""
+
+
+def test_the_file_of_removed_sessions_is_private_as_all_others(gaia: Gaia, root: str) -> None:
+    gaia("create", "--id", "a")
+    gaia("rm", "--force", "a")
+    path = Path(root, ".stats.jsonl")
+    path.chmod(0o644)
+    [found] = [one for one in json.loads(gaia("doctor", "--json").out)["checks"] if one["name"] == "modes"]
+    assert (found["state"], str(path) in found["found"]) == ("problem", True)
+    gaia("doctor", "--fix")
+    assert path.stat().st_mode & 0o777 == 0o600
