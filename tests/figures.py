@@ -5,12 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.session.figures import read_figures
+from gaia_sessions.session.figures import figures_of, read_figures
+from gaia_sessions.store.above import Above
+from gaia_sessions.system import utc_now
+from gaia_sessions.usecases.resume import standing
+from tests.records import LIMITS
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from gaia_sessions.store.port import Reader
 
     Key = tuple[str, str]
+
+
+def standing_figures(store: Reader, now: datetime | None = None) -> dict[Key, Any]:
+    """What each session that is there would leave."""
+    found = {}
+    for _, record in store.scan():
+        if not isinstance(record, SessionsError):
+            stands = standing(Above(store).cancellation, record, now or utc_now(), LIMITS)
+            found[record["agent_id"], record["created_at"]] = figures_of(record, stands.decision, stands.state)
+    return found
 
 
 def left(store: Reader) -> dict[Key, Any]:

@@ -21,6 +21,7 @@ from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import (
+    A_SAMPLE,
     EACH_CHANGE,
     OPERATIONS,
     STRACE,
@@ -33,6 +34,7 @@ from tests.faults.conftest import (
     sweep,
 )
 from tests.faults.worker import TURN
+from tests.figures import counted, left, standing_figures, unread
 from tests.records import id_found
 
 if TYPE_CHECKING:
@@ -210,6 +212,28 @@ def test_after_a_kill_anywhere_in_the_removal_of_several_each_is_whole_or_gone(c
         gaia_sessions.Sessions(case.root(project)).remove(standing, force=True)
         assert case.outcome_of(project) == "new", call
     assert left == {names, ("agent-1",), ()}
+
+
+@short_and_whole
+@pytest.mark.parametrize("name", ["cleanup", "remove an open session", "remove a cancelled session"])
+def test_after_a_kill_anywhere_in_a_removal_each_session_counts_once_and_as_it_stood(
+    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str, reach: str
+) -> None:
+    case = case_of(operation_named(name))
+    before = standing_figures(FileStore(case.root(str(case.made))))
+    seen = set()
+    for call, project, _ in case.killed(reach):
+        store = FileStore(case.root(project))
+        for when in ("at once", "after the next command"):
+            counts, lines = counted(store), left(store)
+            gone = {key for key, how in counts.items() if how == "left"}
+            seen.add((when, len(lines), len(gone)))
+            assert (counts.keys(), unread(store)) == (before.keys(), 0), (call, when)
+            assert {key: lines[key] for key in gone} == {key: before[key] for key in gone}, (call, when)
+            case.operation.start(project)
+    removed = 2 if name == "cleanup" else 1
+    assert seen >= {("at once", 0, 0), ("at once", removed, removed), ("after the next command", removed, removed)}
+    assert reach == A_SAMPLE or ("at once", removed, 0) in seen
 
 
 def _is_gone(_agent_id: str, data: bytes | None) -> bool:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import A_SAMPLE, EACH_CALL, QUICK, message_lines, short_and_whole, sweep
+from tests.figures import counted, left, standing_figures, unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("needs_strace")
 
 SEVERAL_DOCUMENTS = ("change state in three documents", "append an event of an app")
 EXIT_DURABILITY_UNKNOWN = 9
+FIGURES = ".stats.jsonl"
 
 TRUE_OF: dict[int, tuple[str, ...]] = {0: ("new",), 8: ("old",), 9: ("new",)}
 
@@ -108,6 +111,30 @@ def test_no_refused_call_loses_a_message_that_stands_behind_a_restored_record(
 
     assert {fault: lines for fault, lines in lost.items() if lines} == {}
     assert len(lost) > 5
+
+
+@pytest.mark.parametrize("name", ["cleanup", pytest.param("remove an open session", marks=pytest.mark.slow)])
+def test_where_figures_cannot_be_written_that_is_said_and_the_sessions_go(
+    case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
+) -> None:
+    case = case_of(operation_named(name))
+    before = standing_figures(FileStore(case.root(str(case.made))))
+    refused = [(call, error) for call, error in _all_faults(case) if FIGURES in call.line and call.changes]
+    told = {}
+    for call, error in refused:
+        project = case.copy()
+        ended, _ = case.start_with(f"{call.name}:error={error}:when={call.ordinal}", project)
+        store = FileStore(case.root(project))
+        lines = left(store)
+        assert lines == {key: before[key] for key in lines}
+        told[f"{error} of {call}"] = (
+            (ended.returncode, case.outcome_of(project), unread(store)),
+            ("FiguresLost" in ended.stderr, f"{FIGURES}: " in ended.stderr),
+            len(lines) in (0, len(before) - len(counted(store).keys() & standing_figures(store).keys())),
+        )
+
+    assert {fault: what for fault, what in told.items() if what != ((0, "new", 0), (True, True), True)} == {}
+    assert {error for _, error in refused} >= {"EIO", "ENOSPC", "EDQUOT", "EMFILE"}
 
 
 def _faults(case: Case, reach: str) -> list[tuple[Call, str]]:

@@ -15,6 +15,7 @@ from gaia_sessions.session.record import is_open
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.usecases import sessions
+from tests.figures import counted, left, standing_figures, unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,28 @@ def test_two_cleanups_at_once_delete_each_of_many_once(root: str, race: Start, m
     still_there = {line["agent_id"] for line in gaia_sessions.list_sessions(root=root)}
     assert still_there == {f"agent-{number:03}" for number in range(many, many + 10)}
     assert list(Path(root, ".trash").iterdir()) == []
+
+
+@pytest.mark.parametrize("many", [50, pytest.param(500, marks=pytest.mark.slow)])
+def test_of_two_cleanups_and_removals_by_name_at_once_each_session_counts_once(
+    root: str, race: Start, many: int
+) -> None:
+    store, now = FileStore(root, durable=False), datetime.now(UTC)
+    for number in range(many + 10):
+        old = timedelta(days=2 if number < many else 0)
+        sessions.create(store, now - old, os.urandom, NewSession("racer", "-", agent_id=f"agent-{number:03}"))
+    before, counts = standing_figures(store), counted(store)
+    named = [f"agent-{number:03}" for number in range(0, many, many // 10)]
+
+    cleaned, again, *by_name = race(
+        [*[("cleans_once", root, 24)] * 2, *(("names_for_removal", root, one, "force") for one in named)]
+    ).results()
+
+    removed = [*cleaned, *again, *(one for one in by_name if one != "not_found")]
+    assert sorted(removed) == [f"agent-{number:03}" for number in range(many)]
+    assert counted(store) == {key: "left" if key[0] in removed else "there" for key in counts}
+    assert unread(store) == 0
+    assert left(store) == {key: figures for key, figures in before.items() if key[0] in removed}
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,12 @@ import pytest
 from gaia_sessions import Sessions
 from gaia_sessions.errors import FiguresLost, StoreFailure
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.figures import figures_of
-from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system import utc_now
 from gaia_sessions.usecases import app_sessions, removal
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
-from gaia_sessions.usecases.resume import standing
-from tests.figures import counted, left, unread
+from tests.figures import counted, left, standing_figures, unread
 from tests.records import LIMITS, moved, record_with
 from tests.table import table
 
@@ -62,12 +59,6 @@ def policy(hours: float = 1, **more: Any) -> CleanupPolicy:
     return CleanupPolicy(NOW, hours, LIMITS, keep_days=0, **more)
 
 
-def as_it_stands(store: FileStore, agent_id: str) -> Any:
-    record = store.read(agent_id)
-    stands = standing(Above(store).cancellation, record, NOW, LIMITS)
-    return figures_of(record, stands.decision, stands.state)
-
-
 def by_cleanup(store: FileStore) -> Sequence[str]:
     return cleanup(store, policy())["removed"]
 
@@ -90,7 +81,7 @@ def by_app(store: FileStore) -> Sequence[str]:
 def test_each_that_is_removed_leaves_how_it_stood_and_no_text(
     store: FileStore, act: Callable[[FileStore], Sequence[str]], gone: list[str]
 ) -> None:
-    expected = {(agent_id, OLD): as_it_stands(store, agent_id) for agent_id in gone}
+    expected = {(agent_id, OLD): standing_figures(store, NOW)[agent_id, OLD] for agent_id in gone}
     before = counted(store)
 
     assert sorted(act(store)) == gone
@@ -135,7 +126,7 @@ def test_one_that_changed_after_its_line_leaves_how_it_stood_at_last(
         add(figures)
         if not wanted:
             store.change("open", lambda record: {**record, "phase": "failed", "error_count": 7})
-            wanted.append(as_it_stands(store, "open"))
+            wanted.append(standing_figures(store, NOW)["open", OLD])
 
     monkeypatch.setattr(store, "add_figures", changed_meanwhile)
     assert "open" in act(store)
