@@ -59,5 +59,5 @@ def __getattr__(name: str) -> object:
     return getattr(functions, name)
 
 
-def __dir__() -> list[str]:
+def __dir__() -> "list[str]":  # in quotes for the Pythons that old_python serves
     return sorted([*globals(), *__all__])

@@ -6,11 +6,15 @@ import os
 import sys
 
 gc.disable()  # the process ends before any garbage could matter
-if os.path.isdir(os.path.join(_above := os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "gaia_sessions")):
+_above = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+if os.path.isdir(os.path.join(_above, "gaia_sessions")):
     sys.path[0] = _above
 if __name__ == "__main__":
     try:
-        from gaia_sessions.hook.run import main
+        if sys.version_info < (3, 11):  # noqa: UP036  # a host may start another Python than ours
+            from gaia_sessions.old_python import main
+        else:
+            from gaia_sessions.hook.run import main
     except Exception as error:  # noqa: BLE001  # a package that is gone, or being replaced, must not stop the host
         if "--test" in sys.argv or os.isatty(2) or getattr(error, "name", None) == "gaia_sessions":
             say = f"{sys.argv[0]}: {error}; run it with the Python that has gaia-sessions installed\n"

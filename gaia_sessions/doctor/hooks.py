@@ -126,6 +126,8 @@ def _fix_command(
     if installed and is_second and _is_elsewhere_too(status, installed):
         words = ["hooks", "uninstall", "--host", installed["host"], f"--{installed['scope']}"]
         return own_command(environ, "--root", status["root"], *words)
+    if found["code"] == warnings.OLD_PYTHON:
+        return own_command(environ, "hooks", "install")
     if installed and (is_second or found["code"] in _FIXED_BY_REINSTALL):
         return _install(status, environ, installed)
     return edit_command(found["file"] or project_file(status["root"]))

@@ -23,10 +23,11 @@ from functools import lru_cache
 
 from gaia_sessions.errors import SessionsError, StoreFailure
 from gaia_sessions.store import external_file
+from gaia_sessions.system import program_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 HOOK_PROGRAM_NAME = "gaia-sessions-hook"
 
@@ -56,6 +57,20 @@ def interpreter_of(program: str) -> str | None:
         return None
     words = os.fsdecode(first.removeprefix(b"#!")).split() if first.startswith(b"#!") else []
     return words[0] if words else None
+
+
+def too_old_python(environ: Mapping[str, str]) -> str | None:
+    """What starts the plugin on this PATH, if that is no Python that runs it: its version and path; None if it is."""
+    try:
+        python = program_path("python3", environ)
+        command = [python, "-S", "-c", "import sys; print(*sys.version_info[:3], sep='.')"]
+        told = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=True, cwd=os.sep).stdout  # noqa: S603  # what the client starts
+        version = told.strip()
+        return None if tuple(map(int, version.split("."))) >= (3, 11) else f"{version} at {python}"
+    except FileNotFoundError:
+        return "none on the PATH"
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return f"one that does not start at {python}"
 
 
 def _candidates() -> Iterator[tuple[str, ...]]:

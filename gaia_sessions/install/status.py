@@ -72,6 +72,7 @@ def hook_status(
     plugin = _has_plugin(places, [file for file in files if file.host.name == CLAUDE_CODE])
     found_warnings = [
         *warnings.home_warnings(places, HOSTS.values()),
+        *(warnings.plugin_warnings(variables) if plugin else ()),
         *warnings.own_setting_warnings(faults),
         *warnings.file_warnings(files),
         *warnings.entry_warnings(files),

@@ -15,7 +15,7 @@ from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
 
 from .entries import MOST_OWN, by_hand, matches
-from .executable import interpreter_of
+from .executable import interpreter_of, too_old_python
 from .hook_command import is_own_script, own_scripts, starts_script_directly, wanted_entry_of, words_of
 from .installed_file import read_files
 from .json_text import as_object
@@ -25,7 +25,7 @@ from .scopes import files_with_hooks, is_unread_from_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
     from typing import TypedDict
 
@@ -68,6 +68,7 @@ BROKEN_MIXED_ENTRY = "broken_mixed_entry"
 ROOT_ELSEWHERE = "root_elsewhere"
 BAD_SETTING = "bad_setting"
 TOO_MANY = "too_many"
+OLD_PYTHON = "old_python"
 NOT_LOOKED_AT = "not_looked_at"
 
 _REFUSAL_NOTE = "Python then exits with 2, which hosts treat as a refusal"
@@ -83,6 +84,13 @@ def home_warnings(places: Places, all_hosts: Iterable[HostSettings]) -> Iterator
     names = [host.name for host in all_hosts if not places.knows(host, USER)]
     if names:
         yield _warning(NOT_LOOKED_AT, f"your own settings of {', '.join(names)}: HOME {NO_HOME}", None)
+
+
+def plugin_warnings(variables: Mapping[str, str]) -> Iterator[InstallWarning]:
+    """The warning about the ``python3`` that a client starts for the plugin, with the PATH of this process."""
+    if found := too_old_python(variables):
+        message = f"the plugin records nothing: it needs Python 3.11 as python3, found {found}"
+        yield _warning(OLD_PYTHON, f"{message}; disable the plugin, and install the hooks in its place", None)
 
 
 def file_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:

@@ -97,7 +97,7 @@ def test_a_person_who_tries_the_hook_is_told_what_is_missing(host: Host, tmp_pat
 
 
 def test_a_test_without_a_temporary_folder_says_what_to_set() -> None:
-    command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, CHECKOUT / "hooks" / "every_event.py"]
+    command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, str(CHECKOUT / "hooks" / "every_event.py")]
     ran = subprocess.run([*command, "--test"], capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stdout) == (1, "")

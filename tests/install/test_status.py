@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 
 from gaia_sessions.cli.render.hook_status import status_lines
 from gaia_sessions.config import load_with_faults
+from gaia_sessions.doctor.hooks import hook_findings
 from gaia_sessions.errors import UsageError
 from gaia_sessions.install import warnings
 from gaia_sessions.install.places import HOSTS
@@ -437,6 +439,25 @@ def test_the_plugin_beside_the_settings_is_once_too_often(setup: Setup, enable: 
     log_event(setup)
     enable(setup)
     assert (look(setup)["plugin"], codes(setup)) == (True, [warnings.INSTALLED_TWICE])
+
+
+@table("found", ["3.9.18 at {}/python3", "none on the PATH", "one that does not start at {}/python3"])
+def test_the_plugin_under_a_python_that_is_too_old_records_nothing(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: str
+) -> None:
+    setup.install()
+    plugin_by_settings(setup)
+    first = found.split(maxsplit=1)[0]
+    folder = tmp_path / first
+    folder.mkdir()
+    if "{}" in found:
+        (folder / "python3").write_text(f"#!/bin/sh\necho {first}\n", encoding="utf-8")
+        (folder / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    [told] = [one for one in look(setup)["warnings"] if one["code"] == warnings.OLD_PYTHON]
+    assert f"it needs Python 3.11 as python3, found {found.format(folder)}; disable the plugin" in told["message"]
+    [finding] = [one for one in hook_findings(look(setup), os.environ) if told["message"] in one["found"]]
+    assert (finding["state"], finding["fix"]) == ("problem", f"{sys.executable} -P -m gaia_sessions hooks install")
 
 
 def test_a_plugin_that_is_switched_off_does_not_count(setup: Setup) -> None:

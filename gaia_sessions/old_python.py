@@ -1,0 +1,40 @@
+"""What a hook does under a Python that is too old for everything else: one line in the log, and nothing to the host.
+
+Every Python from 3.6 on can run this module, so it imports nothing of ours.
+"""
+
+import json
+import os
+import sys
+import time
+from contextlib import suppress
+
+
+def main(_hook: str, words: "list[str]") -> int:
+    """Logs why nothing is recorded, and returns the exit code 0; a person who gives --test is told, and gets 1."""
+    found = ".".join(map(str, sys.version_info[:3]))
+    said = f"needs Python 3.11, found {found} at {sys.executable or 'an unknown place'}"
+    if "--test" in words or os.isatty(2):
+        sys.stderr.write(f"gaia-sessions {said}\n")
+        sys.stderr.flush()
+        return 1 if "--test" in words else 0
+    at = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+    with suppress(OSError):
+        _append(json.dumps({"at": at, "decision": "error", "error": said}) + "\n")
+    return 0
+
+
+def _append(line: str) -> None:
+    """Adds ``line`` to the log of the hooks, if there is a folder for it that is no link; raises ``OSError``."""
+    root = os.environ.get("GAIA_SESSIONS_ROOT", "")
+    project = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
+    above, name = (root, ".logs") if os.path.isabs(root) else (os.path.join(project, ".claude"), "logs")
+    folder = os.path.join(above, name)
+    if os.path.islink(above) or os.path.islink(folder):
+        return
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    fd = os.open(os.path.join(folder, "hook.log"), flags, 0o600)
+    try:
+        os.write(fd, line.encode("utf-8", "backslashreplace"))
+    finally:
+        os.close(fd)
