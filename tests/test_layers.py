@@ -44,7 +44,7 @@ FLOORS = [
     ["doctor"],
     ["models"],
     ["cli"],
-    ["__main__"],
+    ["__main__", "old_python"],
 ]
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -63,7 +63,7 @@ STDLIB_ONLY = [
     *("hosts", "hook", "install", "doctor"),
 ]
 PURE = ["errors", "jsonio", "session"]
-READS_THE_ENVIRONMENT = ["api", "runner", "hook", "cli"]
+READS_THE_ENVIRONMENT = ["api", "runner", "hook", "cli", "old_python"]
 
 FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 
@@ -264,6 +264,7 @@ OUTSIDE_THE_STORE = {
     "cli/output.py": {"os.O_WRONLY"},  # the null device, in the place of a stream that is closed
     "doctor/report.py": {"os.chmod"},  # --fix: the root, which its owner cannot use
     "doctor/tree.py": {"os.chmod"},  # --fix: what others could read
+    "old_python.py": {"os.O_APPEND", "os.O_CREAT", "os.O_WRONLY"},  # the log, where nothing else of ours can run
     "install/plan.py": {"os.rmdir"},  # the folder of settings that nothing else is in
     "system/streams.py": {"os.O_RDWR", "os.O_WRONLY"},  # the null device and the terminal
 }
@@ -328,6 +329,7 @@ def test_only_those_who_answer_a_call_read_the_environment() -> None:
 READS_THE_CLOCK = {
     "system/__init__.py": {"datetime.now"},
     "system/boots.py": {"time.time"},  # when the machine was started, where the system gives the boot no id
+    "old_python.py": {"time.gmtime"},  # where nothing else of ours can run
     "store/external_file.py": {"time.time"},  # the age of a file, which is of that clock too
 }
 _CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}

@@ -34,6 +34,12 @@ HOOK_PROGRAM_NAME = "gaia-sessions-hook"
 _INSTALL_WITH = "install gaia-sessions with pip in a virtual environment, with pipx or with uv tool, and use that one"
 """What works wherever this process was started from: an archive, or a folder that ``PYTHONPATH`` names."""
 
+_WITHOUT_OUR_VARIABLES = (
+    "/usr/bin/env",
+    *(word for name in ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR") for word in ("-u", name)),
+)
+"""By these a Python finds packages, and a host may not have them."""
+
 _SCRIPT = os.path.join("hooks", "every_event.py")
 _TIMEOUT = 10
 _LARGEST_SCRIPT = 1 << 16
@@ -89,16 +95,10 @@ def _starts_hook(words: tuple[str, ...]) -> bool:
     """Whether ``words`` start a hook of gaia-sessions, which prints its help only if it can import the package."""
     if not os.access(words[0], os.X_OK):
         return False
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    command = [*_WITHOUT_OUR_VARIABLES, *words, "--help"]
     try:
         completed = subprocess.run(  # noqa: S603  # the hook program
-            [*words, "--help"],
-            cwd=os.sep,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT,
-            check=False,
+            command, cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return False
