@@ -44,7 +44,8 @@ FLOORS = [
     ["doctor"],
     ["models"],
     ["cli"],
-    ["__main__", "old_python"],
+    ["old_python"],
+    ["__main__"],
 ]
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
