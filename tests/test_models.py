@@ -92,6 +92,7 @@ RUN: dict[str, Any] = {
     "output_path": "/o",
     "model": "m-1",
     "searches": ["0a1b2c3d"],
+    "held": ["0a1b2c3d"],
     "warned_at": MOMENT,
     "conversation": {"preset": "claude", "id": "c-1", "cwd": "/w", "generation": 0, "seq": 3},
     "worktree": {"path": "/w", "branch": "b"},

@@ -73,6 +73,8 @@ class LimitsConfig:
         *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
     )
     """the tools that count as searches"""
+    limits_completion_check: Switch = False
+    """with `--enforce`: [an agent that stops with open todos](hooks.md#open-todos) is kept at work"""
     limits_blocked_tools: Words = ()
     """tools that no sub-agent may use, beside those that are [always blocked](shell.md#tools-and-tasks)"""
     limits_tools: ToolsByType = {}  # noqa: RUF012  # never changed

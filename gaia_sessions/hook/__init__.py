@@ -241,8 +241,11 @@ def may_have_reply(event: Event, result: EventResult, host: Host) -> bool:
 
 
 def _may_need_reply(record: Record) -> bool:
-    """Whether the main agent may have to know how work goes on: that of ``record``, or what a run of it named."""
+    """Whether the main agent may have to know how work goes on: that of ``record``, or what a run of it named.
+
+    Or that todos were left open of which the agent was reminded.
+    """
     from gaia_sessions.session.record import is_open
 
-    is_mentioning = any("mentioned" in run for run in record.get("runs", ()))
+    is_mentioning = any("mentioned" in run or "held" in run for run in record.get("runs", ()))
     return is_mentioning or "paused_until" in record or is_open(record)

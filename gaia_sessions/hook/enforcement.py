@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from gaia_sessions import errors
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError, StoreFailure, shorten
 from gaia_sessions.hosts import denial
-from gaia_sessions.hosts.payload import object_in_bytes
+from gaia_sessions.hosts.payload import HookPayload, object_in_bytes
 from gaia_sessions.session import agent_limits
 from gaia_sessions.session.agent_limits import USE_NO_MORE_TOOLS, WorkSoFar
 from gaia_sessions.session.clock import format_time
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gaia_sessions.hosts import Host
-    from gaia_sessions.hosts.payload import HookPayload, Payload
+    from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.session.agent_limits import AgentLimits
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record, Run
@@ -116,12 +116,7 @@ def _verdict_on_session(
     payload: HookPayload, host: Host, store: FileStore, record: Record, *, may_warn: bool
 ) -> Verdict:
     """Whether the sender may use the tool, whose session has this ``record``. Raises what reading about it raises."""
-    cancellation = Above(store).cancellation(record)
-    denied = None
-    if cancellation is not None:
-        denied = f"{errors.Cancelled(None, cancellation.get('at'), cancellation.get('reason'))}. {USE_NO_MORE_TOOLS}"
-    own: Record = {**record, "agent_name": payload.key("agent_type") or record["agent_name"]}
-    denied = denied or _refused_tool(payload, [own, *all_that_limit(store, record)[1:]])
+    denied = _denied_to_session(payload, store, record)
     run = run_of_agent(record, payload.host_session_id or "", payload.key("agent_id") or "")
     if denied is not None or run is None:
         return Verdict(record["agent_id"], denied)
@@ -135,6 +130,15 @@ def _verdict_on_session(
     is_told = may_warn and loop.warning is not None
     found = _within_limits(payload, host, store, record, run, until, may_warn=may_warn and not is_told)
     return loop if is_told and found.denied is None else found
+
+
+def _denied_to_session(payload: HookPayload, store: FileStore, record: Record) -> str | None:
+    """Why the work of ``record`` may not use the tool: it is cancelled, or the tool is not for it."""
+    cancellation = Above(store).cancellation(record)
+    if cancellation is not None:
+        return f"{errors.Cancelled(None, cancellation.get('at'), cancellation.get('reason'))}. {USE_NO_MORE_TOOLS}"
+    own: Record = {**record, "agent_name": payload.key("agent_type") or record["agent_name"]}
+    return _refused_tool(payload, [own, *all_that_limit(store, record)[1:]])
 
 
 def _verdict_on_loop(
@@ -153,6 +157,20 @@ def _verdict_on_loop(
         return Verdict(agent_id, repeats.refusal(tool, cancels=False))
     failed = cancel_around(store, record, payload)
     return Verdict(agent_id, repeats.refusal(tool, cancels=failed is None), unread=failed)
+
+
+def may_go_on_with(tool: str, payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run) -> bool:
+    """Whether the sender of ``payload``, which stops, could use ``tool`` next. Raises what reading about it raises."""
+    raw: Payload = {**payload.raw, "tool_name": tool}
+    asking = HookPayload(payload.host, raw, payload.config, payload.now, payload.variables)
+    if _denied_to_session(asking, store, record) is not None:
+        return False
+    limits: AgentLimits = payload.config.agent_limits
+    so_far = WorkSoFar(0, 0, (), has_call=False)
+    if limits.tokens_for(record) is not None or limits.rounds is not None:
+        call = format_time(payload.now)  # of none
+        so_far = _work_so_far(payload, host, run, call, monotonic(), must_count=True)
+    return agent_limits.refusal(record, run, so_far, limits, payload.now) is None
 
 
 def payload_before(key: bytes, data: bytes) -> Payload:

@@ -65,7 +65,7 @@ def refusal_message(record: Record, *, nested: bool) -> str:
 def _who_approves(record: Record) -> str:
     """That only a person approves what ``record`` asks, by a command, and where that is typed."""
     asked = _asked_by(record)
-    asks = f", which asks {_quoted(asked)}" if asked else ""
+    asks = f", which asks {quoted(asked)}" if asked else ""
     return (
         f"The sub-agent's work waits for the user{asks}. Only the user approves it, in a terminal outside of this "
         "client. "
@@ -100,14 +100,14 @@ def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
         )
     if until is None:
         return _who_approves(record)
-    ask = f"Ask the user {_quoted(asked)}." if asked else "Ask the user whether it may do what it asked."
+    ask = f"Ask the user {quoted(asked)}." if asked else "Ask the user whether it may do what it asked."
     return (
         f"The sub-agent's work waits for the user. {ask} Use the line below only after the user says yes; if the user "
         f"says no, type: gaia-sessions deny {record['agent_id']}"
     )
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """``text`` between quotes that it cannot end."""
     return '"' + visible_line(text, _LONGEST_QUESTION).replace('"', "'") + '"'
 
@@ -168,7 +168,7 @@ def _offered(found: Resumable, gap: str) -> str:
     stands = answer_words(given_answers(record)[-1], 80) if answer_of(record) else state
     how = resume_line(record["agent_id"]) + gap
     asked = _asked_by(record)
-    asks = f", asks {_quoted(asked)}" if asked else ""
+    asks = f", asks {quoted(asked)}" if asked else ""
     when = f"until {_in_minutes(until)}" if until else "once it is approved"
     return f"{how}{what} ({stands}, phase {record['phase']}, {when}){asks}"
 

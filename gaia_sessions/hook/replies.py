@@ -1,8 +1,8 @@
 """The replies to a host, and through it to an agent: for most events there is none.
 
 Owns when a reply is due and its shape, as real clients obeyed it; the host's module says which replies it obeys and how
-a prompt is rewritten. A stop never gets a reply: any output would keep the agent running. A delegation gets one only
-when it continues earlier work: of two hooks that rewrite a prompt, the last to finish wins as a whole. The texts are in
+a prompt is rewritten. A stop gets one only to keep its agent at work: see ``holding``. A delegation gets one only when
+it continues earlier work: of two hooks that rewrite a prompt, the last to finish wins as a whole. The texts are in
 ``messages``, which is imported only when there is something to say.
 """
 
@@ -77,7 +77,7 @@ def build_reply(context: ReplyContext) -> Reply | None:
 
 def merge_replies(replies: list[Reply]) -> Reply:
     """Merges the replies to a payload that reported several events into one: a host reads no more than one."""
-    outputs = [reply["hookSpecificOutput"] for reply in replies]
+    outputs = [reply.get("hookSpecificOutput") for reply in replies]
     contexts = [
         output["additionalContext"] for output in outputs if isinstance(output, dict) and "additionalContext" in output
     ]
@@ -169,6 +169,12 @@ def _return_reply(context: ReplyContext) -> Reply | None:
         from .messages import resume_message
 
         messages.append(resume_message(found, nested="parent_host_agent_id" in context.event))
+    if any("held" in run for run in record.get("runs", [])[-1:]):
+        from gaia_sessions.session.todos import open_todos
+
+        from .holding import left_open_message
+
+        messages += [left_open_message(record)] if open_todos(record) else []
     if any("mentioned" in run for run in record.get("runs", ())):
         messages += _mentioned_messages(record, context)
     return {"additionalContext": "\n\n".join(messages)} if messages else None

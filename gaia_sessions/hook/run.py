@@ -18,6 +18,7 @@ from gaia_sessions import hosts
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.events import STOP
 from gaia_sessions.system import streams, utc_now
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
@@ -269,6 +270,10 @@ class HookCall:
         return [reply for reply in replies if reply]
 
     def _apply_event(self, event: Event, payload: HookPayload, host: Host, store: FileStore) -> Reply | None:
+        if payload.config.limits_completion_check and self.arguments["enforce"] and event["kind"] == STOP:
+            reply = self._held(event, payload, host, store)
+            if reply:
+                return reply
         result = handle_event(store, event, payload, host, self.time.is_over)
         self.line |= {"decision": result.word, "session": result.agent_id}
         self.line |= {"refused": result.refused} if result.refused else {}
@@ -282,6 +287,16 @@ class HookCall:
         return build_reply(
             ReplyContext(payload, event, host, result, store, self.time.is_over, reports=self.arguments["reports"])
         )
+
+    def _held(self, event: Event, payload: HookPayload, host: Host, store: FileStore) -> Reply | None:
+        """The reply by which an agent goes on that stops with open todos; None if it stops."""
+        from .holding import held_message, hold
+
+        held = hold(store, event, payload, host, self.time.is_late)
+        if held is None or host.keeps_going is None:
+            return None
+        self.line |= {"decision": "held", "session": held[0]["agent_id"]}
+        return host.keeps_going(held_message(*held, store.root))
 
     def _reply(self, replies: list[Reply]) -> None:
         if not replies:

@@ -161,6 +161,7 @@ class Run(RunModel, frozen=True):
     output_path: str | None = Field(default=None, description="The file with what its command wrote.")
     model: str | None = Field(default=None, description="The model that its host named.")
     searches: list[str] | None = Field(default=None, description="Digests of the host's keys of the searches that it was allowed.")
+    held: list[str] | None = Field(default=None, description="Digests of the stops of its agent that were held back.")
     warned_at: Time | None = Field(default=None, description="When its agent was told that most of its budget is used.")
     conversation: Conversation | None = Field(default=None, description="Where a client that was its command has what was said, so that it can go on with that.")
     worktree: Worktree | None = Field(default=None, description="The worktree that its host made for the agent, if it was still there at the end.")

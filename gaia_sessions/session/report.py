@@ -12,11 +12,13 @@ from typing import NotRequired, TypedDict
 from uuid import UUID
 
 from .budget import usage_of
+from .held_stops import times_held
 from .phases import is_failure, is_final, is_success
 from .record import given_answers
 from .runs import crash_text, has_agent, has_ended, is_of_command, is_send
 from .schema import LOST, OUT_OF_TOKENS, RUN_FAILED, RUN_RETURNED, STOPPED, TIMED_OUT
 from .state import run_of
+from .todos import open_todos
 from .transcript import generation_of
 
 TYPE_CHECKING = False
@@ -71,7 +73,8 @@ class Report(TypedDict):
     session stands](policy.md#states), in one word. root_id, trace_id: [what gathers its tree](state.md#traces); absent
     from the report of a turn. timeout_secs, hard_timeout_secs, exit_code: of the latest run, if
     that was a command. answers: what it was [answered](policy.md#who-answered), in order. max_tokens: how many it may
-    use, if somebody holds its agent to that; limit_reached: whether as many are used, or more.
+    use, if somebody holds its agent to that; limit_reached: whether as many are used, or more. open_todos: how many
+    are neither completed nor cancelled. reminders: how often the latest agent was [kept at work](hooks.md#open-todos).
     """
 
     schema: int
@@ -92,6 +95,8 @@ class Report(TypedDict):
     limit_reached: bool
     iterations: int | None
     todos: list[Todo]
+    open_todos: int
+    reminders: int
     answers: list[GivenAnswer]
     recent_messages: list[RecentMessage]
     state: NotRequired[str]
@@ -151,6 +156,8 @@ def report(record: Record, findings: Findings, now: datetime, limit: int | None)
         "limit_reached": used["limit_reached"],
         "iterations": record.get("turns"),
         "todos": record.get("todos", []),
+        "open_todos": len(open_todos(record)),
+        "reminders": times_held(record),
         "answers": given_answers(record),
         "recent_messages": [
             {**message, "content": message["content"][:MAX_CONTENT_LENGTH]}

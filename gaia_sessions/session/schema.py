@@ -181,6 +181,7 @@ check_run = object_with(
         "output_path": check_string,
         "model": check_string,
         "searches": array_of(check_string),
+        "held": array_of(check_string),
         "conversation": check_conversation,
         "worktree": check_worktree,
         "usage": check_usage,

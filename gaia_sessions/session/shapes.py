@@ -220,6 +220,7 @@ class Run(TypedDict, total=False):
     output_path: Annotated[str, "The file with what its command wrote."]
     model: Annotated[str, "The model that its host named."]
     searches: Annotated[list[str], "Digests of the host's keys of the searches that it [was allowed](hooks.md#limits)."]
+    held: Annotated[list[str], "Digests of the stops of its agent that [were held back](hooks.md#open-todos)."]
     warned_at: Annotated[Time, "When its agent was told that most of its budget is used."]
     conversation: Annotated[
         Conversation, "Where a client that was its command has what was said, so that it can go on with that."

@@ -11,7 +11,7 @@ from gaia_sessions.jsonio.strict import LARGEST_INTEGER
 
 from .checks import is_integer
 from .record import check_readable
-from .schema import TODO_PENDING, TODO_STATUSES, check_todo
+from .schema import TODO_CANCELLED, TODO_COMPLETED, TODO_PENDING, TODO_STATUSES, check_todo
 from .updates import check_open, with_activity
 
 TYPE_CHECKING = False
@@ -93,6 +93,15 @@ def with_todos(record: Record, todos: list[Todo], now: datetime) -> Record:
     check_open(record)
     rest: Record = {key: value for key, value in record.items() if key != "todos"}  # type: ignore[assignment]
     return with_activity({**rest, "todos": todos} if todos else rest, now)
+
+
+def open_todos(record: Record) -> list[NumberedTodo]:
+    """The todos that are neither completed nor cancelled, each with its number."""
+    return [
+        {"number": number, "description": todo["description"], "status": todo["status"]}
+        for number, todo in enumerate(record.get("todos", ()), 1)
+        if todo["status"] not in (TODO_COMPLETED, TODO_CANCELLED)
+    ]
 
 
 def numbered_todos(record: Record) -> list[NumberedTodo]:

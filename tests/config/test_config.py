@@ -29,6 +29,7 @@ DEFAULTS: dict[str, object] = {
     "keep_figures": True,
     "keep_last_message": True,
     "limits_blocked_tools": (),
+    "limits_completion_check": False,
     "limits_rounds": None,
     "limits_search_tools": (
         *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
@@ -158,6 +159,7 @@ VALUES: list[tuple[str, str, str, str, object]] = [
     ("limits_seconds", 'limits.seconds = "10m"', "LIMITS_SECONDS", "600", 600.0),
     ("limits_searches", "limits.searches = 10", "LIMITS_SEARCHES", "10", 10),
     ("limits_search_tools", 'limits.search_tools = ["find"]', "LIMITS_SEARCH_TOOLS", "find", ("find",)),
+    ("limits_completion_check", "limits.completion_check = true", "LIMITS_COMPLETION_CHECK", "on", True),
     ("limits_blocked_tools", 'limits.blocked_tools = ["Bash"]', "LIMITS_BLOCKED_TOOLS", "Bash,", ("Bash",)),
     ("ignore_agents", "[hooks]\nignore_agents = []", "IGNORE_AGENTS", ",", ()),
     ("note", '[hooks]\nnote = "all"', "NOTE", "all", "all"),
@@ -208,14 +210,14 @@ TRACK = 'must be "all" or "named"'
 ALL_KEYS = (
     "the settings are approvals, durability, guard.mode, guard.words, hooks.enabled, hooks.ignore_agents, "
     "hooks.keep_last_message, hooks.note, hooks.store_description, hooks.track, idle_minutes, keep_days, "
-    "keep_figures, limits.blocked_tools, limits.repeats, limits.rounds, limits.search_tools, limits.searches, "
-    "limits.seconds, limits.tokens, limits.tools, lock_timeout, max_errors, max_tokens, quiet_minutes, state.keys, "
-    "sub_agent_max_tokens"
+    "keep_figures, limits.blocked_tools, limits.completion_check, limits.repeats, limits.rounds, "
+    "limits.search_tools, limits.searches, limits.seconds, limits.tokens, limits.tools, lock_timeout, max_errors, "
+    "max_tokens, quiet_minutes, state.keys, sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
     "what may follow GAIA_SESSIONS_ is APPROVALS, DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, "
-    "IGNORE_AGENTS, KEEP_DAYS, KEEP_FIGURES, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_REPEATS, LIMITS_ROUNDS, "
-    "LIMITS_SEARCHES, LIMITS_SEARCH_TOOLS, "
+    "IGNORE_AGENTS, KEEP_DAYS, KEEP_FIGURES, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_COMPLETION_CHECK, "
+    "LIMITS_REPEATS, LIMITS_ROUNDS, LIMITS_SEARCHES, LIMITS_SEARCH_TOOLS, "
     "LIMITS_SECONDS, LIMITS_TOKENS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
     "ROOT, STORE_DESCRIPTION, SUB_AGENT_MAX_TOKENS, TRACK"
 )

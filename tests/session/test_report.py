@@ -61,6 +61,8 @@ def test_l11_a_success_has_the_result_and_what_it_cost() -> None:
         "limit_reached": False,
         "iterations": None,
         "todos": [{"description": "a", "status": "pending"}],
+        "open_todos": 1,
+        "reminders": 0,
         "answers": [],
         "recent_messages": [said("Do it.", "user"), said("42 quokkas.")],
     }

@@ -10,6 +10,7 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import state
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time, seconds_between
+from gaia_sessions.session.held_stops import open_text, times_held
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import given_answers, is_asking
@@ -23,7 +24,7 @@ from gaia_sessions.session.schema import (
     MARKER_DETAIL,
     STOPPED,
 )
-from gaia_sessions.session.todos import numbered_todos
+from gaia_sessions.session.todos import numbered_todos, open_todos
 from gaia_sessions.usecases.questions import question_of
 from gaia_sessions.usecases.reporting import why_failed
 
@@ -147,6 +148,8 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         yield from _whether_it_goes_on(decision, now)
     for given in given_answers(record)[-_MOST_ANSWERS:]:
         yield given["answer"], given_text(given, now)
+    if (left := len(open_todos(record))) and (times_held(record) or is_final(record["phase"])):
+        yield "left open", open_text(left, len(record["todos"]), times_held(record))
     if record.get("summary"):
         yield "summary", record["summary"]
 

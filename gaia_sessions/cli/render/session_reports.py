@@ -8,6 +8,7 @@ from __future__ import annotations
 from gaia_sessions.session import report as reports
 from gaia_sessions.session import state
 from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.held_stops import open_text
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import may_go_on
@@ -98,8 +99,10 @@ def answer_lines(report: Report, now: datetime) -> Iterator[str]:
 
 
 def next_lines(report: Report, stands: Standing) -> Iterator[str]:
-    """What to do about work that has not ended well."""
+    """The todos that an agent left open, and what to do about work that has not ended well."""
     agent_id = report["agent_id"]
+    if report["open_todos"] and report["status"] != reports.RUNNING:
+        yield f"todos left open: {open_text(report['open_todos'], len(report['todos']), report['reminders'])}"
     if report["status"] == reports.SUCCESS and is_final(report["phase"]):
         return
     if "app" in stands.decision:

@@ -17,11 +17,11 @@ from gaia_sessions.session import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from gaia_sessions.config import Config
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.hosts import HostRevival, Work
+    from gaia_sessions.hosts import HostRevival, StopToHold, Work
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.events import Event
@@ -128,6 +128,18 @@ def _recent_calls(path: str, agent: str) -> Iterator[PastCall]:
     from . import recent_calls
 
     return recent_calls.recent_calls(path, agent)
+
+
+def _stop_to_hold(payload: HookPayload, known: Collection[str]) -> StopToHold | None:
+    """The stop of a sub-agent that ``payload`` tells of, if it may be held back."""
+    from . import stops
+
+    return stops.stop_to_hold(payload, known)
+
+
+def _keeps_going(reason: str) -> dict[str, object]:
+    """The reply to a stop by which the agent goes on."""
+    return {"decision": "block", "reason": reason}
 
 
 def _pre_tool_use(payload: HookPayload) -> list[Event]:
@@ -302,5 +314,7 @@ HOST = Host(
     asks_before_tools="PreToolUse",
     work_so_far=_work_so_far,
     recent_calls=_recent_calls,
+    stop_to_hold=_stop_to_hold,
+    keeps_going=_keeps_going,
     wake_advice="send the agent that its line names a message with SendMessage",
 )

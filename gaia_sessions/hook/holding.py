@@ -1,0 +1,111 @@
+"""An agent that stops with open todos is kept at work. Imported only with ``--enforce`` and the setting for it.
+
+What is counted is on the disk before the host is told. Whatever cannot be known in time lets the agent stop: a lock, an
+event that waits for the session, a record or a transcript that cannot be read.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.ingest import EventResult
+from gaia_sessions.ingest.join import find_run
+from gaia_sessions.session.held_stops import may_be_held, open_text, times_held, with_hold
+from gaia_sessions.session.ids import MARKER_OPENING
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.runs import run_by_number
+from gaia_sessions.session.todos import open_todos
+from gaia_sessions.store.inbox_keys import all_keys, may_change
+
+from .messages import MOST_LINES, PROGRAM, TODO, agent_command, find_program, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.hosts import Host, StopToHold
+    from gaia_sessions.hosts.payload import HookPayload
+    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.file_store import FileStore
+
+    Held = tuple[Record, int, int]
+    """The session of an agent that is held back, for which time of its run, and how often at most."""
+
+_MOST_TODOS = 10
+
+_LOCK_TIMEOUT = 0.5
+"""Seconds for which the lock of a session is waited for: a reminder is worth no more of the agent's time."""
+
+
+def hold(store: FileStore, event: Event, payload: HookPayload, host: Host, is_late: Callable[[], bool]) -> Held | None:
+    """Holds the stop of ``event`` back, if the agent should go on; None if it stops.
+
+    Not one that pauses or gives up, that waits for its own work, or whose words are missing.
+    """
+    if host.stop_to_hold is None or not event.get("has_message"):
+        return None
+    if not {"marker_phase", "own_work", "workflow"}.isdisjoint(event):
+        return None
+    try:
+        found = find_run(store, event)
+        if isinstance(found, EventResult) or not may_be_held(*found):
+            return None
+        record, run = found
+        stop = host.stop_to_hold(payload, run.get("held", []))
+        if stop is None or not _can_go_on(store, payload, host, found, stop) or is_late():
+            return None
+        return _counted(store, record, run, stop, payload)
+    except SessionsError:
+        return None
+
+
+def _can_go_on(store: FileStore, payload: HookPayload, host: Host, found: tuple[Record, Run], stop: StopToHold) -> bool:
+    """Whether the agent may close its todos: it is not cancelled, no limit forbids that, and nothing is news of it."""
+    from .enforcement import may_go_on_with
+
+    has_news = may_change(found[0], all_keys(store.waiting()))
+    return not has_news and may_go_on_with(stop["shell"], payload, host, store, *found)
+
+
+def _counted(store: FileStore, record: Record, run: Run, stop: StopToHold, payload: HookPayload) -> Held | None:
+    with store.open(record["agent_id"], timeout=_LOCK_TIMEOUT) as session:
+        current = run_by_number(session.record, run["run"])
+        if current is None or session.cancellation() is not None:
+            return None
+        changed = with_hold(session.record, current, stop["key"], stop["most"], payload.now)
+        if changed is None:
+            return None
+        if changed is not session.record:
+            changed = session.commit(changed, reserved=RESERVED_BYTES)
+    held = changed["runs"][-1]["held"]
+    return changed, held.index(stop["key"]) + 1, stop["most"]
+
+
+def held_message(record: Record, number: int, most: int, root: str) -> str:
+    """Why an agent is kept at work that stops: which todos are open, how to close one, and how to stop all the same."""
+    words = f"{record['agent_id']} N --root {shlex.quote(root)}"
+    command = agent_command(find_program() or PROGRAM, TODO)
+    return "\n".join(
+        [
+            f"You have open todos (reminder {number} of at most {most}). Do them:",
+            *_open_lines(record, _MOST_TODOS),
+            f"Close each by its number N: {command} done {words}",
+            f"Close one that nobody needs: {command} cancel {words}",
+            f"If you cannot go on, end your last message with this line: {MARKER_OPENING} approval] why you stop",
+        ]
+    )
+
+
+def left_open_message(record: Record) -> str:
+    """What the main agent is told of work whose agent stopped with open todos, although it was reminded."""
+    told = open_text(len(open_todos(record)), len(record["todos"]), times_held(record))
+    return "\n".join([f"The sub-agent stopped with open todos: {told}.", *_open_lines(record, MOST_LINES)])
+
+
+def _open_lines(record: Record, most: int) -> list[str]:
+    """A line for each open todo, whose text cannot end it, nor look like a line that we read."""
+    found = open_todos(record)
+    lines = [f"{todo['number']}. {quoted(todo['description'])} ({todo['status']})" for todo in found[:most]]
+    return lines if len(found) <= most else [*lines, f"and {len(found) - most} more"]
