@@ -1,7 +1,8 @@
 """The harness's scripted API, which can also say the lines that our hooks told the agents.
 
 Inside its scripts ``{{resume:N}}`` becomes the N-th line, counted from 0, with which a paused session can be
-gone on with, ``{{id:N}}`` the id in it, and ``{{report}}`` the command that a sub-agent was told to report with, as
+gone on with, ``{{id:N}}`` the id in it, ``{{report}}`` the command that a sub-agent was told to report with,
+``{{todo add}}`` that for a todo called ``it``, and ``{{close:N}}`` the one that it was told to close todo N with, as
 they stand in the request: what the client did not pass on cannot be said. Started by the harness like its own, with
 ``GAIA_REALCLIENT`` naming where that is.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 _REPORT = re.compile(r"report where you stand with: (.+?) \(or ")
+_CLOSE = re.compile(r"Close each by its number N: (.+? todo done .+)")
 _RESUME = re.compile(r"\[gaia-sessions: resume agent-[0-9a-f-]+\]")
 
 
@@ -27,18 +29,21 @@ class Seen(threading.local):
     def __init__(self, agents: re.Pattern[str]) -> None:
         self.agents = agents
         self.lines: list[str] = []
-        self.report = ""
+        self.report = self.close = ""
 
     def findall(self, text: str) -> list[str]:
         self.lines = list(dict.fromkeys(_RESUME.findall(text)))
         self.report = next(iter(_REPORT.findall(text)), "")
+        self.close = next(iter(_CLOSE.findall(text)), "")
         return self.agents.findall(text)
 
     def filled(self, value: Any) -> Any:
         if isinstance(value, str):
             value = re.sub(r"\{\{resume:(\d+)\}\}", lambda match: self.lines[int(match[1])], value)
             value = re.sub(r"\{\{id:(\d+)\}\}", lambda match: _id_in(self.lines[int(match[1])]), value)
-            return value.replace("{{report}}", self.report)
+            value = re.sub(r"\{\{close:(\d+)\}\}", lambda match: self.close.replace(" N ", f" {match[1]} "), value)
+            todo = self.report.replace(" update ", " todo add ").replace("--phase planning", "it")
+            return value.replace("{{todo add}}", todo).replace("{{report}}", self.report)
         if isinstance(value, list):
             return [self.filled(item) for item in value]
         if isinstance(value, dict):
