@@ -74,6 +74,9 @@ class FilesReadThroughPreview(FileStore):
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         return self._preview().marks(agent_ids)
 
+    def figures(self) -> Iterator[dict[str, Json] | None]:
+        return self._preview().figures()
+
     def output_path(self, agent_id: str, number: int) -> str:
         return self._preview().output_path(agent_id, number)
 

@@ -14,6 +14,7 @@ import gaia_sessions
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import command
+from tests.figures import left, unread
 from tests.forks import Forks
 from tests.table import table
 
@@ -149,6 +150,36 @@ def test_a_file_that_may_not_grow_leaves_the_old_state(
     assert (ended.returncode, populated in ended.stderr) == (8, True)
     assert tree(f"{populated}/agent-1") == before
     assert run("update", populated, "agent-1").returncode == 0
+
+
+@table("more", [0, 1, 100, 500])
+def test_a_file_of_figures_that_may_not_grow_keeps_its_lines_whole_and_the_sessions_go(
+    populate: Callable[[], str], run: Run, more: int
+) -> None:
+    root = populate()
+    store, file = FileStore(root), Path(root, ".stats.jsonl")
+    run("rm", root, "agent-2")
+    before, lines = file.read_bytes(), left(store)
+
+    ended = run("cleanup", root, through=["prlimit", f"--fsize={len(before) + more}"])
+
+    assert (ended.returncode, "FiguresLost" in ended.stderr, sorted(store.ids())) == (0, True, ["agent-1"])
+    assert (file.read_bytes(), len(lines)) == (before, 1)
+    assert run("rm", root, "agent-1").returncode == 0
+    assert (len(left(store)), unread(store)) == (2, 0)
+
+
+def test_a_full_disk_is_emptied_by_a_cleanup_though_nothing_can_be_noted(
+    small_disk: Path, populated: str, run: Run
+) -> None:
+    root = shutil.copytree(populated, f"{small_disk}/session")
+    store = FileStore(root)
+    fill(small_disk / "filling")
+
+    ended = run("cleanup", root)
+
+    assert (ended.returncode, "FiguresLost" in ended.stderr) == (0, True)
+    assert (sorted(store.ids()), left(store), unread(store)) == (["agent-1", "agent-2"], {}, 0)
 
 
 @pytest.fixture(scope="module")

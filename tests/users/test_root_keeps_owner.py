@@ -80,6 +80,7 @@ def test_all_that_commands_and_hooks_of_root_make_belongs_to_whose_project_it_is
     assert owners(project) == {(alice.uid, alice.gid)}
     assert [*(project / ".claude" / "logs").glob("*.log")]
     assert (project / ".claude" / "session" / ".index").is_dir()
+    assert (project / ".claude" / "session" / ".stats.jsonl").is_file()
     phases = {
         session["agent_id"]: session["phase"] for session in json.loads(alice.gaia(project, "list", "--json").out)
     }
@@ -138,6 +139,23 @@ def test_a_file_of_root_that_a_user_puts_into_the_store_is_not_given_away(
 
     assert (secret.stat().st_uid, secret.stat().st_mode & 0o777) == (0, 0o600)
     assert secret.read_text(encoding="utf-8").startswith("secret\n")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o666])
+def test_figures_are_not_written_to_a_file_of_another_user(
+    world: Path, alice: User, root_user: User, mode: int
+) -> None:
+    project = alice.make(world / "project")
+    agent_id, _ = create(alice, project)
+    file = project / ".claude" / "session" / ".stats.jsonl"
+    file.write_text("mine\n", encoding="utf-8")
+    file.chmod(mode)
+
+    ended = alice.gaia(project, "rm", "--force", agent_id)
+
+    assert (ended.code, "figures of removed sessions could not be kept" in ended.err) == (0, True)
+    assert (file.read_text(encoding="utf-8"), file.stat().st_uid, root_user.uid) == ("mine\n", 0, 0)
+    assert findings(alice, project).keys() >= {"owner"}
 
 
 def test_a_folder_of_root_that_a_user_puts_into_the_store_is_not_given_away(
