@@ -12,6 +12,7 @@ from datetime import timedelta
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, FiguresLost, SessionsError, StoreFailure
 from gaia_sessions.session.figures import figures_of
+from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.session.runs import has_ended, is_of_command, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
@@ -57,6 +58,9 @@ if TYPE_CHECKING:
 
 
 _UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
+
+_MOST_UNWRITTEN = 1000
+"""Of how many sessions the figures are held in memory, to be written at once."""
 
 
 class Judge:
@@ -181,8 +185,12 @@ class Leaving:
         written = found["created_at"], found["revision"]
         if self._noted.get(found["agent_id"]) != written:
             self._noted[found["agent_id"]] = written
-            stands = standing(above.cancellation, found, self._now, self._limits)
+            may_be_cancelled = is_open(found) or is_abandoned(found["phase"])  # the others cost a look each
+            find = above.cancellation if may_be_cancelled else lambda _: None
+            stands = standing(find, found, self._now, self._limits)
             self._unwritten.append(figures_of(found, stands.decision, stands.state))
+            if len(self._unwritten) == _MOST_UNWRITTEN:
+                self.write()
 
     def write(self) -> None:
         """Writes all that was noted and is not written, in one step."""
