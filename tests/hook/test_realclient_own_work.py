@@ -12,6 +12,7 @@ import pytest
 import gaia_sessions
 from tests.hook.test_lives import DONE, WITH_HOST
 from tests.hook.test_realclient import FIRST, client, delegation, script
+from tests.hook.test_realclient_holding import ADD, CLOSE, REPORT, live, outcome, reminders
 
 if TYPE_CHECKING:
     from tests.hook.test_realclient import Client
@@ -97,3 +98,14 @@ def test_an_agent_whose_own_agent_works_on_is_done_when_its_client_says_so(clien
         record["purpose"]: [run["last_message"] for run in record["runs"]] for record in client.host.records().values()
     }
     assert said == {"Job alpha": ["Beta works on."], "Job beta": ["Report of beta."]}
+
+
+def test_an_agent_with_open_todos_is_not_held_while_it_waits_but_when_it_stops_for_good(client: Client) -> None:
+    waits: list[Any] = [{"text": "I start it.", "tools": [shell("sleep 4; echo built")]}, {"text": "I wait for it."}]
+    main = [{"tools": [in_background("alpha")]}, *NEWS]
+    sub = [ADD, *waits, REPORT, CLOSE, {"text": "Report: built."}]
+    record = live(client, *sub, main=main, live=UNTIL_IT_IS_OVER, allowed=["Agent", "Bash"])
+
+    assert outcome(record) == ("completed", "stopped", 1, ["completed"])
+    assert "own_work" not in record["runs"][0]
+    assert reminders(client) == [0, 0, 0, 0, 1, 1]
