@@ -437,3 +437,19 @@ def test_a_long_reading_shows_how_far_it_is_and_leaves_no_trace(terminal: Gaia, 
     steps = ["250 of 501 sessions read", "500 of 501 sessions read"]
     assert shown.split("\r") == ["", *steps, " " * len(steps[1]), ""]
     assert tmp_path.joinpath("answer").read_text(encoding="utf-8").startswith("501 sessions: 0 ended, 501 open\n")
+
+
+@pytest.mark.usefixtures("forty")
+def test_who_ended_counts_as_before_once_it_is_removed_and_who_was_open_as_removed(gaia: Gaia, root: str) -> None:
+    ended = [agent_id for agent_id in LIVING if agent_id[0] in "cfa" or agent_id == "x01"]
+    before = gaia("stats", "--by", "agent", "--json").json
+
+    assert gaia("rm", *ended).code == 0
+    assert gaia("stats", "--by", "agent", "--json").json == before
+    assert gaia("cleanup", "--hours", "1").code == 0
+
+    left = [path.name for path in Path(root).glob("[!.]*")]
+    assert sorted(left) == ["corrupt", "newer", "o05"]
+    phases = [{**phase, "open": int(phase["phase"] == "planning")} for phase in TOTAL["phases"]]
+    now = {"open": 1, "states": {"paused": 1}, "expired": 0, "removed": 11, "phases": phases}
+    assert gaia("stats", "--json").json == {"total": {**TOTAL, **now}, **UNREAD}
