@@ -45,7 +45,7 @@ class _Drawn:
 
 
 class Reading(_Drawn):
-    """Says how many of ``total`` sessions were read; nothing of a few."""
+    """Says how many of ``total`` sessions were read."""
 
     def __init__(self, total: int) -> None:
         super().__init__()
@@ -53,8 +53,7 @@ class Reading(_Drawn):
 
     def show(self, number: int) -> None:
         """Draws the line."""
-        if number:
-            self._draw(f"{number:,} of {self._total:,} sessions read")
+        self._draw(f"{number:,} of {self._total:,} sessions read")
 
 
 class Progress(_Drawn):

@@ -131,7 +131,7 @@ def stats_of(sessions: Reader, asked: Asked, now: datetime, limits: Limits) -> S
     sums, above = _Sums(asked), Above(sessions)
     living, unread = set[str](), 0
     for number, (_, found) in enumerate(with_marks_known(sessions.scan(), above)):
-        if asked.on_read and number % _BETWEEN_REPORTS == 0:
+        if asked.on_read and number and number % _BETWEEN_REPORTS == 0:
             asked.on_read(number)
         figures = _figures(found, above, now, limits)
         if figures is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -281,6 +282,17 @@ def test_the_rates_and_stays_of_40_sessions_are_those_worked_out_on_paper(gaia: 
     assert gaia("stats", "--by", "phase", "--json").json == {"total": TOTAL, **UNREAD}
     assert Sessions().stats() == {"total": TOTAL, **UNREAD}
     assert tree() == before
+
+
+@pytest.mark.usefixtures("forty")
+def test_each_state_counts_as_often_as_a_list_has_it(root: str) -> None:
+    Path(root, ".stats.jsonl").unlink()
+
+    total, listed = Sessions().stats()["total"], Sessions().list(every_app=True)
+
+    assert Counter({**total["outcomes"], **total["states"]}) == Counter(
+        line["state"] for line in listed if "problem" not in line and "state" in line
+    )
 
 
 def in_parts(parts: Any, name: str, *keys: str) -> dict[Any, tuple[Any, ...]]:
