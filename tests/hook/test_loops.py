@@ -12,6 +12,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.hook import loops
 from gaia_sessions.session import agent_limits, repeats
+from gaia_sessions.system import streams
 from tests import commands
 from tests.hook.conftest import own_host
 from tests.hook.test_enforcement import asked, enforced, use
@@ -222,6 +223,20 @@ def test_cancel_cancels_what_is_above_with_all_below_and_people_see_why(enforced
     assert {word: "a loop: " in text for word, text in shown.items()} == dict.fromkeys(shown, True)
     listed = {one["agent_id"]: one.get("cancelled") for one in json.loads(gaia(enforced, "list", "--json"))}
     assert listed == {top: None, above: True, beside: True, agent_id: True}
+
+
+def test_the_mark_is_there_before_the_agent_is_told(enforced: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent_id = enforced.work()
+    wrote(enforced, *rounds(4), OWN)
+    write, seen = streams.write_output, []
+
+    def looking(data: bytes, seconds: float) -> bool:
+        seen.append((enforced.root / agent_id / "cancelled.json").exists())
+        return write(data, seconds)
+
+    monkeypatch.setattr(streams, "write_output", looking)
+    assert asked(enforced, "own", **CANCEL) == CANCELLED
+    assert seen == [True]
 
 
 def test_where_nothing_is_above_the_session_itself_is_cancelled(enforced: Host) -> None:

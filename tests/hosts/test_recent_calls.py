@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import random
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.hosts.claude_code.recent_calls import recent_calls
@@ -11,8 +15,6 @@ from tests.hosts.loops import AGENT, BASH, REJECTED, asks, gives, rounds, told, 
 from tests.table import table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.hosts.loops import Line
 
 OWN = asks("own")
@@ -150,6 +152,78 @@ def test_what_is_missing_is_waited_for_only_where_a_row_can_come_of_it(
     file = written(talks / "agent-a1.jsonl", told(), *lines)
     row = row_before("own", recent_calls(str(file), AGENT))
     assert (name, row.is_known, row.count in (0, 3)) == (name, is_known, True)
+
+
+SECONDS = 9
+KINDS = ["ok", "other", "slow", "refused", "new turn"]
+
+
+def a_life(chance: random.Random, length: int) -> list[tuple[str, str]]:
+    """The kind of each call, and its command: few of each, so that rows come about."""
+    return [(chance.choices(KINDS, (90, 10, 4, 8, 2))[0], chance.choice("aaaab")) for _ in range(length)]
+
+
+def as_lines(life: list[tuple[str, str]]) -> list[Line]:
+    lines = [told()]
+    for number, (kind, command) in enumerate(life):
+        key = f"c{number}"
+        lines += [told("Go on.")] if kind == "new turn" else []
+        more = {"failed": True, **REJECTED} if kind == "refused" else {}
+        second = SECONDS if kind == "slow" else 2
+        shown = "other" if kind == "other" else "ok"
+        lines += [asks(key, {"command": command}), gives(key, shown, second=second, **more)]
+    return lines
+
+
+def row_of(life: list[tuple[str, str]], command: str) -> int:
+    """The rule in other words: from the last call back, as long as they are the same."""
+    row = list[str]()
+    for kind, other in reversed(life):
+        if kind != "refused":
+            if other != command or kind == "slow" or (row and row[0] != kind.replace("new turn", "ok")):
+                break
+            row.append(kind.replace("new turn", "ok"))
+        if kind == "new turn":
+            break
+    return min(len(row), 4)
+
+
+@table("seed", range(8))
+def test_of_any_life_the_row_is_what_the_rule_says(talks: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    life = a_life(chance, 60)
+    found: list[int] = []
+    due: list[int] = []
+    for length in range(len(life)):
+        own = {"command": life[length][1]}
+        lines = as_lines(life[:length])[-60:]
+        file = written(talks / "agent-a1.jsonl", told(), *lines, asks("own", own))
+        found.append(row_before("own", recent_calls(str(file), AGENT)).count)
+        due.append(row_of(life[:length], life[length][1]))
+    assert found == due
+    assert max(due) >= repeats.TOLD_AFTER
+
+
+CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl"))
+
+
+def test_no_call_of_a_captured_agent_goes_on_with_a_row(talks: Path) -> None:
+    counts: Counter[int] = Counter()
+    for capture in CAPTURES:
+        agents: dict[str, list[Line]] = {}
+        for line in map(json.loads, capture.read_text(encoding="utf-8").splitlines()):
+            payload = line.get("stdin")
+            if not isinstance(payload, dict) or "tool_use_id" not in payload:
+                continue
+            lines, key = agents.setdefault(payload.get("agent_id", ""), [told()]), payload["tool_use_id"]
+            if payload["hook_event_name"] == "PreToolUse":
+                lines.append(asks(key, payload["tool_input"], payload["tool_name"]))
+                file = written(talks / "agent-a1.jsonl", *lines)
+                counts[row_before(key, recent_calls(str(file), AGENT)).count] += 1
+            elif payload["hook_event_name"].startswith("PostToolUse"):
+                lines.append(gives(key, payload.get("tool_response", payload.get("error"))))
+    assert counts.total() > 300
+    assert max(counts) < repeats.TOLD_AFTER, counts
 
 
 def test_however_long_a_transcript_is_its_end_is_read(talks: Path) -> None:
