@@ -8,6 +8,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from gaia_sessions.hosts.claude_code import recent_calls as recent_calls_module
 from gaia_sessions.hosts.claude_code.recent_calls import recent_calls
 from gaia_sessions.session import repeats
 from gaia_sessions.session.repeats import row_before
@@ -241,3 +244,10 @@ def test_however_long_a_transcript_is_its_end_is_read(talks: Path) -> None:
 def _bytes_read() -> int:
     with open("/proc/self/io", encoding="ascii") as file:
         return int(file.readline().split()[1])
+
+
+def test_reading_that_takes_too_long_is_given_up(talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = written(talks / "agent-a1.jsonl", told(), *rounds(4), OWN)
+    monkeypatch.setattr(recent_calls_module, "_SECONDS_TO_READ", -1)
+    with pytest.raises(TimeoutError):
+        row_before("own", recent_calls(str(file), AGENT))

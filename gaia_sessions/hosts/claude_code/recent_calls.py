@@ -6,7 +6,9 @@ says that a hook refused a call, and no output of a tool can say that. 2.1.197 d
 
 from __future__ import annotations
 
+import errno
 import json
+from time import monotonic
 
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines_backwards
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 
 _LAST_BYTES = 2 << 20
+_SECONDS_TO_READ = 0.5
+"""An agent may write anything into its own transcript, and a hook has three seconds."""
+
 _MARKS = (b'"type":"user"', b'"type":"assistant"')
 _DECISION = "permissionDecision"
 _READERS = ("TaskOutput", "BashOutput", "AgentOutputTool")
@@ -40,10 +45,14 @@ _PERSISTED, _SAVED_TO = "<persisted-output>", "saved to: "
 def recent_calls(path: str, agent: str) -> Iterator[PastCall]:
     """The calls of ``agent`` in the file at ``path``, the newest first, back to what it was told last.
 
-    It ends at a line that cannot be read, or is too long, since nobody knows what was called there. Raises ``OSError``.
+    It ends at a line that cannot be read, or is too long, since nobody knows what was called there. Raises ``OSError``,
+    also where reading it takes too long.
     """
     results: dict[str, Result] = {}
+    until = monotonic() + _SECONDS_TO_READ
     for line in lines_backwards(CLAUDE_CODE, path, _LAST_BYTES):
+        if monotonic() > until:
+            raise TimeoutError(errno.ETIMEDOUT, "it is too long to be read while a client waits")
         if len(line) <= LONGEST_LINE and not any(mark in line for mark in _MARKS):
             continue
         entry = object_in_bytes(line, LONGEST_LINE)
