@@ -251,6 +251,26 @@ def test_their_sessions_of_an_episode_are_found_by_time() -> None:
     assert list(list_sessions(since=begun - 2 * minute, until=begun - minute)) == []
 
 
+def test_the_query_of_an_episode_finds_what_worked_meanwhile_and_two_parallel_ones_share_it() -> None:
+    agent_id = create_session("gitops-operator", "investigation")
+    finalize_session(agent_id, "completed")
+    record = get_session(agent_id)
+    assert record is not None
+    begun = parse_time(record["created_at"])
+    length = record["duration_seconds"]
+    for timestamp, duration_seconds, share in [
+        (begun, length, 1.0),
+        (begun - timedelta(seconds=length), length * 3, 1 / 3),
+        (begun - timedelta(seconds=300), 300.0, None),
+        (begun + timedelta(seconds=length), 300.0, None),
+    ]:
+        episode: Any = {"timestamp": timestamp.isoformat(), "duration_seconds": duration_seconds}
+        found: Any = list(list_sessions(around=(episode["timestamp"], episode["duration_seconds"])))
+        assert {line["agent_id"]: line["overlap"]["share"] for line in found} == (
+            {} if share is None else {agent_id: pytest.approx(share, rel=0.01)}
+        )
+
+
 def test_their_storage_is_kept_out_of_version_control() -> None:
     create_session()
     assert Path(STORAGE, ".gitignore").read_text(encoding="utf-8") == "*\n"
