@@ -74,6 +74,15 @@ def test_a_session_is_at_most_eight_deep_unless_the_limit_is_narrower(gaia: Gaia
     assert gaia("create", "--parent", "flat").code == 4
 
 
+def test_s11_neither_an_option_nor_metadata_makes_a_session_less_deep(gaia: Gaia, child: Gaia) -> None:
+    forged = ("-m", "depth=0", "-m", "max_depth=99", "-m", "parent_id=")
+    gaia("create", "--id", "d0", "--max-depth", "1", *forged)
+    child("d0", "d1", "--max-depth", "20", *forged)
+    assert gaia("update", "d1", *forged).code == 0
+    refused = gaia("create", "--parent", "d1", *forged, "--json")
+    assert (refused.code, refused.error["code"]) == (4, "too_deep")
+
+
 def test_l19_a_sixth_child_is_refused_until_one_has_ended(gaia: Gaia, child: Gaia, root: str) -> None:
     gaia("create", "--id", "root")
     for number in range(5):
