@@ -292,7 +292,11 @@ class HookCall:
         """The reply by which an agent goes on that stops with open todos; None if it stops."""
         from .holding import held_message, hold
 
-        held = hold(store, event, payload, host, self.time.is_late)
+        try:
+            held = hold(store, event, payload, host, self.time.is_late)
+        except Exception as error:  # noqa: BLE001  # the stop is recorded, whatever is wrong with a reminder
+            self.line["limits"] = well_formed(_error_text(error))[:_LONGEST_ERROR]
+            return None
         if held is None or host.keeps_going is None:
             return None
         self.line |= {"decision": "held", "session": held[0]["agent_id"]}

@@ -12,6 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import hook
+from gaia_sessions.hook import holding
 from gaia_sessions.hook.messages import find_program
 from gaia_sessions.hosts.marker import read_marker, read_requests
 from gaia_sessions.session.held_stops import MOST_HOLDS
@@ -277,6 +278,15 @@ def said_otherwise(host: Host, agent_id: str) -> str | None:
     return told_at(host, host.ending())
 
 
+def fails_unexpectedly(host: Host, agent_id: str) -> str | None:
+    del agent_id
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(holding, "find_run", lambda *_: 1 / 0)
+        reason = stops(host)
+    assert host.log("hook")[-1]["limits"] == "ZeroDivisionError: division by zero"
+    return reason
+
+
 NEVER: dict[str, tuple[Callable[[Host, str], str | None], str]] = {
     "a pause": (lambda host, _: stops(host, ASKS), "approval"),
     "a phase to rest in": (lambda host, _: stops(host, "So far.\n[gaia-sessions: planning] more"), "planning"),
@@ -300,6 +310,7 @@ NEVER: dict[str, tuple[Callable[[Host, str], str | None], str]] = {
     "locked": (is_locked, "investigating"),
     "news that waits": (has_news_that_waits, "investigating"),
     "late": (is_late, "completed"),
+    "an unexpected failure": (fails_unexpectedly, "completed"),
     "torn": (is_torn, "investigating"),
     "of a later version": (is_of_a_later_version, "investigating"),
 }
