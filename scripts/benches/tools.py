@@ -6,6 +6,7 @@ Owns which of those calls are measured. Each is made in a session of its own, so
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from gaia_sessions import Sessions
@@ -26,6 +27,7 @@ _INPUTS = {
     "Edit": {"file_path": "/srv/infra/network.tf", "old_string": "a", "new_string": "b"},
 }
 _ENFORCED_LIMIT = 2.3
+_LOOPS, _LOOP_LIMIT = "GAIA_SESSIONS_LIMITS_REPEATS", 2.7
 _WORK = 1 << 20
 """Bytes of the transcript of an agent whose limits are looked at."""
 
@@ -49,6 +51,13 @@ def tools(folder: str) -> Iterator[Finding]:
     what = "before a use, with a budget and a transcript of 1 MiB"
     start = client.start(f"every_event, {what}", "allowed", _Feed(client, "PreToolUse", "Bash").with_work, "--enforce")
     yield measure(start, _ENFORCED_LIMIT)
+    what = "before a use that goes on with a loop"
+    start = client.start(f"every_event, {what}", "denied", _Feed(client, "PreToolUse", "Bash").with_work, "--enforce")
+    os.environ[_LOOPS] = "deny"
+    try:
+        yield measure(start, _LOOP_LIMIT)
+    finally:
+        del os.environ[_LOOPS]
 
 
 class _Feed:
@@ -90,7 +99,7 @@ class _Feed:
             "cache_read_input_tokens": 0,
             "output_tokens": 90,
         }
-        around = {"uuid": "u", "timestamp": "2126-01-08T18:05:30.123Z"}
+        around = {"uuid": "u", "timestamp": "2126-01-08T18:05:30.123Z", "agentId": told["agent_id"]}
 
         def asks(key: str) -> str:
             call = {"type": "tool_use", "id": key, "name": "Bash", "input": _INPUTS["Bash"]}
