@@ -55,6 +55,7 @@ def leftovers(root: str, now: datetime, age: timedelta, tag: str) -> set[Path]:
     return {
         planted(now, age, f"{root}/.stage/{tag}.0123456789abcdef/"),
         planted(now, age, f"{root}/..gitignore.0123456789{digits}.tmp"),
+        planted(now, age, f"{root}/..stats.jsonl.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/one/.state.json.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/one/.transcript-1.jsonl.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/.inbox/.20260108-180530-000000-01234567.json.0123456789{digits}.tmp"),

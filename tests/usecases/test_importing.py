@@ -25,6 +25,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import Source
 from gaia_sessions.store.output_file import LARGEST_FILE
 from gaia_sessions.usecases.importing import import_folders
+from tests.figures import left
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -119,6 +120,18 @@ def test_a_session_comes_with_every_file_that_is_its_own_private_and_shared_with
     }
     assert stat.S_IMODE(Path(here, "a").stat().st_mode) == 0o700
     assert said("a", here) == ["second"]
+
+
+def test_what_removed_sessions_left_there_stays_there(here: str, there: str) -> None:
+    create(there, "one")
+    create(there, "gone")
+    gaia_sessions.Sessions(there).remove(["gone"], force=True)
+    before = everything_in(there)
+
+    assert gaia_sessions.Sessions(here).import_from(there)["imported"] == ["one"]
+
+    assert (everything_in(there), left(FileStore(here))) == (before, {})
+    assert {agent_id for agent_id, _ in left(FileStore(there))} == {"gone"}
 
 
 def test_messages_are_numbered_on_after_an_import(here: str, there: str) -> None:

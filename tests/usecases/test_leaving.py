@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NOW = utc_now()
 OLD = format_time(NOW - timedelta(days=40))
+BETWEEN, LATER = (format_time(NOW - timedelta(days=days)) for days in (30, 20))
 FILE = ".stats.jsonl"
 
 
@@ -152,6 +153,22 @@ def test_one_that_stays_after_its_line_was_written_counts_as_it_stands(
     store.change("open", lambda record: {**record, "error_count": 9})
     assert "open" in cleanup(store, later)["removed"]
     assert (left(store)["open", OLD]["errors"], counted(store)["open", OLD]) == (9, "left")
+
+
+@table("phase", ["completed", "failed", "abandoned", "investigating", "approval"])
+@table("at", [OLD, LATER])
+def test_a_mark_changes_what_is_left_just_as_it_changes_how_the_session_stands(
+    store: FileStore, phase: str, at: str
+) -> None:
+    agent_id = f"marked-{phase}-{at[:4]}{at[5:7]}"
+    put(store, agent_id, phase=phase, history=[moved("planning", phase, BETWEEN)])
+    mark: Any = {"at": at, "below": True}
+    store.mark(agent_id, lambda _: mark)
+    expected = standing_figures(store, NOW)[agent_id, OLD]
+
+    removal.remove_named(store, removal.Named([agent_id], NOW, LIMITS, force=True))
+
+    assert left(store)[agent_id, OLD] == expected
 
 
 def test_one_that_is_made_anew_under_its_id_counts_beside_the_one_that_left(store: FileStore) -> None:
