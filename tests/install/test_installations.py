@@ -1,0 +1,198 @@
+"""What is shipped, and that it works as people install it: wheel and sdist, pip, uv tool, the lowest dependencies."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.api.sessions import Sessions
+from gaia_sessions.models import json_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+pytestmark = pytest.mark.slow
+
+CHECKOUT = Path(gaia_sessions.__file__).parents[1]
+CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "single.jsonl"
+
+
+def run(*command: Any, cwd: Path | None = None, told: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs ``command`` as somebody does who set none of our variables, and none of Python's."""
+    ours = ("GAIA_", "CLAUDE", "PYTHON")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return subprocess.run(
+        [*map(str, command)], cwd=cwd, input=told, capture_output=True, check=False, env=environment | more
+    )
+
+
+def done(*command: Any, cwd: Path | None = None, **more: str) -> str:
+    ran = run(*command, cwd=cwd, told=b"", **more)
+    assert ran.returncode == 0, (command, ran.stderr.decode()[-2000:])
+    return ran.stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory, own_home: str) -> dict[str, Path]:
+    """What would be published; the wheel is made of the sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    done(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder, cwd=CHECKOUT, HOME=own_home)
+    [sdist] = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    [source] = [path for path in folder.iterdir() if path.is_dir()]
+    done(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=source, HOME=own_home)
+    [wheel] = folder.glob("*.whl")
+    return {"sdist": sdist, "source": source, "wheel": wheel}
+
+
+@pytest.fixture(scope="module")
+def uv(own_home: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Runs uv, which is quicker than pip."""
+    folder = tmp_path_factory.mktemp("uv")
+    done(sys.executable, "-m", "pip", "install", "-q", "--target", folder, "uv", HOME=own_home)
+    return partial(done, folder / "bin" / "uv", HOME=own_home, UV_PYTHON=sys.executable, UV_LINK_MODE="copy")
+
+
+@pytest.fixture(scope="module")
+def install(uv: Any) -> Any:
+    """Installs in a new environment, and returns its folder of programs."""
+
+    def installed(folder: Path, *what: str | Path) -> Path:
+        uv("venv", "-q", folder)
+        uv("pip", "install", "-q", "--python", folder / "bin" / "python", *what)
+        return folder / "bin"
+
+    return installed
+
+
+@pytest.fixture(scope="module")
+def programs(dist: dict[str, Path], install: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(tmp_path_factory.mktemp("installed") / "env", dist["wheel"])  # type: ignore[no-any-return]
+
+
+def test_the_sdist_has_all_that_a_checkout_has(dist: dict[str, Path]) -> None:
+    kept = done("git", "ls-files", cwd=CHECKOUT).split()
+    assert [name for name in kept if not (dist["source"] / name).exists()] == []
+
+
+def test_no_page_in_the_wheel_links_to_what_is_not_there(dist: dict[str, Path], tmp_path: Path) -> None:
+    with zipfile.ZipFile(dist["wheel"]) as archive:
+        archive.extractall(tmp_path)  # noqa: S202  # our own
+    [data] = tmp_path.glob("*.data/data/share/gaia-sessions")
+    pages = list(data.rglob("*.md"))
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))]
+    assert len(links) > 50
+    assert [(page.name, to) for page, to in links if "://" not in to and not (page.parent / to).exists()] == []
+    assert list(data.rglob("hooks.json")) == []
+
+
+def projects(tmp_path: Path) -> Path:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    return project
+
+
+def fed(project: Path, words: Sequence[str]) -> list[str]:
+    """The phases of the sessions once a capture of a client was told to the command, as the client does."""
+    captured = [json.loads(line) for line in CAPTURE.read_text("utf-8").splitlines()]
+    for payload in (line["stdin"] for line in captured if "stdin" in line):
+        told = json.dumps({**payload, "cwd": str(project)}).encode()
+        ran = run(*words, cwd=project, told=told, CLAUDE_PROJECT_DIR=str(project))
+        assert (ran.returncode, ran.stderr) == (0, b"")
+    return [record["phase"] for record in Sessions(str(project / ".claude" / "session")).list()]  # type: ignore[typeddict-item]
+
+
+def installed_command(programs: Path, project: Path) -> list[str]:
+    done(programs / "gaia-sessions", "hooks", "install", cwd=project)
+    settings = json.loads((project / ".claude" / "settings.local.json").read_bytes())
+    [handler] = settings["hooks"]["SubagentStop"][0]["hooks"]
+    return [handler["command"], *handler.get("args", [])] if "args" in handler else shlex.split(handler["command"])
+
+
+def test_pip_brings_commands_and_hooks_that_work(programs: Path, tmp_path: Path) -> None:
+    project = projects(tmp_path)
+    words = installed_command(programs, project)
+
+    assert words == [str(programs / "gaia-sessions-hook")]
+    assert fed(project, words) == ["completed"]
+    assert "problem" not in done(programs / "gaia-sessions", "doctor", cwd=project)
+
+
+def test_uv_tool_brings_the_same(uv: Any, dist: dict[str, Path], tmp_path: Path) -> None:
+    places = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
+    uv("tool", "install", "-q", dist["wheel"], **places)
+    project = projects(tmp_path)
+
+    assert fed(project, installed_command(tmp_path / "bin", project)) == ["completed"]
+
+
+def test_a_folder_that_only_a_variable_names_gets_no_hooks(uv: Any, dist: dict[str, Path], tmp_path: Path) -> None:
+    uv("venv", "-q", tmp_path / "env")
+    uv("pip", "install", "-q", "--target", tmp_path / "target", dist["wheel"])
+    project = projects(tmp_path)
+    command = [tmp_path / "env" / "bin" / "python", "-m", "gaia_sessions", "hooks", "install"]
+
+    ran = run(*command, cwd=project, PYTHONPATH=str(tmp_path / "target"))
+
+    assert (ran.returncode, ran.stdout) == (8, b"")
+    assert b"a client could not start it from this installation" in ran.stderr
+
+
+def test_the_lowest_dependencies_work_and_the_schema_is_the_same(
+    install: Any, dist: dict[str, Path], tmp_path: Path
+) -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+    lowest = [re.sub(r">=([\d.]+).*", r"==\1", one) for one in project["dependencies"]]
+    programs = install(tmp_path / "env", dist["wheel"], *lowest)
+
+    assert json.loads(done(programs / "gaia-sessions", "schema")) == json_schema()
+    folder = projects(tmp_path)
+    assert fed(folder, installed_command(programs, folder)) == ["completed"]
+
+
+REINSTALLS = 3
+CALLS = 50
+OF_NOTHING = ("No module named gaia_sessions", "cannot be directly executed", "can't open file")
+"""What Python says where it finds no first line of ours: the last one if the program goes while Python starts."""
+
+
+@pytest.mark.parametrize("form", ["program", "module"])
+def test_no_call_fails_while_the_package_is_replaced(dist: dict[str, Path], tmp_path: Path, form: str) -> None:
+    venv.create(tmp_path / "env", with_pip=True)
+    programs, project = tmp_path / "env" / "bin", projects(tmp_path)
+    words = [str(programs / "gaia-sessions-hook")]
+    if form == "module":
+        words = [str(programs / "python"), "-P", "-m", "gaia_sessions", "hook"]
+    again = [programs / "pip", "install", "-q", "--no-deps", "--no-index", "--force-reinstall", dist["wheel"]]
+    done(*again)
+    script = f'for i in $(seq {REINSTALLS}); do "$@" || exit 1; done'
+    replacing = subprocess.Popen(["sh", "-c", script, "sh", *map(str, again)], stdout=-3, stderr=subprocess.PIPE)
+    start = CAPTURE.read_text("utf-8").splitlines()[0]
+    told = json.dumps(json.loads(start)["stdin"]).encode()
+    noticed, calls = [], 0
+    while replacing.poll() is None or calls < CALLS:
+        calls += 1
+        try:
+            ran = run(*words, cwd=project, told=told, CLAUDE_PROJECT_DIR=str(project))
+        except OSError:  # the program itself is away, or being written
+            continue
+        said = ran.stderr.decode()
+        if (ran.returncode or said) and not any(words in said for words in OF_NOTHING):
+            noticed.append((ran.returncode, said))
+
+    assert (replacing.communicate()[1], noticed) == (b"", [])
