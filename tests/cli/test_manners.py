@@ -194,7 +194,7 @@ def test_every_example_in_the_help_works_as_it_stands(
     gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, example: str
 ) -> None:
     if " create " not in example:
-        todos = [{"description": "read", "status": "pending"}]
+        todos = [{"description": "read", "status": "pending" if " todo " in example else "completed"}]
         put("agent-123", agent_name="terraform-architect", revision=4, todos=todos)
         put(ID)
     tools = tmp_path / "bin"
