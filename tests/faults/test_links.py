@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     TreeOf = Callable[[str | Path], Tree]
 
+pytestmark = pytest.mark.filterwarnings("ignore::gaia_sessions.errors.FiguresLost")  # where a link keeps them out
+
 NAMES = (
     "agent-1",
     "agent-1/state.json",
@@ -56,6 +58,7 @@ NAMES = (
     ".logs/pre_delegate.log",
     ".logs/subagent_stop.log",
     ".gitignore",
+    ".stats.jsonl",
 )
 FILES = [name for name in NAMES if Path(name).suffix or name.endswith(("active/agent-1", "complete"))]
 OPERATIONS = (
@@ -99,6 +102,7 @@ def lived_in_before(prepared: str) -> str:
     waiting = Path(populated, ".inbox")
     waiting.mkdir(exist_ok=True)
     (waiting / "20260108-180530-000000-01234567.json").write_bytes(b"{}")
+    FileStore(populated).add_figures([{"agent_id": "agent-9"}])
     Path(populated, ".locks", "agent-9.lock").touch()
     Path(populated, "agent-1", ".state.json.0123456789abcdef.tmp").touch()
     for path in Path(populated).rglob("*"):
