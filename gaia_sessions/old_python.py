@@ -9,6 +9,8 @@ import sys
 import time
 from contextlib import suppress
 
+_LARGEST_LOG = 1 << 20
+
 
 def main(_hook: str, words: "list[str]") -> int:
     """Logs why nothing is recorded, and returns the exit code 0; a person who gives --test is told, and gets 1."""
@@ -25,16 +27,25 @@ def main(_hook: str, words: "list[str]") -> int:
 
 
 def _append(line: str) -> None:
-    """Adds ``line`` to the log of the hooks, if there is a folder for it that is no link; raises ``OSError``."""
+    """Adds ``line`` to the log of the hooks, whose folder is made if need be; raises ``OSError``."""
     root = os.environ.get("GAIA_SESSIONS_ROOT", "")
     project = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
     above, name = (root, ".logs") if os.path.isabs(root) else (os.path.join(project, ".claude"), "logs")
     folder = os.path.join(above, name)
     if os.path.islink(above) or os.path.islink(folder):
         return
+    if not os.path.isdir(folder):
+        os.mkdir(folder, 0o700)
+        _append_to(os.path.join(folder, ".gitignore"), "*\n")
+    _append_to(os.path.join(folder, "hook.log"), line)
+
+
+def _append_to(path: str, line: str) -> None:
+    """Adds ``line`` to a file, which never gets larger than others let it: nobody here makes it an old one."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    fd = os.open(os.path.join(folder, "hook.log"), flags, 0o600)
+    fd = os.open(path, flags, 0o600)
     try:
-        os.write(fd, line.encode("utf-8", "backslashreplace"))
+        if os.fstat(fd).st_size < _LARGEST_LOG:
+            os.write(fd, line.encode("utf-8", "backslashreplace"))
     finally:
         os.close(fd)

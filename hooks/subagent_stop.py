@@ -16,7 +16,7 @@ if __name__ == "__main__":
         else:
             from gaia_sessions.hook.run import main
     except Exception as error:  # noqa: BLE001  # a package that is gone, or being replaced, must not stop the host
-        if "--test" in sys.argv or os.isatty(2) or getattr(error, "name", None) == "gaia_sessions":
+        if "--test" in sys.argv or os.isatty(2):
             say = f"{sys.argv[0]}: {error}; run it with the Python that has gaia-sessions installed\n"
             os.write(2, say.encode(errors="backslashreplace"))
         os._exit(1 if "--test" in sys.argv else 0)

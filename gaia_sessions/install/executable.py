@@ -65,7 +65,7 @@ def interpreter_of(program: str) -> str | None:
     return words[0] if words else None
 
 
-def too_old_python(environ: Mapping[str, str]) -> str | None:
+def unfit_python(environ: Mapping[str, str]) -> str | None:
     """What starts the plugin on this PATH, if that is no Python that runs it: its version and path; None if it is."""
     try:
         python = program_path("python3", environ)

@@ -24,18 +24,6 @@ TRACKED = "tracked"
 MIXED_ENTRY = "mixed_entry"
 NO_HOME = "no_home"
 
-NOTICES = (
-    TRUST_HOOKS,
-    TRUST_FOLDER,
-    MACHINE_PATHS,
-    ROOT_ELSEWHERE,
-    START_THERE,
-    NOT_IGNORED,
-    TRACKED,
-    MIXED_ENTRY,
-    NO_HOME,
-)
-
 
 def install_notices(places: Places, file: InstalledFile, *, report: bool) -> tuple[list[str], Exclusion | None]:
     """The notices once the hooks are in ``file``, and the line that would make git ignore it."""
@@ -54,4 +42,5 @@ def install_notices(places: Places, file: InstalledFile, *, report: bool) -> tup
 
 def common_notices(places: Places, file: InstalledFile) -> list[str]:
     """The notices that are due after an installation and after an uninstall: what neither changes, or looks at."""
-    return [MIXED_ENTRY] * bool(file.mixed) + [NO_HOME] * (not places.knows(file.host, USER))
+    due = {MIXED_ENTRY: bool(file.mixed), NO_HOME: not places.knows(file.host, USER)}
+    return [code for code, is_due in due.items() if is_due]

@@ -24,7 +24,7 @@ HOSTS = {name: hosts.settings_of(name) for name in hosts.HOSTS}
 """The settings of each host."""
 
 
-NO_HOME = "is not set, and the system knows no home folder for you"
+UNKNOWN_HOME = "is not set, and the system knows no home folder for you"
 
 
 class Places:
@@ -51,7 +51,7 @@ class Places:
     def folder_of(self, host: HostSettings, scope: str) -> str:
         """The folder of ``host`` in ``scope``, which need not exist; raises ``BadSetting`` if it is not known."""
         if not self.knows(host, scope):
-            raise BadSetting("HOME", NO_HOME, "set it to your home folder")
+            raise BadSetting("HOME", UNKNOWN_HOME, "set it to your home folder")
         if scope == USER:
             return folder_of(host.name, self.variables)
         name, _, _ = hosts.FOLDERS[host.name]

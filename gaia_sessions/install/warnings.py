@@ -15,12 +15,12 @@ from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
 
 from .entries import MOST_OWN, by_hand, matches
-from .executable import interpreter_of, too_old_python
+from .executable import interpreter_of, unfit_python
 from .hook_command import is_own_script, own_scripts, starts_script_directly, wanted_entry_of, words_of
 from .installed_file import read_files
 from .json_text import as_object
 from .permission import commands_without_rule, own_rules
-from .places import HOSTS, NO_HOME, Places
+from .places import HOSTS, UNKNOWN_HOME, Places
 from .scopes import files_with_hooks, is_unread_from_here
 
 TYPE_CHECKING = False
@@ -83,12 +83,12 @@ def home_warnings(places: Places, all_hosts: Iterable[HostSettings]) -> Iterator
     """The warning of a user without a home, whose own settings of some hosts are not looked at."""
     names = [host.name for host in all_hosts if not places.knows(host, USER)]
     if names:
-        yield _warning(NOT_LOOKED_AT, f"your own settings of {', '.join(names)}: HOME {NO_HOME}", None)
+        yield _warning(NOT_LOOKED_AT, f"your own settings of {', '.join(names)}: HOME {UNKNOWN_HOME}", None)
 
 
 def plugin_warnings(variables: Mapping[str, str]) -> Iterator[InstallWarning]:
     """The warning about the ``python3`` that a client starts for the plugin, with the PATH of this process."""
-    if found := too_old_python(variables):
+    if found := unfit_python(variables):
         message = f"the plugin records nothing: it needs Python 3.11 as python3, found {found}"
         yield _warning(OLD_PYTHON, f"{message}; disable the plugin, and install the hooks in its place", None)
 

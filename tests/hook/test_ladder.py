@@ -390,16 +390,20 @@ def test_the_scripts_differ_in_nothing_but_their_hook_and_where_an_installed_one
 
 
 @table("hook", HOOKS)
-def test_without_the_package_a_host_notices_nothing_but_a_word_on_stderr(host: Host, tmp_path: Path, hook: str) -> None:
+def test_without_the_package_a_host_notices_nothing_and_a_test_says_so(host: Host, tmp_path: Path, hook: str) -> None:
     lonely = tmp_path / "share" / "hooks"
     lonely.mkdir(parents=True, exist_ok=True)
     (lonely / f"{hook}.py").write_bytes((SCRIPTS / f"{hook}.py").read_bytes())
 
     ran = host.start(hook, payload(host, hook), {}, sys.executable, "-I", "-S", str(lonely / f"{hook}.py"))
 
-    assert (ran.code, ran.out) == (0, b"")
+    assert ran == SILENT
+    tried = subprocess.run(
+        [sys.executable, "-I", "-S", lonely / f"{hook}.py", "--test"], capture_output=True, text=True, check=False
+    )
     missing = f"{lonely}/{hook}.py: No module named 'gaia_sessions'"
-    assert ran.err.decode() == f"{missing}; run it with the Python that has gaia-sessions installed\n"
+    assert (tried.returncode, tried.stdout) == (1, "")
+    assert tried.stderr == f"{missing}; run it with the Python that has gaia-sessions installed\n"
 
 
 def test_an_answer_that_nobody_reads_is_given_up_in_time_and_the_host_finds_the_beginning_of_a_line(host: Host) -> None:

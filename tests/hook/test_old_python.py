@@ -46,7 +46,7 @@ def _old_pythons(versions: Path) -> Iterator[str]:
 
 def test_an_old_python_says_in_the_log_what_it_is_and_a_host_notices_nothing(host: Host, pythons: list[str]) -> None:
     logs = host.project / ".claude" / "logs"
-    logs.mkdir(parents=True)
+    logs.parent.mkdir(exist_ok=True)
     payload = json.dumps(host.delegation()).encode()
     environment = {**host.environment(), "CLAUDE_PROJECT_DIR": str(host.project)}
     environment.pop("GAIA_SESSIONS_ROOT", None)
@@ -65,19 +65,27 @@ def test_an_old_python_says_in_the_log_what_it_is_and_a_host_notices_nothing(hos
         version, _, path = line["error"].removeprefix("needs Python 3.11, found ").partition(" at ")
         assert version.rpartition(".")[0] in OLD
         assert os.path.realpath(path) == os.path.realpath(python)
+    assert (logs / ".gitignore").read_text("utf-8") == "*\n"
     assert not (host.project / ".claude" / "session").exists()
 
 
-def test_an_old_python_follows_no_link_and_makes_no_folder(host: Host, pythons: list[str], tmp_path: Path) -> None:
+def test_an_old_python_follows_no_link_and_fills_no_disk(host: Host, pythons: list[str], tmp_path: Path) -> None:
     environment = {**host.environment(), "CLAUDE_PROJECT_DIR": str(host.project)}
     environment.pop("GAIA_SESSIONS_ROOT", None)
     command = [pythons[0], "-S", str(CHECKOUT / SCRIPTS[0])]
+    shutil.rmtree(host.project / ".claude", ignore_errors=True)
 
     assert subprocess.run(command, input=b"{}", check=False, env=environment).returncode == 0
-    assert not (host.project / ".claude" / "logs").exists()
+    assert not (host.project / ".claude").exists()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    (host.project / ".claude").mkdir(exist_ok=True)
-    (host.project / ".claude" / "logs").symlink_to(elsewhere)
+    logs = host.project / ".claude" / "logs"
+    logs.parent.mkdir()
+    logs.symlink_to(elsewhere)
     assert subprocess.run(command, input=b"{}", check=False, env=environment).returncode == 0
     assert list(elsewhere.iterdir()) == []
+    logs.unlink()
+    logs.mkdir()
+    (logs / "hook.log").write_bytes(b"x" * (1 << 20))
+    assert subprocess.run(command, input=b"{}", check=False, env=environment).returncode == 0
+    assert (logs / "hook.log").stat().st_size == 1 << 20

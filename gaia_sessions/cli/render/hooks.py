@@ -10,7 +10,7 @@ import json
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install import notices, plan
-from gaia_sessions.install.places import NO_HOME
+from gaia_sessions.install.places import UNKNOWN_HOME
 from gaia_sessions.session.visible import visible
 
 from .words import Copyable, command_to_copy, safe
@@ -43,7 +43,7 @@ _NOTES = {
     notices.MIXED_ENTRY: (
         "An entry that starts gaia-sessions and something else was not changed: `gaia-sessions hooks status` shows it."
     ),
-    notices.NO_HOME: f"Your own settings were not looked at: HOME {NO_HOME}.",
+    notices.NO_HOME: f"Your own settings were not looked at: HOME {UNKNOWN_HOME}.",
 }
 
 
