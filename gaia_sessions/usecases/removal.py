@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, Protocol, TypedDict
 
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.figures import Figures
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
@@ -171,23 +172,23 @@ class Leaving:
         self._store = store
         self._now = now
         self._limits = limits
-        self._noted: dict[str, tuple[str, int]] = {}
+        self._noted: dict[str, tuple[str, int, Cancellation | None]] = {}
         self._unwritten: list[Figures] = []
         self._can_write = True
 
     def note(self, found: RecordOrError, above: Above) -> None:
-        """Notes the figures of a session to be written, unless it has not changed since they were noted.
+        """Notes the figures of a session to be written, unless nothing has changed since they were noted.
 
         What cannot be read has none, nor has what a later version wrote.
         """
         if isinstance(found, SessionsError) or has_newer_schema(found):
             return
-        written = found["created_at"], found["revision"]
-        if self._noted.get(found["agent_id"]) != written:
-            self._noted[found["agent_id"]] = written
-            may_be_cancelled = is_open(found) or is_abandoned(found["phase"])  # the others cost a look each
-            find = above.cancellation if may_be_cancelled else lambda _: None
-            stands = standing(find, found, self._now, self._limits)
+        may_be_cancelled = is_open(found) or is_abandoned(found["phase"])  # the others cost a look each
+        mark = above.cancellation(found) if may_be_cancelled else None
+        stood = found["created_at"], found["revision"], mark  # a mark changes no revision
+        if self._noted.get(found["agent_id"]) != stood:
+            self._noted[found["agent_id"]] = stood
+            stands = standing(lambda _: mark, found, self._now, self._limits)
             self._unwritten.append(figures_of(found, stands.decision, stands.state))
             if len(self._unwritten) == _MOST_UNWRITTEN:
                 self.write()

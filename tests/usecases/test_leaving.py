@@ -17,6 +17,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system import utc_now
 from gaia_sessions.usecases import app_sessions, removal
+from gaia_sessions.usecases.cancellation import cancel
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
 from tests.figures import counted, left, standing_figures, unread
 from tests.records import LIMITS, moved, record_with
@@ -133,6 +134,26 @@ def test_one_that_changed_after_its_line_leaves_how_it_stood_at_last(
     assert "open" in act(store)
     assert [left(store)["open", OLD]] == wanted
     assert (wanted[0]["state"], wanted[0]["errors"]) == ("failed", 7)
+
+
+@pytest.mark.parametrize("act", [by_cleanup, by_rm])
+def test_one_that_is_cancelled_after_its_line_leaves_that_it_was(
+    store: FileStore, act: Callable[[FileStore], Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = store.add_figures
+    written: list[int] = []
+
+    def cancelled_meanwhile(figures: Sequence[Mapping[str, object]]) -> None:
+        add(figures)
+        written.append(len(figures))
+        if len(written) == 1:
+            cancel(store, NOW, "open", "not needed", below=False)
+
+    monkeypatch.setattr(store, "add_figures", cancelled_meanwhile)
+    gone = act(store)
+    found = left(store)["open", OLD]
+    assert (found["state"], found["ended_at"]) == ("cancelled", format_time(NOW))
+    assert written == [len(gone), 1]
 
 
 def test_one_that_stays_after_its_line_was_written_counts_as_it_stands(
