@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 
-from gaia_sessions.errors import SessionsError
 from gaia_sessions.ingest import EventResult
 from gaia_sessions.ingest.join import find_run
 from gaia_sessions.session.held_stops import may_be_held, open_text, times_held, with_hold
@@ -30,35 +29,32 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
 
-    Held = tuple[Record, int, int]
-    """The session of an agent that is held back, for which time of its run, and how often at most."""
-
 _MOST_TODOS = 10
 
 _LOCK_TIMEOUT = 0.5
 """Seconds for which the lock of a session is waited for: a reminder is worth no more of the agent's time."""
 
 
-def hold(store: FileStore, event: Event, payload: HookPayload, host: Host, is_late: Callable[[], bool]) -> Held | None:
-    """Holds the stop of ``event`` back, if the agent should go on; None if it stops.
+def hold(
+    store: FileStore, event: Event, payload: HookPayload, host: Host, is_late: Callable[[], bool]
+) -> tuple[str, dict[str, object]] | None:
+    """Holds the stop of ``event`` back: the session, and the reply by which its agent goes on. None if it stops.
 
-    Not one that pauses or gives up, that waits for its own work, or whose words are missing.
+    Not one that pauses or gives up, that waits for its own work, or whose words are missing. Raises what keeps it from
+    being looked at.
     """
     if host.stop_to_hold is None or not event.get("has_message"):
         return None
     if not {"marker_phase", "own_work", "workflow"}.isdisjoint(event):
         return None
-    try:
-        found = find_run(store, event)
-        if isinstance(found, EventResult) or not may_be_held(*found):
-            return None
-        record, run = found
-        stop = host.stop_to_hold(payload, run.get("held", []))
-        if stop is None or not _can_go_on(store, payload, host, found, stop) or is_late():
-            return None
-        return _counted(store, record, run, stop, payload)
-    except SessionsError:
+    found = find_run(store, event)
+    if isinstance(found, EventResult) or not may_be_held(*found):
         return None
+    stop = host.stop_to_hold(payload, found[1].get("held", []))
+    if stop is None or not _can_go_on(store, payload, host, found, stop) or is_late():
+        return None
+    record = _counted(store, *found, stop, payload)
+    return record and (record["agent_id"], stop["reply"](_reason(record, stop, store.root)))
 
 
 def _can_go_on(store: FileStore, payload: HookPayload, host: Host, found: tuple[Record, Run], stop: StopToHold) -> bool:
@@ -69,27 +65,26 @@ def _can_go_on(store: FileStore, payload: HookPayload, host: Host, found: tuple[
     return not has_news and may_go_on_with(stop["shell"], payload, host, store, *found)
 
 
-def _counted(store: FileStore, record: Record, run: Run, stop: StopToHold, payload: HookPayload) -> Held | None:
+def _counted(store: FileStore, record: Record, run: Run, stop: StopToHold, payload: HookPayload) -> Record | None:
+    """The record in which ``stop`` is counted as held back; None if the agent may stop by now."""
     with store.open(record["agent_id"], timeout=_LOCK_TIMEOUT) as session:
         current = run_by_number(session.record, run["run"])
         if current is None or session.cancellation() is not None:
             return None
         changed = with_hold(session.record, current, stop["key"], stop["most"], payload.now)
-        if changed is None:
-            return None
-        if changed is not session.record:
-            changed = session.commit(changed, reserved=RESERVED_BYTES)
-    held = changed["runs"][-1]["held"]
-    return changed, held.index(stop["key"]) + 1, stop["most"]
+        if changed is None or changed is session.record:
+            return changed
+        return session.commit(changed, reserved=RESERVED_BYTES)
 
 
-def held_message(record: Record, number: int, most: int, root: str) -> str:
+def _reason(record: Record, stop: StopToHold, root: str) -> str:
     """Why an agent is kept at work that stops: which todos are open, how to close one, and how to stop all the same."""
+    number = record["runs"][-1]["held"].index(stop["key"]) + 1
     words = f"{record['agent_id']} N --root {shlex.quote(root)}"
     command = agent_command(find_program() or PROGRAM, TODO)
     return "\n".join(
         [
-            f"You have open todos (reminder {number} of at most {most}). Do them:",
+            f"You have open todos (reminder {number} of at most {stop['most']}). Do them:",
             *_open_lines(record, _MOST_TODOS),
             f"Close each by its number N: {command} done {words}",
             f"Close one that nobody needs: {command} cancel {words}",

@@ -290,17 +290,18 @@ class HookCall:
 
     def _held(self, event: Event, payload: HookPayload, host: Host, store: FileStore) -> Reply | None:
         """The reply by which an agent goes on that stops with open todos; None if it stops."""
-        from .holding import held_message, hold
+        from .holding import hold
 
         try:
             held = hold(store, event, payload, host, self.time.is_late)
         except Exception as error:  # noqa: BLE001  # the stop is recorded, whatever is wrong with a reminder
             self.line["limits"] = well_formed(_error_text(error))[:_LONGEST_ERROR]
             return None
-        if held is None or host.keeps_going is None:
+        if held is None:
             return None
-        self.line |= {"decision": "held", "session": held[0]["agent_id"]}
-        return host.keeps_going(held_message(*held, store.root))
+        agent_id, reply = held
+        self.line |= {"decision": "held", "session": agent_id}
+        return reply
 
     def _reply(self, replies: list[Reply]) -> None:
         if not replies:

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
         """A stop that may be held back.
 
         key: what tells it from all others of its agent. most: how often the host obeys. shell: its tool for commands.
+        reply: by which the agent goes on, for a reason.
         """
 
         key: str
         most: int
         shell: str
+        reply: Callable[[str], dict[str, object]]
 
     class Work(TypedDict):
         """What a host is told about the session of a run. project: the folder of the project, if that is known."""
@@ -116,8 +118,8 @@ class Host:
     it. work_so_far: what an agent did in the transcript at a path, from a time on and before a call; it may raise
     ``OSError``. recent_calls: the calls of an agent in the transcript at a path, the newest first; it may raise
     ``OSError``. stop_to_hold: the stop of an agent that a payload tells of, if it may be held back, where these keys
-    of earlier ones are known. keeps_going: the reply by which it is. wake_advice: how a conversation that continues
-    wakes an agent of its own, whom it names by ID, as the end of "To go on with one, ...". What a host has not is None.
+    of earlier ones are known; it may raise ``OSError``. wake_advice: how a conversation that continues wakes an agent
+    of its own, whom it names by ID, as the end of "To go on with one, ...". What a host has not is None.
     """
 
     def __init__(  # noqa: PLR0913  # a host says by name what it has
@@ -145,7 +147,6 @@ class Host:
         work_so_far: Callable[[str, str | None, str], WorkSoFar] | None = None,
         recent_calls: Callable[[str, str], Iterator[PastCall]] | None = None,
         stop_to_hold: Callable[[HookPayload, Collection[str]], StopToHold | None] | None = None,
-        keeps_going: Callable[[str], dict[str, object]] | None = None,
         wake_advice: str | None = None,
     ) -> None:
         self.general = general
@@ -167,7 +168,6 @@ class Host:
         self.work_so_far = work_so_far
         self.recent_calls = recent_calls
         self.stop_to_hold = stop_to_hold
-        self.keeps_going = keeps_going
         self.wake_advice = wake_advice
         self._readers = readers
         self._with_tools = with_tools

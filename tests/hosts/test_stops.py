@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from gaia_sessions.config import Config
 from gaia_sessions.hosts import HOSTS, host_named
 from gaia_sessions.hosts.claude_code import stops
@@ -70,15 +72,25 @@ def test_a_stop_is_known_by_the_message_that_ends_it(
     tmp_path: Path, lines: list[Any], known: list[str], key: str | None
 ) -> None:
     found = stop(tmp_path, lines, known)
-    assert found == (None if key is None else {"key": key, "most": 8, "shell": "Bash"})
+    if key is None:
+        assert found is None
+        return
+    reply = found.pop("reply")
+    assert found == {"key": key, "most": 8, "shell": "Bash"}
+    assert reply("it is not done") == {"decision": "block", "reason": "it is not done"}
 
 
-@table("more", [{"hook_event_name": "Stop"}, {"agent_transcript_path": "/etc/passwd"}, {"agent_transcript_path": 5}])
-def test_nothing_else_is_a_stop_to_hold(tmp_path: Path, more: dict[str, Any]) -> None:
-    assert stop(tmp_path, [told("Go."), DONE], **more) is None
+def test_no_other_event_is_a_stop_to_hold(tmp_path: Path) -> None:
+    assert stop(tmp_path, [told("Go."), DONE], hook_event_name="Stop") is None
+
+
+@table("path", ["/etc/passwd", 5, "", "/no/such/file"])
+def test_a_file_that_is_none_of_the_host_raises(tmp_path: Path, path: Any) -> None:
+    with pytest.raises(OSError, match=r"not below|no files"):
+        stop(tmp_path, [told("Go."), DONE], agent_transcript_path=path)
 
 
 @table("name", [name for name in HOSTS if name != "claude-code"])
 def test_no_other_host_is_asked_to_hold_one(name: str) -> None:
     host = host_named(name)
-    assert (host.stop_to_hold, host.keeps_going) == (None, None)
+    assert host.stop_to_hold is None

@@ -137,11 +137,6 @@ def _stop_to_hold(payload: HookPayload, known: Collection[str]) -> StopToHold | 
     return stops.stop_to_hold(payload, known)
 
 
-def _keeps_going(reason: str) -> dict[str, object]:
-    """The reply to a stop by which the agent goes on."""
-    return {"decision": "block", "reason": reason}
-
-
 def _pre_tool_use(payload: HookPayload) -> list[Event]:
     if payload.raw.get("tool_name") == "SendMessage":
         to = key_in(payload.tool_input, "to")
@@ -315,6 +310,5 @@ HOST = Host(
     work_so_far=_work_so_far,
     recent_calls=_recent_calls,
     stop_to_hold=_stop_to_hold,
-    keeps_going=_keeps_going,
     wake_advice="send the agent that its line names a message with SendMessage",
 )

@@ -38,12 +38,19 @@ _TYPES = (b'"type":"assistant"', b'"type":"user"')
 def stop_to_hold(payload: HookPayload, known: Collection[str]) -> StopToHold | None:
     """The stop; None if ``payload`` is of no such event, or its message is not written in time.
 
-    One of the ``known`` keys is only returned if no other line comes in time: then the same stop is told again.
+    One of the ``known`` keys is only returned if no other line comes in time: then the same stop is told again. Raises
+    ``OSError`` if its transcript cannot be read.
     """
     if payload.text("hook_event_name") != _STOP:
         return None
     key = _key_of_message(payload, known)
-    return None if key is None else {"key": key, "most": most_holds(payload.variables), "shell": _SHELL}
+    most = most_holds(payload.variables)
+    return None if key is None else {"key": key, "most": most, "shell": _SHELL, "reply": _keeps_going}
+
+
+def _keeps_going(reason: str) -> dict[str, object]:
+    """The reply to a stop by which the agent goes on."""
+    return {"decision": "block", "reason": reason}
 
 
 def most_holds(variables: Mapping[str, str]) -> int:
@@ -62,10 +69,7 @@ def _key_of_message(payload: HookPayload, known: Collection[str]) -> str | None:
     path, said = payload.text("agent_transcript_path"), payload.text("last_assistant_message")
     until, was_last = monotonic() + _SECONDS_FOR_LINE, False
     while True:
-        try:
-            key, is_last = _last_said(path, said)
-        except OSError:
-            return None
+        key, is_last = _last_said(path, said)
         if is_last and key not in known:
             return key
         was_last = was_last or is_last
