@@ -407,10 +407,10 @@ class Lab:
             os.utime(file, (0, file.stat().st_mtime - 3600 * hours))
 
     def command(self, typed: str, **words: str) -> subprocess.Popen[str]:
-        """Types a line of the README in the project; a ``ssh`` is there that knows this machine alone."""
+        """Types a line of the README in the project."""
         for word, meant in {"VENV": sys.prefix, "PROJECT": str(self.project), **words}.items():
             typed = re.sub(rf"\b{word}\b", meant, typed)
-        path = f"{Path(sys.executable).parent}:{self.folder / 'bin'}:{os.environ['PATH']}"
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         return subprocess.Popen(
             ["sh", "-c", typed],
             cwd=self.project,
@@ -443,10 +443,6 @@ def script(name: str) -> Any:
 
 REPLAY = script("replay")
 PAUSE = "Two ports are open.\n[gaia-sessions: approval] may I apply the plan?"
-SSH = """#!/bin/sh
-shift
-cd "$HOME" && exec env -i HOME="$HOME" PATH=/usr/bin:/bin sh -c "$*"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -461,9 +457,6 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     with client() as of:
         [lab.ids["crashed"]] = lab.live("tui-hup", of, until="SessionEnd")
         of.kill()
-    (lab.folder / "bin").mkdir()
-    (lab.folder / "bin" / "ssh").write_text(SSH, encoding="utf-8")
-    (lab.folder / "bin" / "ssh").chmod(0o755)
     return lab
 
 
@@ -498,12 +491,12 @@ ROWS = {
     "see what failed since yesterday": Row("failed", 0, ["ID  general-purpose: Job alpha  error", "  crashed"]),
     "read what it said": Row("done", 0, ["Report of alpha: 42."]),
     "know the tokens of each agent": Row("done", 0, ["general-purpose  ", "all agents  ", "  8,318  "]),
+    "know how work ended, and what was resumed": Row("done", 0, ["completed", "100%"]),
     "cancel it and all below it": Row("waiting", 0, ["ID"], (("cancelled", "waiting", 10),)),
     "clean up what nobody used for a day": Row(
         "done", 0, ["removed 1 session"], (("get", "done", 3), ("get", "waiting", 0))
     ),
     "the same by cron": Row("done", 0, [], (("get", "done", 3), ("get", "waiting", 0))),
-    "look from another machine": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
     "ask by Python": Row("waiting", 0, ["'question': 'may I apply the plan?'", "'agent_id': 'ID'"]),
 }
 """All but the one that waits for an end, which has a test of its own."""

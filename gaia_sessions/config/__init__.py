@@ -67,8 +67,7 @@ class LimitsConfig:
     limits_searches: Limit = None
     """with `--enforce`: most searches of a run"""
     limits_repeats: Literal["off", "deny", "cancel"] = "off"
-    """with `--enforce`, of Claude Code: `"deny"` refuses the fifth identical call after four identical results, a
-    [loop](hooks.md#loops); `"cancel"` also cancels the session above"""
+    """with `--enforce`: `"deny"` refuses [a loop](hooks.md#loops), `"cancel"` also cancels the session above it"""
     limits_search_tools: Words = (
         *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
     )

@@ -10,6 +10,7 @@ import os
 from datetime import timedelta
 
 from gaia_sessions.hook import ALLOW_REPORT
+from gaia_sessions.hook.messages import TODO, UPDATE
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
@@ -79,6 +80,10 @@ _DUPLICATE_NOTE = "nothing is counted twice, but an event may start two hooks"
 _EVENT_DUE_AFTER = timedelta(days=1)
 
 
+_WHAT_FOR = {UPDATE: "report", TODO: "keep todos"}
+"""What agents type the commands for that ``--allow-report`` allows."""
+
+
 def home_warnings(places: Places, all_hosts: Iterable[HostSettings]) -> Iterator[InstallWarning]:
     """The warning of a user without a home, whose own settings of some hosts are not looked at."""
     names = [host.name for host in all_hosts if not places.knows(host, USER)]
@@ -102,10 +107,8 @@ def file_warnings(files: list[InstalledFile]) -> Iterator[InstallWarning]:
             if len(own) > MOST_OWN:
                 yield _warning(TOO_MANY, by_hand(what), file.path)
         for command in commands_without_rule(file.text) if ALLOW_REPORT in file.command else []:
-            message = (
-                f"sub-agents are told to type gaia-sessions {command}, and would be asked for a permission each time"
-            )
-            yield _warning(COMMAND_NOT_ALLOWED, message, file.path)
+            message = f"sub-agents would be asked for a permission each time they {_WHAT_FOR[command]}"
+            yield _warning(COMMAND_NOT_ALLOWED, f"{message}: these hooks are of an earlier version", file.path)
         program = file.command[0] if file.command else ""
         interpreter = interpreter_of(program) if is_own_script(program) else program
         if interpreter and os.path.isabs(interpreter) and not _can_be_started(interpreter):

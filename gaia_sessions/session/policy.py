@@ -352,7 +352,7 @@ ADVICE = {
     RESUMABLE_REASON: "resume it with its metadata and history as context",
     "not_found": "start new work",
     "corrupt": "start new work, and fix or remove the file",
-    CANCELLED_REASON: "leave it: somebody cancelled it; what was done so far is kept, in case new work is wanted",
+    CANCELLED_REASON: "leave it: it was cancelled; what was done so far is kept, in case new work is wanted",
     "phase_not_resumable": "resume only from investigating, planning or approval; otherwise start new work",
     "running": "leave it alone: its agent may still be at work",
     "claimed": "leave it alone: somebody is about to resume it",

@@ -119,7 +119,7 @@ def test_what_an_earlier_version_allowed_is_added_to_by_installing_again(project
     document["permissions"]["allow"].pop()
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     finding = look(project)
-    told = "sub-agents are told to type gaia-sessions todo, and would be asked for a permission each time"
+    told = "sub-agents would be asked for a permission each time they keep todos: these hooks are of an earlier version"
     assert (finding["state"], finding["found"]) == ("warning", f"{told} ({settings(project)})")
     assert "hooks install --host claude-code --local --allow-report" in str(finding["fix"])
     typed(finding["fix"] or "")

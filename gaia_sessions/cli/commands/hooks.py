@@ -44,7 +44,7 @@ def command(call: Call) -> None:
 @click.option(
     ENFORCE,
     is_flag=True,
-    help="Deny sub-agents tools beyond their limits.",
+    help="Hold the limits in your settings: deny tools, end loops, remind of todos.",
 )
 @_DRY_RUN
 def install(
