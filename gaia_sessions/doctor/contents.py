@@ -181,7 +181,7 @@ def shared(inspection: Inspection) -> list[Finding]:
 
 
 def figures(inspection: Inspection) -> Finding:
-    """What removed sessions left: while it is no file that can be read, and written, they leave nothing more."""
+    """What removed sessions left: while it is no file that can be read, they leave nothing more."""
     root = roots.open_if_exists(inspection.root)
     if root is None:
         return not_checked("figures", "what removed sessions left: there is no session yet")
@@ -196,7 +196,7 @@ def figures(inspection: Inspection) -> Finding:
             message = f"{path}: {error.reason}; what is removed is not counted; move it away:"
             return problem("figures", message, shell_command("mv", "--", path, f"{path}.away"))
     if unread:
-        return warning("figures", f"{path}: {unread} of {plural(count, 'line')} cannot be read, and count for nothing")
+        return warning("figures", f"{path}: {unread} of {plural(count, 'line')} cannot be read, and count nowhere")
     return ok("figures", f"{plural(count, 'line')} about removed sessions")
 
 

@@ -295,6 +295,26 @@ def test_each_state_counts_as_often_as_a_list_has_it(root: str) -> None:
     )
 
 
+def test_a_store_of_lines_alone_that_cannot_be_read_says_so(gaia: Gaia, root: str) -> None:
+    Path(root).mkdir()
+    Path(root, ".stats.jsonl").write_text('{"torn\n{"torn', encoding="utf-8")
+    said = "2 lines about removed sessions cannot be read, and count nowhere"
+    assert gaia("stats").all == (0, f"0 sessions: 0 ended, 0 open\nerrors: 0\n{said}\n", "")
+
+
+def test_a_share_that_is_not_nothing_is_not_said_to_be_none(gaia: Gaia, put: Gaia) -> None:
+    put("failed", phase="failed", finalized_at=at(1))
+    for number in range(100):
+        put(f"done-{number}", phase="completed", finalized_at=at(1))
+
+    assert gaia("stats").out.decode().splitlines()[1:5] == [
+        "completed  100  99%",
+        "failed       1  <1%",
+        "abandoned    0   0%",
+        "cancelled    0   0%",
+    ]
+
+
 def in_parts(parts: Any, name: str, *keys: str) -> dict[Any, tuple[Any, ...]]:
     return {part[name]: tuple(part["totals"].get(key) for key in keys) for part in parts}
 

@@ -9,7 +9,7 @@ from gaia_sessions.session.state import COMPLETED
 from gaia_sessions.session.totals import BY_AGENT, BY_PHASE
 
 from .columns import table
-from .words import WHY_STOPPED, Hint, duration, safe, short_duration
+from .words import WHY_STOPPED, Hint, duration, safe, share_text, short_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ _NARROW = 64
 """Columns; where there are fewer, a length of time has one unit."""
 
 _OF_PARTS = ["sessions", "ended", "completed", "", "resumed", "open", "errors", "tokens"]
-_FIRST_TO_GO = (4, 7, 5, 6, 8, 2)
+_BAR_OF_PART = 4
+_FIRST_TO_GO = (_BAR_OF_PART, 7, 5, 6, 8, 2)
 """The bar, errors, resumed, open, tokens, ended."""
 _OF_PHASES = ["phase", "open", "stays", "median", "90%", ""]
 _TEXTS_OF_PHASES, _BAR_OF_PHASE = (3, 4, 5), 5
@@ -113,7 +114,7 @@ def _length(seconds: int | None, room: int) -> str:
 def _parts(heading: str, named: Sequence[tuple[str, Totals]], total: Totals, room: int) -> Iterator[str]:
     several = [(f"all {heading}s", total)] if len(named) > 1 else []
     rows = [[name, *_cells(totals, room)] for name, totals in [*named, *several]]
-    yield from table([[heading, *_OF_PARTS], *rows], room, left=_FIRST_TO_GO[:1], first_to_go=_FIRST_TO_GO)
+    yield from table([[heading, *_OF_PARTS], *rows], room, left=[_BAR_OF_PART], first_to_go=_FIRST_TO_GO)
 
 
 def _cells(totals: Totals, room: int) -> list[str]:
@@ -135,7 +136,7 @@ def _several(count: int, noun: str) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    return f"{part * 100 // whole}%" if whole else "-"
+    return share_text(part / whole) if whole else "-"
 
 
 def _bar(part: int, whole: int, room: int, longest: int = _BAR) -> str:

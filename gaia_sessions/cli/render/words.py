@@ -137,8 +137,13 @@ def overlap_text(overlap: Overlap) -> str:
     share, seconds = overlap["share"], overlap["seconds"]
     if "at_least" in overlap and not share:
         return "unknown"
+    return f"{share_text(share)}{'+' * ('at_least' in overlap)} {short_duration(seconds)}"
+
+
+def share_text(share: float) -> str:
+    """``42%``, rounded down; ``<1%`` of what is not nothing."""
     percent = int(share * 100 + _ROUNDING)
-    return f"{percent if percent or not share else '<1'}%{'+' * ('at_least' in overlap)} {short_duration(seconds)}"
+    return f"{percent if percent or not share else '<1'}%"
 
 
 _ROUNDING = 1e-9
