@@ -649,8 +649,8 @@ class Sessions:
         from gaia_sessions.usecases import stats
 
         now = utc_now()
-        asked = stats.Asked(by=by, on_read=on_read, **_moments({"since": since, "until": until}, now))
-        return stats.stats_of(self._preview(), asked, now, self.config.limits)
+        wanted = stats.Filter(by=by, **_moments({"since": since, "until": until}, now))
+        return stats.stats_of(self._preview(), wanted, now, self.config.limits, on_read)
 
     def charge(self, agent_id: str, tokens: int) -> TokenUsage:
         """Counts ``tokens`` more against the budget, and returns what ``usage`` would.

@@ -189,7 +189,8 @@ def _command_hint(error: click.NoSuchCommand, ctx: click.Context, argv: list[str
     program = ctx.find_root().command_path
     word = f"{ctx.command_path} {error.command_name.casefold()}".removeprefix(program).strip()
     others = NO_COMMAND | COMMANDS if program == PROGRAM else {}  # the earlier tool has few of these commands
-    word = next((other for other in others if sorted(other) == sorted(word)), word)  # stauts is status, not stats
+    if word not in others:  # stauts is status, not stats
+        word = next((other for other in others if sorted(other) == sorted(word)), word)
     if word not in others:
         near = _did_you_mean(error.command_name, ctx.command.list_commands(ctx))  # type: ignore[attr-defined]  # a group
         if near:

@@ -36,30 +36,32 @@ if TYPE_CHECKING:
         at_least: NotRequired[bool]
 
 
-def may_overlap(record: Record, asked: Span, now: datetime) -> bool:
-    """Whether the session may have worked in the span ``asked``, if each run lasted as long as it can have."""
+def may_overlap(record: Record, window: Span, now: datetime) -> bool:
+    """Whether the session may have worked in ``window``, if each run lasted as long as it can have."""
     dropped = _dropped(record, now)
-    return any(_meet(span, asked) for span, _ in _spans(record, now)) or (dropped is not None and _meet(dropped, asked))
+    return any(_meet(span, window) for span, _ in _spans(record, now)) or (
+        dropped is not None and _meet(dropped, window)
+    )
 
 
 def overlap_of(
     record: Record,
-    asked: Span,
+    window: Span,
     now: datetime,
     at_work: Mapping[int, datetime],
     written_at: Callable[[Run], datetime | None],
 ) -> Overlap | None:
-    """How much of the span ``asked`` the session worked; None if no moment of it.
+    """How much of ``window`` the session worked; None if no moment of it.
 
     at_work: until when the agents are known to be at work whose runs have these numbers. written_at: when the agent of
     a run last wrote to its files; asked only of runs whose end nobody saw.
     """
-    spans = list(_known_spans(record, asked, now, at_work, written_at))
-    dropped, length = _dropped(record, now), asked[1] - asked[0]
-    is_unsure = dropped is not None and _meet(dropped, asked)
+    spans = list(_known_spans(record, window, now, at_work, written_at))
+    dropped, length = _dropped(record, now), window[1] - window[0]
+    is_unsure = dropped is not None and _meet(dropped, window)
     if not spans and not is_unsure:
         return None
-    worked = _length_within(asked, spans)
+    worked = _length_within(window, spans)
     overlap: Overlap = {
         "seconds": worked.total_seconds(),
         "share": worked / length if length else float(bool(spans)),
@@ -69,19 +71,19 @@ def overlap_of(
 
 def _known_spans(
     record: Record,
-    asked: Span,
+    window: Span,
     now: datetime,
     at_work: Mapping[int, datetime],
     written_at: Callable[[Run], datetime | None],
 ) -> Iterator[Span]:
-    """The spans that have a moment of ``asked``; a run whose end nobody saw lasts to its last sign of life."""
+    """The spans that have a moment of ``window``; a run whose end nobody saw lasts to its last sign of life."""
     signs: list[datetime] = []
     for span, run in _spans(record, now):
         known = span
-        if run is not None and _meet(span, asked) and (not has_ended(run) or run.get("end") == LOST):
+        if run is not None and _meet(span, window) and (not has_ended(run) or run.get("end") == LOST):
             signs = signs or _signs_of_life(record)
             known = (span[0], at_work.get(run["run"]) or _last_sign(span, signs, written_at(run)))
-        if _meet(known, asked):
+        if _meet(known, window):
             yield known
 
 
@@ -148,11 +150,11 @@ def _has(span: Span, moment: datetime) -> bool:
     return begun <= moment < end or begun == moment == end
 
 
-def _length_within(asked: Span, spans: Iterable[Span]) -> timedelta:
-    """How much of ``asked`` is in any of ``spans``."""
-    worked, reached = timedelta(), asked[0]
+def _length_within(window: Span, spans: Iterable[Span]) -> timedelta:
+    """How much of ``window`` is in any of ``spans``."""
+    worked, reached = timedelta(), window[0]
     for begun, end in sorted(spans):
-        since, until = max(begun, reached), min(end, asked[1])
+        since, until = max(begun, reached), min(end, window[1])
         if since < until:
             worked, reached = worked + (until - since), until
     return worked

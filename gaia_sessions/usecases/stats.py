@@ -1,7 +1,7 @@
 """Figures of all sessions: how they ended, how often they were resumed, how long they stayed in each phase.
 
-Owns that each session counts once: by its record while there is one, else by the last line that its removal left. Must
-never hold the records, or the lines.
+Each session counts once: by its record while there is one, else by the last line that its removal left. Nothing is held
+but sums and keys.
 """
 
 from __future__ import annotations
@@ -59,24 +59,17 @@ _BETWEEN_REPORTS = 250
 """Sessions."""
 
 
-class Asked:
+class Filter:
     """Which sessions count: those that ended, or were last active while they are open, from ``since`` to ``until``.
 
-    by: one of ``GROUPINGS``, by which they are also counted in parts; phases are a part of all totals. on_read: is told
-    now and then how many sessions were read. Raises ``BadArgument``.
+    by: one of ``GROUPINGS``, by which they are also counted in parts; phases are a part of all totals. Raises
+    ``BadArgument``.
     """
 
-    def __init__(
-        self,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        by: str | None = None,
-        on_read: Callable[[int], object] | None = None,
-    ) -> None:
+    def __init__(self, *, since: datetime | None = None, until: datetime | None = None, by: str | None = None) -> None:
         if by is not None and by not in GROUPINGS:
             raise BadArgument("by", by, f"one of {', '.join(GROUPINGS)}")
-        self.since, self.until, self.by, self.on_read = since, until, by, on_read
+        self.since, self.until, self.by = since, until, by
 
     def accepts(self, figures: Figures) -> bool:
         """Whether the session of ``figures`` counts."""
@@ -102,37 +95,43 @@ def _local_day(timestamp: str) -> str:
 class _Sums:
     """The sums of what was added, in all and in parts."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+    def __init__(self, wanted: Filter) -> None:
+        self._wanted = wanted
         self._total = Sum()
         self._parts: dict[str | None, Sum] = {}
 
     def add(self, figures: Figures, *, is_removed: bool) -> None:
-        if not self._asked.accepts(figures):
+        if not self._wanted.accepts(figures):
             return
         self._total.add(figures, is_removed=is_removed)
-        if self._asked.by in (BY_AGENT, BY_DAY):
-            self._parts.setdefault(self._asked.part_of(figures), Sum()).add(figures, is_removed=is_removed)
+        if self._wanted.by in (BY_AGENT, BY_DAY):
+            self._parts.setdefault(self._wanted.part_of(figures), Sum()).add(figures, is_removed=is_removed)
 
     def stats(self, unread: int, unread_lines: int) -> Stats:
         stats: Stats = {"total": self._total.totals(), "unread": unread, "unread_lines": unread_lines}
         parts = [(name, part.totals()) for name, part in self._parts.items()]
-        if self._asked.by == BY_AGENT:
+        if self._wanted.by == BY_AGENT:
             agents: list[AgentTotals] = [{"agent_name": name or "", "totals": totals} for name, totals in parts]
             stats["agents"] = sorted(agents, key=lambda agent: (-agent["totals"]["sessions"], agent["agent_name"]))
-        if self._asked.by == BY_DAY:
+        if self._wanted.by == BY_DAY:
             days: list[DayTotals] = [{"day": day, "totals": totals} for day, totals in parts]
             stats["days"] = sorted(days, key=lambda one: one["day"] or "", reverse=True)
         return stats
 
 
-def stats_of(sessions: Reader, asked: Asked, now: datetime, limits: Limits) -> Stats:
-    """The figures of the sessions that are ``asked`` for, of every app."""
-    sums, above = _Sums(asked), Above(sessions)
+def stats_of(
+    sessions: Reader,
+    wanted: Filter,
+    now: datetime,
+    limits: Limits,
+    on_read: Callable[[int], object] | None = None,
+) -> Stats:
+    """The figures of the ``wanted`` sessions, of every app. on_read: is told now and then how many were read."""
+    sums, above = _Sums(wanted), Above(sessions)
     living, unread = set[str](), 0
     for number, (_, found) in enumerate(with_marks_known(sessions.scan(), above)):
-        if asked.on_read and number and number % _BETWEEN_REPORTS == 0:
-            asked.on_read(number)
+        if on_read and number and number % _BETWEEN_REPORTS == 0:
+            on_read(number)
         figures = _figures(found, above, now, limits)
         if figures is None:
             unread += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import plural
 
-from .columns import table
+from .figures_table import table
 from .words import Hint, safe
 
 TYPE_CHECKING = False
