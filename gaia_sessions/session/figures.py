@@ -18,8 +18,8 @@ from .ids import is_agent_id
 from .phases import OPEN, PHASES, is_final
 from .record import is_open
 from .run_reopening import UNSTOPPED_DETAIL
-from .runs import has_ended, is_send
-from .state import CANCELLED, ENDED, STATES, has_begun
+from .runs import has_ended, is_send, is_work
+from .state import CANCELLED, ENDED, STATES
 from .updates import MAX_HISTORY
 
 TYPE_CHECKING = False
@@ -127,7 +127,7 @@ def _stays(moves: Sequence[schema.Move], created_at: str | None) -> dict[str, li
 
 
 def _figures_of_runs(record: Record) -> RunFigures:
-    runs = [run for run in record.get("runs", ()) if not is_send(run) and has_begun(run, ())]
+    runs = [run for run in record.get("runs", ()) if not is_send(run) and is_work(run)]
     kinds = [run["interruption"] for run in runs if has_ended(run) and "interruption" in run]
     resumed = sum(has_ended(run) for run in runs[:-1])
     rests_at_last = bool(runs) and has_ended(runs[-1]) and not _ended_the_work(record, runs[-1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .clock import format_time, is_within, parse_time, timedelta
 from .phases import AGENT_AT_WORK, WORK_GIVEN_UP, WORK_RESUMED, is_final, phase_after, waits_for_approval
 from .record import ANSWER_WORDS, answer_of, given_answers, has_newer_schema, is_asking, parent_id_of
-from .schema import ENDED_WITH_HOST
+from .schema import DENIED, ENDED_WITH_HOST, KILLED, LOST
 from .updates import with_activity, with_given_answer, with_phase, without_answer, without_pause
 
 TYPE_CHECKING = False
@@ -34,6 +34,9 @@ On other hosts an agent's id has no meaning outside its conversation: Codex uses
 CLIENT_IS_OVER = "crashed or was closed"
 
 _START_KEYS = frozenset(["started_at", "host_agent_id", "reported"])
+
+_ENDS_WITHOUT_AGENT = frozenset([DENIED, ENDED_WITH_HOST, LOST, KILLED])
+"""Ends that a run may have whose agent never started."""
 
 
 def has_ended(run: Run) -> bool:
@@ -115,6 +118,13 @@ def crash_text(run: Mapping[str, object]) -> str:
 def was_only_delegated(run: Mapping[str, object]) -> bool:
     """Whether the delegation of ``run`` is all that is known of it, on a host that would have reported its start."""
     return "claimed_at" in run and _START_KEYS.isdisjoint(run) and not run.get("unannounced")
+
+
+def is_work(run: Run) -> bool:
+    """Whether an agent was at work in ``run``, or is, as far as is known: such a run counts, and takes time."""
+    if not has_ended(run):
+        return may_be_at_work(run)
+    return run.get("end") != DENIED and not (was_only_delegated(run) and run.get("end") in _ENDS_WITHOUT_AGENT)
 
 
 def host_outlives_conversation(run: Run, is_alive: Callable[[HostProcess], bool]) -> bool:

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from .clock import parse_time, timedelta
 from .phases import waits_for_approval
-from .runs import has_ended, may_be_at_work, started_or_claimed_at, was_only_delegated
-from .schema import DENIED, LOST
+from .runs import has_ended, is_work, started_or_claimed_at
+from .schema import LOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,14 +103,8 @@ def _spans(record: Record, now: datetime) -> Iterator[tuple[Span, Run | None]]:
         yield from ((span, None) for span in _spans_by_hand(record))
     for run in record.get("runs", ()):
         begun = started_or_claimed_at(run)
-        if begun is not None and _has_begun(run):
+        if begun is not None and is_work(run):
             yield (begun, max(begun, parse_time(run["ended_at"]) if has_ended(run) else now)), run
-
-
-def _has_begun(run: Run) -> bool:
-    if not has_ended(run):
-        return may_be_at_work(run)
-    return run.get("end") != DENIED and not (run.get("end") == LOST and was_only_delegated(run))
 
 
 def _spans_by_hand(record: Record) -> list[Span]:

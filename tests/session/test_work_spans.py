@@ -97,7 +97,9 @@ CLAIM = {"claimed_at": at(10)}
         ([run(1, 15, 20, **CLAIM)], (0, 40), (5, 0.125)),
         ([run(1, None, 20, "denied", **CLAIM)], (0, 40), None),
         ([run(1, None, 20, "lost", **CLAIM)], (0, 40), None),
-        ([run(1, None, 20, "ended_with_host", **CLAIM)], (0, 40), (10, 0.25)),
+        ([run(1, None, 20, "ended_with_host", **CLAIM)], (0, 40), None),
+        ([run(1, None, 20, "killed", **CLAIM)], (0, 40), None),
+        ([run(1, None, 20, "returned", **CLAIM)], (0, 40), (10, 0.25)),
         ([run(1, None, None, **CLAIM)], (0, 40), None),  # its start is still to come
         ([run(1, None, 20)], (0, 40), None),  # when it began is not known
     ],
