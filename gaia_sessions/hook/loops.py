@@ -30,9 +30,9 @@ def calls_in_row(payload: HookPayload, host: Host, run: Run, until: float) -> in
     for path in dict.fromkeys(named):  # after /clear an agent writes to another file, which its payload tells
         try:
             while path and call and host.recent_calls:
-                row = row_before(call, host.recent_calls(path, agent))
-                if row.is_known or monotonic() >= until:
-                    return row.count
+                count = row_before(call, host.recent_calls(path, agent))
+                if count is not None or monotonic() >= until:
+                    return count or 0
                 sleep(_SECONDS_BETWEEN_LOOKS)
         except FileNotFoundError:
             continue

@@ -24,52 +24,42 @@ _SEARCHES, _TOOLS = "Search budget exceeded (", ". Go on with"
 class PastCall:
     """A call of a tool, as the transcript of its agent has it.
 
-    key: of this call. message: the one that it was made in. asked: the tool and its input, as a text. result: None if
-    it is not written. seconds: how long it took; without end if it reads what background work has written so far.
+    key: of this call. message: the one that it was made in. call_text: the tool and its input. result: None if it is
+    not written. seconds: how long it took; without end if it reads what background work has written so far.
     was_refused: a hook refused it, so that it was never made.
     """
 
-    __slots__ = ("asked", "key", "message", "result", "seconds", "was_refused")
+    __slots__ = ("call_text", "key", "message", "result", "seconds", "was_refused")
 
     def __init__(
-        self, *, key: str, message: str, asked: str, result: str | None, seconds: float, was_refused: bool
+        self, *, key: str, message: str, call_text: str, result: str | None, seconds: float, was_refused: bool
     ) -> None:
         self.key = key
         self.message = message
-        self.asked = asked
+        self.call_text = call_text
         self.result = result
         self.seconds = seconds
         self.was_refused = was_refused
 
 
-class Row:
-    """How often a call was made in a row right before. is_known: false if what is not written yet may change that."""
+def row_before(call: str, calls: Iterable[PastCall]) -> int | None:
+    """How many messages right before ``call`` made the same call, with the same result; ``calls``: newest first.
 
-    __slots__ = ("count", "is_known")
-
-    def __init__(self, count: int, *, is_known: bool) -> None:
-        self.count = count
-        self.is_known = is_known
-
-
-def row_before(call: str, calls: Iterable[PastCall]) -> Row:
-    """The row of messages right before ``call`` that made the same call, with the same result; ``calls``: newest first.
-
-    While the call itself is not written it is taken to be like the newest one that is. Where no row can come of what
-    is missing, the answer is known without it.
+    None if what is not written yet may change that. While the call itself is not written it is taken to be like the
+    newest one that is. Where no row can come of what is missing, the answer is known without it.
     """
-    asked = own_message = result = None
+    call_text = own_message = result = None
     is_written = is_waiting = False
     messages: set[str] = set()
     for past in calls:
         if past.key == call:
-            asked, own_message, result = past.asked, past.message, None
+            call_text, own_message, result = past.call_text, past.message, None
             is_written, is_waiting, messages = True, False, set()
             continue
         if past.was_refused:
             continue
-        asked = past.asked if asked is None else asked
-        if past.asked != asked:
+        call_text = past.call_text if call_text is None else call_text
+        if past.call_text != call_text:
             break
         if past.message == own_message:  # beside it, and at work
             continue
@@ -81,9 +71,10 @@ def row_before(call: str, calls: Iterable[PastCall]) -> Row:
         if len(messages) == REFUSED_AFTER:
             break
     count = len(messages)
-    if not is_written:
-        return Row(0, is_known=count < TOLD_AFTER - 1)  # of the rounds before it the last may be missing too
-    return Row(0, is_known=count < TOLD_AFTER) if is_waiting else Row(count, is_known=True)
+    if is_written and not is_waiting:
+        return count
+    enough = TOLD_AFTER if is_written else TOLD_AFTER - 1  # of the rounds before it the last may be missing too
+    return 0 if count < enough else None
 
 
 def warning(tool: str) -> str:

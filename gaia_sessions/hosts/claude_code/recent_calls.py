@@ -1,7 +1,7 @@
 """The latest calls of an agent of Claude Code, from the end of its transcript. Imported only to look for loops.
 
-As seen in runs of 2.1.197, 2.1.330 and 2.1.332. What stands in a line beside its message is the client's: there 2.1.330
-says that a hook refused a call, and no output of a tool can say that. 2.1.197 does not, so there our words decide.
+As seen in runs of 2.1.197, 2.1.330 and 2.1.332. 2.1.330 notes beside a result that a hook
+refused the call; no tool can write there. 2.1.197 does not, so there our own words decide.
 """
 
 from __future__ import annotations
@@ -73,20 +73,20 @@ def _calls_in(entry: Payload, results: dict[str, Result]) -> Iterator[PastCall]:
     message = object_in(entry, "message")
     for part in reversed([*parts_in(message, "tool_use")]):
         key, tool = key_in(part, "id") or "", text_in(part, "name")
-        asked = _asked(tool, object_in(part, "input"))
+        call_text = _call_text(tool, object_in(part, "input"))
         written_at, result, was_refused = results.get(key, ("", None, False))
-        reads = tool in _READERS or _OUTPUT in asked.partition(_TASKS)[2]
+        reads = tool in _READERS or _OUTPUT in call_text.partition(_TASKS)[2]
         yield PastCall(
             key=key,
             message=text_in(message, "id"),
-            asked=asked,
+            call_text=call_text,
             result=result,
             seconds=float("inf") if reads else _seconds(text_in(entry, "timestamp"), written_at),
             was_refused=was_refused,
         )
 
 
-def _asked(tool: str, tool_input: Payload) -> str:
+def _call_text(tool: str, tool_input: Payload) -> str:
     """The call as a text: the order of its keys does not count, nor what the agent says of a command."""
     counted = {key: value for key, value in tool_input.items() if tool != "Bash" or key != "description"}
     return json.dumps([tool, counted], sort_keys=True)
