@@ -246,6 +246,7 @@ def _may_need_reply(record: Record) -> bool:
     Or that todos were left open of which the agent was reminded.
     """
     from gaia_sessions.session.record import is_open
+    from gaia_sessions.session.runs import times_held
 
-    is_mentioning = any("mentioned" in run or "held" in run for run in record.get("runs", ()))
-    return is_mentioning or "paused_until" in record or is_open(record)
+    is_mentioning = any("mentioned" in run for run in record.get("runs", ()))
+    return is_mentioning or times_held(record) > 0 or "paused_until" in record or is_open(record)

@@ -168,7 +168,7 @@ def may_go_on_with(tool: str, payload: HookPayload, host: Host, store: FileStore
     limits: AgentLimits = payload.config.agent_limits
     so_far = WorkSoFar(0, 0, (), has_call=False)
     if limits.tokens_for(record) is not None or limits.rounds is not None:
-        call = format_time(payload.now)  # of none
+        call = format_time(payload.now)  # there is no call yet: a key that no line has
         so_far = _work_so_far(payload, host, run, call, monotonic(), must_count=True)
     return agent_limits.refusal(record, run, so_far, limits, payload.now) is None
 

@@ -10,10 +10,10 @@ import shlex
 
 from gaia_sessions.ingest import EventResult
 from gaia_sessions.ingest.join import find_run
-from gaia_sessions.session.held_stops import may_be_held, open_text, times_held, with_hold
+from gaia_sessions.session.held_stops import may_be_held, open_text, with_hold
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.runs import run_by_number
+from gaia_sessions.session.runs import run_by_number, times_held
 from gaia_sessions.session.todos import open_todos
 from gaia_sessions.store.inbox_keys import all_keys, may_change
 

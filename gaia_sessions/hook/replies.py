@@ -12,6 +12,7 @@ from gaia_sessions.hosts import EVENT_NAME_KEY
 from gaia_sessions.ingest import MAX_MENTIONED, REFUSED
 from gaia_sessions.session import events
 from gaia_sessions.session.record import is_asking
+from gaia_sessions.session.runs import times_held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _return_reply(context: ReplyContext) -> Reply | None:
         from .messages import resume_message
 
         messages.append(resume_message(found, nested="parent_host_agent_id" in context.event))
-    if any("held" in run for run in record.get("runs", [])[-1:]):
+    if times_held(record):
         from gaia_sessions.session.todos import open_todos
 
         from .holding import left_open_message

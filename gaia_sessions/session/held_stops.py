@@ -29,7 +29,7 @@ MOST_HOLDS = 8
 """Of one run. A client ends an agent without a word that is held more often than this without using a tool."""
 
 _DECIDED_ELSEWHERE = frozenset(["end", "own_work", "workflow"])
-"""Keys of a run of which something else is known than that its agent is at work, or whose script decides."""
+"""With one of these a run has ended, waits for its own work, or belongs to a script."""
 
 
 def may_be_held(record: Record, run: Run) -> bool:
@@ -61,8 +61,3 @@ def open_text(number: int, of: int, reminders: int) -> str:
     """How many todos are left open, and after how many reminders: ``2 of 3, after 8 reminders``."""
     reminded = f", after {reminders} reminder{'' if reminders == 1 else 's'}" if reminders else ""
     return f"{number} of {of}{reminded}"
-
-
-def times_held(record: Record) -> int:
-    """How often the agent of the latest run was kept from stopping."""
-    return sum(len(run.get("held", ())) for run in record.get("runs", [])[-1:])

@@ -12,10 +12,9 @@ from typing import NotRequired, TypedDict
 from uuid import UUID
 
 from .budget import usage_of
-from .held_stops import times_held
 from .phases import is_failure, is_final, is_success
 from .record import given_answers
-from .runs import crash_text, has_agent, has_ended, is_of_command, is_send
+from .runs import crash_text, has_agent, has_ended, is_of_command, is_send, times_held
 from .schema import LOST, OUT_OF_TOKENS, RUN_FAILED, RUN_RETURNED, STOPPED, TIMED_OUT
 from .state import run_of
 from .todos import open_todos

@@ -101,6 +101,11 @@ def is_work_of_command(record: Record) -> bool:
     return any(is_of_command(run) and not is_send(run) for run in record.get("runs", ())[-1:])
 
 
+def times_held(record: Record) -> int:
+    """How often the agent of the latest run was kept from stopping while its todos were open."""
+    return sum(len(run.get("held", ())) for run in record.get("runs", [])[-1:])
+
+
 def client_of(run: Mapping[str, object]) -> str:
     """The program that ran the agent, as people write its name: ``Claude Code``; ``its client`` if it is not known."""
     if "wrapper" in run:

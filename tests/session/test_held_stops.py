@@ -6,7 +6,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gaia_sessions.session.held_stops import MOST_HOLDS, may_be_held, open_text, times_held, with_hold
+from gaia_sessions.session.held_stops import MOST_HOLDS, may_be_held, open_text, with_hold
+from gaia_sessions.session.runs import times_held
 from tests.records import START, WHEN, record_with, unchanged
 from tests.table import table
 

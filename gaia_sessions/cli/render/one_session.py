@@ -10,11 +10,18 @@ from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import state
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time, seconds_between
-from gaia_sessions.session.held_stops import open_text, times_held
+from gaia_sessions.session.held_stops import open_text
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
 from gaia_sessions.session.record import given_answers, is_asking
-from gaia_sessions.session.runs import crash_text, has_ended, is_conversation, is_work_of_command, may_be_at_work
+from gaia_sessions.session.runs import (
+    crash_text,
+    has_ended,
+    is_conversation,
+    is_work_of_command,
+    may_be_at_work,
+    times_held,
+)
 from gaia_sessions.session.schema import (
     CANCELLED,
     DENIED,

@@ -63,8 +63,8 @@ def most_holds(variables: Mapping[str, str]) -> int:
 def _key_of_message(payload: HookPayload, known: Collection[str]) -> str | None:
     """The key of the message with which the agent stops, of which several hooks may be told at the same time.
 
-    A known one that stood last is told again. Where only an answer to it stands behind it, the line of the new stop may
-    be late: that is a stop of its own, so that nobody is held for ever by one that is not counted.
+    A known key that stands last is the same stop told again. Where an answer stands behind it and the line of the new
+    stop does not come, it counts as a new stop, so that no agent is held without being counted.
     """
     path, said = payload.text("agent_transcript_path"), payload.text("last_assistant_message")
     until, was_last = monotonic() + _SECONDS_FOR_LINE, False
