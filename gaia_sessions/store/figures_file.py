@@ -7,6 +7,7 @@ it, so a line is read only up to a length, and what is in it is not believed her
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.jsonio.strict import load_object
@@ -41,12 +42,24 @@ def values(root: Directory) -> Iterator[dict[str, Json] | None]:
         except FileNotFoundError:
             return
         except TooBig:
-            reason, hint = f"it has more than {_MAX_BYTES >> 20} MiB", f"move {path} away, or delete it"
-            raise StoreFailure("read", path, reason, hint) from None
+            raise _too_big("read", path) from None
         with os.fdopen(fd, "rb") as file:
             while line := _next_line(file):
                 if line != b"\n":
                     yield _object_in(line)
+
+
+def check_room(root: Directory, count: int) -> None:
+    """Raises ``StoreFailure`` if nobody could read the file with ``count`` bytes more."""
+    path = f"{root.path}/{STATS}"
+    with translate_errors("append to", path), suppress(FileNotFoundError):
+        if os.stat(STATS, dir_fd=root.fd, follow_symlinks=False).st_size + count >= _MAX_BYTES:
+            raise _too_big("append to", path)
+
+
+def _too_big(verb: str, path: str) -> StoreFailure:
+    reason, hint = f"it has more than {_MAX_BYTES >> 20} MiB", f"move {path} away, or delete it"
+    return StoreFailure(verb, path, reason, hint)
 
 
 def _next_line(file: BinaryIO) -> bytes:

@@ -217,10 +217,11 @@ class FileStore(FileReader):
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
         if not self.keeps_figures:
             return
-        from .figures_file import KEY
+        from .figures_file import KEY, check_room
 
         lines = b"".join(map(dump_line, figures))
         with self.lock_key(KEY), self._make_root() as root:
+            check_room(root, len(lines))
             atomic.append(root, roots.STATS, lines, durable=self.durable)
 
     def sync(self) -> None:

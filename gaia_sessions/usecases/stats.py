@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaia_sessions.errors import BadArgument, SessionsError
+from gaia_sessions.errors import BadArgument, SessionsError, StoreFailure
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.figures import figures_of, read_figures
 from gaia_sessions.session.record import has_newer_schema
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         of their end, the latest first, and last those that have not ended.
 
         unread: how many more sessions there are that cannot be read, or that a later version wrote. unread_lines: how
-        many lines about removed ones cannot be read.
+        many lines about removed ones cannot be read. removed_unread: there if not all lines could be looked at: why.
         """
 
         total: Totals
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         days: NotRequired[list[DayTotals]]
         unread: int
         unread_lines: int
+        removed_unread: NotRequired[str]
 
 
 _BETWEEN_REPORTS = 250
@@ -138,8 +139,10 @@ def stats_of(
             continue
         living.add(_key(figures))
         sums.add(figures, is_removed=False)
-    unread_lines = _add_removed(sums, sessions, living)
-    return sums.stats(unread, unread_lines)
+    try:
+        return sums.stats(unread, _add_removed(sums, sessions, living))
+    except StoreFailure as error:
+        return {**sums.stats(unread, 0), "removed_unread": str(error)}
 
 
 def _figures(found: RecordOrError, above: Above, now: datetime, limits: Limits) -> Figures | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -300,6 +301,28 @@ def test_a_store_of_lines_alone_that_cannot_be_read_says_so(gaia: Gaia, root: st
     Path(root, ".stats.jsonl").write_text('{"torn\n{"torn', encoding="utf-8")
     said = "2 lines about removed sessions cannot be read, and count nowhere"
     assert gaia("stats").all == (0, f"0 sessions: 0 ended, 0 open\nerrors: 0\n{said}\n", "")
+
+
+@table(
+    "name, make, why",
+    [
+        ("a-folder", lambda path: path.mkdir(), "not a regular file"),
+        ("a-link", lambda path: path.symlink_to("elsewhere"), "Too many levels of symbolic links"),
+        ("too-large", lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 1 << 30), "more than 256 MiB"),
+    ],
+)
+def test_what_is_there_counts_if_the_lines_cannot_be_read(
+    gaia: Gaia, tmp_path: Path, name: str, make: Any, why: str
+) -> None:
+    root = tmp_path / name
+    assert gaia("--root", root, "create", "--id", "a").code == 0
+    make(root / ".stats.jsonl")
+
+    found = gaia("--root", root, "stats", "--json").json
+    assert (found["total"]["sessions"], found["unread_lines"], why in found["removed_unread"]) == (1, 0, True)
+    *_, said, hint = gaia("--root", root, "stats").out.decode().splitlines()
+    assert said.startswith(f"removed sessions do not all count: {root}/.stats.jsonl: cannot read: ")
+    assert hint == f"`gaia-sessions --root {root} doctor` says what to do"
 
 
 def test_a_share_that_is_not_nothing_is_not_said_to_be_none(gaia: Gaia, put: Gaia) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import LockTimeout, SessionNotFound, StoreFailure
+from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.store.figures_file import KEY
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.overlay import Overlay
@@ -102,6 +103,17 @@ def test_a_file_of_a_gigabyte_is_refused_with_what_to_do(tmp_path: Path) -> None
     with pytest.raises(StoreFailure, match="it has more than 256 MiB") as raised:
         list(FileStore(str(tmp_path)).figures())
     assert raised.value.hint == f"move {path} away, or delete it"
+
+
+def test_nothing_is_added_to_a_file_that_nobody_could_read_then(tmp_path: Path) -> None:
+    store, path, line = FileStore(str(tmp_path)), tmp_path / FILE, len(dump_line(SECOND))
+    with path.open("wb") as file:
+        file.truncate((256 << 20) - line - 1)
+    store.add_figures([SECOND])
+    size = path.stat().st_size
+    with pytest.raises(StoreFailure, match="cannot append to: it has more than 256 MiB"):
+        store.add_figures([SECOND])
+    assert (path.stat().st_size, list(store.figures())) == (size, [None, SECOND])
 
 
 def _link(path: Path, elsewhere: Path) -> None:

@@ -37,7 +37,7 @@ def command(call: Call, since: datetime | None, until: datetime | None, by: str 
     stats = _stats(call, since, until, by)
     if call.as_json:
         output.print_json(stats)
-    elif stats["total"]["sessions"] or stats["unread"] or stats["unread_lines"]:
+    elif any((stats["total"]["sessions"], stats["unread"], stats["unread_lines"], "removed_unread" in stats)):
         from gaia_sessions.cli.render.stats import lines
 
         output.print_lines(lines(stats, by, output.stdout_width()))

@@ -9,7 +9,7 @@ from gaia_sessions.session.state import COMPLETED
 from gaia_sessions.session.totals import BY_AGENT, BY_PHASE
 
 from .figures_table import table
-from .words import WHY_STOPPED, Hint, duration, safe, share_text, short_duration
+from .words import WHY_STOPPED, Hint, Prose, duration, safe, share_text, short_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,6 +156,9 @@ def _unknown(stats: Stats) -> Iterator[str]:
         yield f"not counted: {' and '.join(dropped)} that records no longer have"
     if stats["unread"]:
         yield Hint(f"{_several(stats['unread'], 'session')} cannot be read: `gaia-sessions list` says why")
+    if "removed_unread" in stats:
+        yield Prose(f"removed sessions do not all count: {safe(stats['removed_unread'])}")
+        yield Hint("`gaia-sessions doctor` says what to do")
     if stats["unread_lines"]:
         yield Hint(
             f"{_several(stats['unread_lines'], 'line')} about removed sessions cannot be read, and count nowhere"
