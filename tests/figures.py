@@ -1,4 +1,4 @@
-"""Which sessions count: one that is there beats its line, and of several lines of one the last holds."""
+"""Which sessions count: one that is there beats its line, and of several lines that of the latest revision holds."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def standing_figures(store: Reader, now: datetime | None = None) -> dict[Key, An
 
 def left(store: Reader) -> dict[Key, Any]:
     """What removed sessions left, by id and time of creation."""
-    figures = [read_figures(line) if line is not None else None for line in store.figures()]
-    return {(one["agent_id"], one["created_at"]): one for one in figures if one is not None}
+    read = [read_figures(line) if line is not None else None for line in store.figures()]
+    figures = sorted((one for one in read if one is not None), key=lambda one: one["revision"])
+    return {(one["agent_id"], one["created_at"]): one for one in figures}
 
 
 def unread(store: Reader) -> int:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
         state: one of ``STATES``; of a session that has ended its outcome, or ``cancelled``. ended_at: there if it has
         ended. expired: there, and true, if it is open and may not be resumed only because it was idle for too long.
+        revision: that of its record; of several figures of one session those with the highest hold.
         stays: whole seconds of each stay in an open phase that is over. runs_dropped, history_dropped: how many runs
         and moves its record does not have any more, of which nothing counts. errors: as the record counted them.
         tokens: absent if nobody reported any.
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
         agent_id: str
         created_at: str
+        revision: int
         agent_name: str
         state: str
         phase: str
@@ -88,6 +90,7 @@ def figures_of(record: Record, decision: Decision, state: State) -> Figures:
     figures: Figures = {
         "agent_id": record["agent_id"],
         "created_at": record["created_at"],
+        "revision": min(record["revision"], LARGEST_INTEGER),
         "agent_name": record["agent_name"][:LONGEST_NAME],
         "state": word,
         "phase": record["phase"],
@@ -100,7 +103,7 @@ def figures_of(record: Record, decision: Decision, state: State) -> Figures:
     }
     if word in ENDED:
         figures["ended_at"] = record.get("finalized_at", moves[-1]["timestamp"] if moves else record["last_updated"])
-    elif decision["reason"] == "expired":
+    elif decision["reason"] == "expired" and sum(not check["ok"] for check in decision["checks"]) == 1:
         figures["expired"] = True
     if (tokens := reported_tokens(record)) is not None:
         figures["tokens"] = tokens
@@ -214,6 +217,7 @@ _check_count = _count_to(LARGEST_INTEGER)
 _REQUIRED: dict[str, Check] = {
     "agent_id": _check_id,
     "created_at": check_time,
+    "revision": _check_count,
     "agent_name": _check_name,
     "state": one_of(STATES),
     "phase": one_of(PHASES),

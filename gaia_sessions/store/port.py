@@ -164,7 +164,8 @@ class Reader(ReaderAbove, Protocol):
         """What is kept of sessions that were removed: the object of each line, None in the place of one that has none.
 
         Anybody may have written them. A session that is there beats its line: its removal did not take place. Of
-        several lines of one session, by its id and ``created_at``, the last counts. Takes no lock. Raises
+        several lines of one session, by its id and ``created_at``, that with the highest ``revision`` counts, of equal
+        ones the last. Takes no lock. Raises
         ``StoreFailure``.
         """
 

@@ -1,7 +1,7 @@
 """Figures of all sessions: how they ended, how often they were resumed, how long they stayed in each phase.
 
-Each session counts once: by its record while there is one, else by the last line that its removal left. Nothing is held
-but sums and keys.
+Each session counts once: by its record while there is one, else by the latest line that its removal left. Nothing is
+held but sums and keys.
 """
 
 from __future__ import annotations
@@ -129,20 +129,20 @@ def stats_of(
 ) -> Stats:
     """The figures of the ``wanted`` sessions, of every app. on_read: is told now and then how many were read."""
     sums, above = _Sums(wanted), Above(sessions)
-    living, unread = set[str](), 0
-    for number, (_, found) in enumerate(with_marks_known(sessions.scan(), above)):
+    living, unread = set[str](), set[str]()
+    for number, (agent_id, found) in enumerate(with_marks_known(sessions.scan(), above)):
         if on_read and number and number % _BETWEEN_REPORTS == 0:
             on_read(number)
         figures = _figures(found, above, now, limits)
         if figures is None:
-            unread += 1
+            unread.add(agent_id)
             continue
         living.add(_key(figures))
         sums.add(figures, is_removed=False)
     try:
-        return sums.stats(unread, _add_removed(sums, sessions, living))
+        return sums.stats(len(unread), _add_removed(sums, sessions, living, unread))
     except StoreFailure as error:
-        return {**sums.stats(unread, 0), "removed_unread": str(error)}
+        return {**sums.stats(len(unread), 0), "removed_unread": str(error)}
 
 
 def _figures(found: RecordOrError, above: Above, now: datetime, limits: Limits) -> Figures | None:
@@ -157,23 +157,25 @@ def _key(figures: Figures) -> str:
     return f"{figures['agent_id']} {figures['created_at']}"
 
 
-def _add_removed(sums: _Sums, sessions: Reader, living: set[str]) -> int:
+def _add_removed(sums: _Sums, sessions: Reader, living: set[str], unread: set[str]) -> int:
     """Adds those of which a line alone is left; returns how many lines cannot be read.
 
-    Lines are read after the records: what is removed meanwhile is among these, or has its line by now. They are read
-    twice, so that none has to be kept; which one is the last of a session stays as it was the first time.
+    living: the keys of the sessions that are there; unread: the ids of those that are and cannot be read. Lines are
+    read after the records: what is removed meanwhile is among these, or has its line by now. They are read twice, so
+    that none has to be kept; which one is the latest of a session stays as it was the first time. Of two processes that
+    remove, one may write last what it saw first: so the revision comes before the place.
     """
-    last: dict[str, int] = {}
-    unread = 0
+    latest: dict[str, tuple[int, int]] = {}
+    unread_lines = 0
     for number, figures in enumerate(_lines(sessions)):
         if figures is None:
-            unread += 1
-        elif (key := _key(figures)) not in living:
-            last[key] = number
-    for number, figures in enumerate(_lines(sessions) if last else ()):
-        if figures is not None and last.get(_key(figures)) == number:
+            unread_lines += 1
+        elif (key := _key(figures)) not in living and figures["agent_id"] not in unread:
+            latest[key] = max(latest.get(key, (0, 0)), (figures["revision"], number))
+    for number, figures in enumerate(_lines(sessions) if latest else ()):
+        if figures is not None and latest.get(_key(figures)) == (figures["revision"], number):
             sums.add(figures, is_removed=True)
-    return unread
+    return unread_lines
 
 
 def _lines(sessions: Reader) -> Iterator[Figures | None]:

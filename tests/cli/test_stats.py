@@ -155,6 +155,7 @@ def line(agent_id: str, state: str, phase: str, **keys: Any) -> dict[str, Any]:
     return {
         "agent_id": agent_id,
         "created_at": at(-3_000_000),
+        "revision": 1,
         "agent_name": "Explore",
         "state": state,
         "phase": phase,
@@ -172,7 +173,7 @@ def line(agent_id: str, state: str, phase: str, **keys: Any) -> dict[str, Any]:
 
 ENDED = {"ended_at": at(-2_500_000)}
 LINES: list[Any] = [
-    # 3 removed: completed, 1 of 2; while it was open, 0 of 1; and failed, as the last of its lines says.
+    # 3 removed: completed, 1 of 2; while it was open, 0 of 1; and failed, as the last of its latest revision says.
     line(
         "r1",
         "completed",
@@ -185,8 +186,9 @@ LINES: list[Any] = [
         tokens=70,
     ),
     line("r2", "paused", "planning", stays={"approval": [50]}, rests=1),
-    line("r3", "paused", "planning", rests=9, errors=9),
-    line("r3", "failed", "failed", **ENDED, stays={"planning": [1000]}, errors=4),
+    line("r3", "completed", "completed", **ENDED, errors=9, revision=3),
+    line("r3", "failed", "failed", **ENDED, stays={"planning": [1000]}, errors=4, revision=3),
+    line("r3", "paused", "planning", rests=9, errors=9, revision=2),  # a cleanup saw it before, and wrote after
     # no session: one that is there, a torn line, one of somebody else, figures that cannot be
     {**line("c01", "failed", "failed", **ENDED), "created_at": at(0)},
     '{"agent_id": "r4", "created',
@@ -323,6 +325,13 @@ def test_what_is_there_counts_if_the_lines_cannot_be_read(
     *_, said, hint = gaia("--root", root, "stats").out.decode().splitlines()
     assert said.startswith(f"removed sessions do not all count: {root}/.stats.jsonl: cannot read: ")
     assert hint == f"`gaia-sessions --root {root} doctor` says what to do"
+
+
+def test_one_that_is_there_and_cannot_be_read_is_not_counted_by_a_line_too(gaia: Gaia, spoil: Gaia, root: str) -> None:
+    spoil("torn")
+    Path(root, ".stats.jsonl").write_text(json.dumps(line("torn", "paused", "planning")) + "\n", encoding="utf-8")
+    found = gaia("stats", "--json").json
+    assert (found["total"]["sessions"], found["unread"], found["unread_lines"]) == (0, 1, 0)
 
 
 def test_a_share_that_is_not_nothing_is_not_said_to_be_none(gaia: Gaia, put: Gaia) -> None:

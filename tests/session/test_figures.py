@@ -28,6 +28,7 @@ CREATED = at(0)
 NOTHING: dict[str, Any] = {
     "agent_id": "agent-1",
     "created_at": CREATED,
+    "revision": 1,
     "agent_name": "Explore",
     "state": "paused",
     "phase": "investigating",
@@ -170,6 +171,10 @@ WHOLE: dict[str, tuple[Any, dict[str, Any]]] = {
     "idle for too long": (
         having(RESTS, phase="planning", resume_ready=True, now=31),
         {"phase": "planning", "rests": 1, "expired": True},
+    ),
+    "idle for too long, and too many errors": (
+        having(RESTS, phase="planning", resume_ready=True, now=31, error_count=50),
+        {"phase": "planning", "rests": 1, "errors": 50, "state": "paused"},
     ),
     "idle for too long, but it went on with nothing": (
         having(RESTS, phase="executing", now=31),

@@ -19,6 +19,7 @@ from gaia_sessions.system import utc_now
 from gaia_sessions.usecases import app_sessions, removal
 from gaia_sessions.usecases.cancellation import cancel
 from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.usecases.stats import Filter, stats_of
 from tests.figures import counted, left, standing_figures, unread
 from tests.records import LIMITS, moved, record_with
 from tests.table import table
@@ -154,6 +155,24 @@ def test_one_that_is_cancelled_after_its_line_leaves_that_it_was(
     found = left(store)["open", OLD]
     assert (found["state"], found["ended_at"]) == ("cancelled", format_time(NOW))
     assert written == [len(gone), 1]
+
+
+def test_what_one_removal_saw_before_and_writes_last_does_not_hold(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = store.add_figures
+
+    def after_another(figures: Sequence[Mapping[str, object]]) -> None:
+        monkeypatch.setattr(store, "add_figures", add)
+        store.change("open", lambda record: {**record, "phase": "failed", "revision": record["revision"] + 1})
+        by_rm(store)
+        add(figures)
+
+    monkeypatch.setattr(store, "add_figures", after_another)
+    by_cleanup(store)
+    total = stats_of(store, Filter(), NOW, LIMITS)["total"]
+    assert (total["outcomes"]["failed"], total["removed"]) == (2, 0)
+    assert left(store)["open", OLD]["state"] == "failed"
 
 
 def test_one_that_stays_after_its_line_was_written_counts_as_it_stands(
