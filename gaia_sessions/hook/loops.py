@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.hosts.agent_files import transcript_of
-from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.record import is_open, parent_id_of
 from gaia_sessions.session.repeats import reason_to_cancel, row_before
 
 TYPE_CHECKING = False
@@ -42,21 +42,25 @@ def calls_in_row(payload: HookPayload, host: Host, run: Run, until: float) -> in
 
 
 def cancel_around(store: FileStore, record: Record, payload: HookPayload) -> SessionsError | None:
-    """Cancels the session above ``record`` with everything below it, or itself if nothing is above; durably.
+    """Cancels the open session above ``record`` with everything below it, or itself if there is none; durably.
 
     What kept it from being cancelled is returned: the call is refused in any case.
     """
     from gaia_sessions.usecases.cancellation import cancel
 
-    agent_id, failed = record["agent_id"], None
+    agent_id = record["agent_id"]
     reason = reason_to_cancel(agent_id, payload.text("tool_name"))
-    for one in filter(None, (parent_id_of(record), agent_id)):
-        try:
-            cancel(store, payload.now, one, reason, below=True)
-        except SessionNotFound as error:  # it was removed
-            failed = error
-        except SessionsError as error:
-            return error
-        else:
-            return None
-    return failed
+    try:
+        cancel(store, payload.now, _open_above(store, record) or agent_id, reason, below=True)
+    except SessionsError as error:
+        return error
+    return None
+
+
+def _open_above(store: FileStore, record: Record) -> str | None:
+    """The session above ``record``; None if it is final, or was removed."""
+    above = parent_id_of(record)
+    try:
+        return above if above and is_open(store.read(above)) else None
+    except SessionNotFound:
+        return None

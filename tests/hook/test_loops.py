@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -249,12 +250,25 @@ def test_where_nothing_is_above_the_session_itself_is_cancelled(enforced: Host) 
     assert repeats.reason_to_cancel(agent_id, "Bash") in gaia(enforced, "show", agent_id)
 
 
-def test_nor_is_one_above_that_was_removed(enforced: Host) -> None:
-    agent_id = enforced.work()
-    enforced.edit(agent_id, parent_id="gone")
-    wrote(enforced, *rounds(4), OWN)
-    assert asked(enforced, "own", **CANCEL) == CANCELLED
-    assert [one.parent.name for one in enforced.root.glob("*/cancelled.json")] == [agent_id]
+def finished(host: Host) -> None:
+    gaia_sessions.Sessions(str(host.root)).finalize("above", "completed", summary="All is done.")
+
+
+def removed(host: Host) -> None:
+    shutil.rmtree(host.root / "above")
+
+
+@table("what", [finished, removed])
+@own_host
+def test_nor_is_one_above_cancelled_that_has_ended_or_was_removed(host: Host, what: Any) -> None:
+    host.words = ["--enforce"]
+    agent_id = host.work()
+    above = gaia_sessions.Sessions(str(host.root)).create(agent_id="above")
+    host.edit(agent_id, parent_id=above)
+    what(host)
+    wrote(host, *rounds(4), OWN)
+    assert asked(host, "own", **CANCEL) == CANCELLED
+    assert [one.parent.name for one in host.root.glob("*/cancelled.json")] == [agent_id]
 
 
 def test_where_it_cannot_be_cancelled_the_call_is_refused_and_the_next_cancels(
