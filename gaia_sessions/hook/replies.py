@@ -12,7 +12,7 @@ from gaia_sessions.hosts import EVENT_NAME_KEY
 from gaia_sessions.ingest import MAX_MENTIONED, REFUSED
 from gaia_sessions.session import events
 from gaia_sessions.session.record import is_asking
-from gaia_sessions.session.runs import times_held
+from gaia_sessions.session.runs import has_ended, times_held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.events import Event
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.port import Store
     from gaia_sessions.usecases.resume import FindCancellation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Reply = dict[str, object]
 
-_MENTION_KEYS = ("tool_use_id", "host_agent_id")
+_RUN_KEYS = ("tool_use_id", "host_agent_id")
 """The keys by which the run is found that a report ends.
 
 The delegation comes first: the agent may have got other work since.
@@ -170,7 +170,7 @@ def _return_reply(context: ReplyContext) -> Reply | None:
         from .messages import resume_message
 
         messages.append(resume_message(found, nested="parent_host_agent_id" in context.event))
-    if times_held(record):
+    if times_held(record) and _is_about_latest_end(context.event, record):
         from gaia_sessions.session.todos import open_todos
 
         from .holding import left_open_message
@@ -179,6 +179,12 @@ def _return_reply(context: ReplyContext) -> Reply | None:
     if any("mentioned" in run for run in record.get("runs", ())):
         messages += _mentioned_messages(record, context)
     return {"additionalContext": "\n\n".join(messages)} if messages else None
+
+
+def _is_about_latest_end(event: Event, record: Record) -> bool:
+    """Whether ``event`` tells of the latest run, and that has ended: a held agent may be at work behind its report."""
+    run = _run_of(record, event)
+    return run is record["runs"][-1] and has_ended(run)
 
 
 def _resumable(record: Record, context: ReplyContext) -> Resumable | None:
@@ -237,12 +243,18 @@ def _mentioned_sessions(store: Store, record: Record, event: Event) -> tuple[lis
 
 
 def _mentioned_ids(record: Record, event: Event) -> list[str]:
-    for key in _MENTION_KEYS:
+    run = _run_of(record, event)
+    return run.get("mentioned", [])[:MAX_MENTIONED] if run else []
+
+
+def _run_of(record: Record, event: Event) -> Run | None:
+    """The latest run with a key of ``event``."""
+    for key in _RUN_KEYS:
         value = event.get(key)
         found = [run for run in record["runs"] if value is not None and run.get(key) == value]
         if found:
-            return found[-1].get("mentioned", [])[:MAX_MENTIONED]
-    return []
+            return found[-1]
+    return None
 
 
 def _unfinished_message(context: ReplyContext) -> str | None:

@@ -140,6 +140,36 @@ def test_a_lower_limit_of_the_client_counts(host: Host, cap: str, most: int) -> 
     assert held == [True] * most + [False]
 
 
+def test_while_the_agent_works_on_nobody_is_told_that_it_left_todos_open(host: Host) -> None:
+    agent_id = with_todos(host)
+    host.hear(host.launching())
+    for _ in range(3):
+        stops(host)
+    assert waits_for_its_command(host, agent_id) is None
+
+    waits = 'Agent "x" is waiting on its own background work'
+    assert "open todos" not in str(host.hear(host.notifying(summary=waits)))
+
+    root = ("--root", str(host.root))
+    shown = [commands.gaia(word, agent_id, *root) for word in ("show", "report")]
+    texts = [(ran.out + ran.err).decode() for ran in shown]
+    assert "todos open  2 of 2, after 3 reminders" in texts[0]
+    assert "todos open: 2 of 2, after 3 reminders" in texts[1]
+    assert ["left open" in text for text in texts] == [False, False]
+
+
+def test_a_late_report_of_an_earlier_run_tells_nothing_of_the_todos_of_a_later_one(host: Host) -> None:
+    agent_id = with_todos(host)
+    host.hear(host.launching())
+    stops(host)
+    stops(host, ASKS)
+    host.begin("toolu_2", "a2", tool_input=host.resuming(agent_id)["tool_input"])
+    wrote(host, "Done.", agent="a2")
+    assert told_at(host, host.ending("a2")) is not None
+
+    assert "open todos" not in str(host.hear(host.notifying()))
+
+
 def test_the_same_payload_twice_counts_once(host: Host) -> None:
     agent_id = with_todos(host)
     first = stops(host)

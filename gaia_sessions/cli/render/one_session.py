@@ -156,7 +156,8 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
     for given in given_answers(record)[-_MOST_ANSWERS:]:
         yield given["answer"], given_text(given, now)
     if (left := len(open_todos(record))) and (times_held(record) or is_final(record["phase"])):
-        yield "left open", open_text(left, len(record["todos"]), times_held(record))
+        label = "todos open" if is_running(decision) else "left open"
+        yield label, open_text(left, len(record["todos"]), times_held(record))
     if record.get("summary"):
         yield "summary", record["summary"]
 

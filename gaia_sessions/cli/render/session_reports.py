@@ -99,10 +99,11 @@ def answer_lines(report: Report, now: datetime) -> Iterator[str]:
 
 
 def next_lines(report: Report, stands: Standing) -> Iterator[str]:
-    """The todos that an agent left open, and what to do about work that has not ended well."""
-    agent_id = report["agent_id"]
-    if report["open_todos"] and report["status"] != reports.RUNNING:
-        yield f"todos left open: {open_text(report['open_todos'], len(report['todos']), report['reminders'])}"
+    """The todos that an agent left open, or was reminded of, and what to do about work that has not ended well."""
+    agent_id, is_running = report["agent_id"], report["status"] == reports.RUNNING
+    if report["open_todos"] and (report["reminders"] or not is_running):
+        words = open_text(report["open_todos"], len(report["todos"]), report["reminders"])
+        yield f"todos {'' if is_running else 'left '}open: {words}"
     if report["status"] == reports.SUCCESS and is_final(report["phase"]):
         return
     if "app" in stands.decision:
