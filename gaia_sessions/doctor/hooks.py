@@ -93,11 +93,12 @@ def _finding(
         why = "no event was received in this project yet"
         return not_checked("hooks", f"whether {installed['host']} calls the hooks in {installed['file']}: {why}")
     if found["code"] in (warnings.LIMITS_NOT_HELD, warnings.COMMAND_NOT_ALLOWED) and installed:
-        enforces = installed["enforce"] or found["code"] == warnings.LIMITS_NOT_HELD
-        return warning("hooks", message, _install(status, environ, {**installed, "enforce": enforces}))
+        wanted: InstallState = {**installed}
+        wanted["enforce" if found["code"] == warnings.LIMITS_NOT_HELD else "allow_report"] = True
+        return warning("hooks", message, _install(status, environ, wanted))
     if found["code"] == warnings.NOT_LOOKED_AT:
         return not_checked("hooks", message)
-    if found["code"] in _NO_PROBLEM:
+    if found["code"] in _NO_PROBLEM or (found["code"] == warnings.INSTALLED_TWICE and path is None):
         return warning("hooks", message)
     return problem("hooks", message, _fix_command(status, environ, found, installed))
 

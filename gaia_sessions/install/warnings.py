@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from gaia_sessions.hook import ALLOW_REPORT
+from gaia_sessions.hook import ALLOW_REPORT, ENFORCE
 from gaia_sessions.hook.messages import TODO, UPDATE
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
@@ -76,6 +76,9 @@ _REFUSAL_NOTE = "Python then exits with 2, which hosts treat as a refusal"
 _DOES_NOTHING_NOTE = "the hooks then do nothing; install them again, or uninstall them"
 _NOT_TOUCHED_NOTE = "install and uninstall do not change it"
 _DUPLICATE_NOTE = "nothing is counted twice, but an event may start two hooks"
+_LAX_NOTE = "lack --enforce, so they end the session of an agent that the others keep at its todos"
+
+_ALLOWED_BY = f"install the hooks with {ALLOW_REPORT} {ENFORCE}"
 
 _EVENT_DUE_AFTER = timedelta(days=1)
 
@@ -192,12 +195,18 @@ def usage_warnings(
 
 
 def limit_warnings(installed: list[InstallState], config: Config) -> Iterator[InstallWarning]:
-    """A warning for each file whose hooks could hold the limits that are set, and do not."""
+    """A warning for each file whose hooks could hold the limits that are set, and do not, or would not let an agent."""
     names = config.enforced_settings
+    holding = {found["host"] for found in installed if found["enforce"]}
     for found in installed if names and config.hooks else []:
-        if found["command"] and HOSTS[found["host"]].enforced and not found["enforce"]:
+        if found["command"] and HOSTS[found["host"]].enforced and found["host"] not in holding:
             message = f"the settings {', '.join(names)} are set, and the hooks of {found['host']} do not hold them"
             yield _warning(LIMITS_NOT_HELD, message, found["file"])
+        elif config.limits_completion_check and found["enforce"] and not found["allow_report"]:
+            message = (
+                "agents are kept at work until they close their todos, and would be asked for a permission to do so"
+            )
+            yield _warning(COMMAND_NOT_ALLOWED, f"{message}; {_ALLOWED_BY}", found["file"])
 
 
 def has_fired(found: InstallState, last_events: LastEvents) -> bool:
@@ -224,11 +233,16 @@ def settings_warnings(files: list[InstalledFile], *, plugin: bool) -> Iterator[I
 
 def _duplicate_warnings(files: list[InstalledFile], *, plugin: bool) -> Iterator[InstallWarning]:
     paths = [file.path for file in files if file.own]
+    lax = [file.path for file in files if file.own and ENFORCE not in file.command]
+    holds = len(lax) < len(paths)
     if len({os.path.realpath(path) for path in paths}) > 1:
-        yield _warning(INSTALLED_TWICE, f"the hooks are in {' and '.join(paths)}; {_DUPLICATE_NOTE}", paths[-1])
+        surplus = lax[-1] if lax and holds else paths[-1]
+        note = f"those in {surplus} {_LAX_NOTE}" if lax and holds else _DUPLICATE_NOTE
+        yield _warning(INSTALLED_TWICE, f"the hooks are in {' and '.join(paths)}; {note}", surplus)
     elif paths and plugin:
-        message = f"the plugin is enabled, and the settings contain the hooks too; {_DUPLICATE_NOTE}"
-        yield _warning(INSTALLED_TWICE, message, paths[0])
+        note = f"those of the plugin {_LAX_NOTE}: disable it" if holds else _DUPLICATE_NOTE
+        message = f"the plugin is enabled, and the settings contain the hooks too; {note}"
+        yield _warning(INSTALLED_TWICE, message, None if holds else paths[0])
     for file in files:
         groups = {repr(wanted_entry_of(entry.event, entry.matcher, entry.handler)) for entry in file.own}
         if len(groups) < len(file.own):

@@ -126,6 +126,18 @@ def test_what_an_earlier_version_allowed_is_added_to_by_installing_again(project
     assert look(project)["state"] == "ok"
 
 
+def test_agents_that_are_kept_at_their_todos_are_allowed_to_close_them(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_COMPLETION_CHECK", "on")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install --enforce")
+    finding = look(project)
+    assert (finding["state"], "kept at work until they close" in finding["found"]) == ("warning", True)
+    assert str(finding["fix"]).endswith("--local --allow-report --enforce")
+    typed(finding["fix"] or "")
+    assert look(project)["state"] == "ok"
+
+
 @table("what", ["entries start", "rules allow"])
 def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation_would_say(
     tmp_path: Path, what: str

@@ -129,6 +129,18 @@ def test_limits_that_are_set_and_not_held_are_a_warning(setup: Setup, monkeypatc
     assert codes(setup) == []
 
 
+def test_agents_that_are_kept_at_their_todos_and_may_not_close_them_are_a_warning(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_COMPLETION_CHECK", "on")
+    setup.install(enforce=True)
+    [found] = look(setup)["warnings"]
+    assert (found["code"], found["file"]) == (warnings.COMMAND_NOT_ALLOWED, str(setup.file))
+    assert found["message"].endswith("a permission to do so; install the hooks with --allow-report --enforce")
+    setup.install(enforce=True, report=True)
+    assert codes(setup) == []
+
+
 @table("host", [host for host in HOSTS if host != "claude-code"])
 def test_hosts_whose_agents_cannot_be_limited_are_not_told_to_hold_limits(tmp_path: Path, host: str) -> None:
     with pytest.raises(UsageError, match=f"limits are not held with {host}"):
@@ -302,6 +314,23 @@ def test_two_scopes_are_once_too_often(setup: Setup) -> None:
     assert codes(setup) == [warnings.INSTALLED_TWICE]
 
 
+@table(("own", "users", "surplus"), [(True, False, "user"), (False, True, "own")])
+def test_of_two_scopes_the_one_that_does_not_hold_limits_is_once_too_often(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, *, own: bool, users: bool, surplus: str
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_ROUNDS", "60")
+    setup.scope = "project"
+    setup.install(enforce=own)
+    files = {"own": str(setup.file)}
+    setup.scope = "user"
+    setup.install(enforce=users)
+    files["user"] = str(setup.file)
+    log_event(setup)
+    [found] = look(setup)["warnings"]
+    assert (found["code"], found["file"]) == (warnings.INSTALLED_TWICE, files[surplus])
+    assert f"those in {files[surplus]} lack --enforce" in found["message"]
+
+
 def test_two_hosts_are_not(setup: Setup) -> None:
     setup.install()
     setup.host = "codex"
@@ -439,6 +468,15 @@ def test_the_plugin_beside_the_settings_is_once_too_often(setup: Setup, enable: 
     log_event(setup)
     enable(setup)
     assert (look(setup)["plugin"], codes(setup)) == (True, [warnings.INSTALLED_TWICE])
+
+
+def test_the_plugin_beside_settings_that_hold_limits_is_to_be_disabled(setup: Setup) -> None:
+    setup.install(enforce=True)
+    log_event(setup)
+    plugin_by_settings(setup)
+    [found] = look(setup)["warnings"]
+    assert (found["code"], found["file"]) == (warnings.INSTALLED_TWICE, None)
+    assert found["message"].endswith("keep at its todos: disable it")
 
 
 @table("found", ["3.9.18 at {}/python3", "none on the PATH", "one that does not start at {}/python3"])
