@@ -14,7 +14,7 @@ from gaia_sessions.hosts.claude_code import recent_calls as recent_calls_module
 from gaia_sessions.hosts.claude_code.recent_calls import recent_calls
 from gaia_sessions.session import repeats
 from gaia_sessions.session.repeats import row_before
-from tests.hosts.loops import AGENT, BASH, REJECTED, asks, gives, rounds, told, written
+from tests.hosts.loops import AGENT, BASH, REJECTED, asks, at, gives, rounds, told, written
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -27,12 +27,19 @@ OF_CLIENT = f"PreToolUse:Bash hook error: {REFUSAL}"
 SUMMARY = told("This session is being continued from a previous conversation.", isCompactSummary=True)
 BOUNDARY = {"agentId": AGENT, "type": "system", "subtype": "compact_boundary", "content": "Conversation compacted"}
 IMAGE = [{"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo=", "media_type": "image/png"}}]
+NEWS = "[SYSTEM NOTIFICATION - NOT USER INPUT]\nThis is an automated background-task event"
+SKILL = [{"type": "text", "text": "Base directory for this skill: /project"}]
 TASK = {"file_path": "/work/claude-0/-project/s/tasks/b1.output"}
 
 
 def saved(name: str, size: str = "97.7KB") -> str:
     head = f"<persisted-output>\nOutput too large ({size}). Full output saved to: /p/tool-results/{name}.txt\n"
     return f"{head}\nPreview (first 2KB):\nxxx\n...\n</persisted-output>"
+
+
+def beside(kind: str, **more: Any) -> Line:
+    """What the client attaches to the conversation."""
+    return {"agentId": AGENT, "type": "attachment", "attachment": {"type": kind, **more}, "timestamp": at(2)}
 
 
 def turns(*contents: Any) -> list[Line]:
@@ -108,7 +115,17 @@ ROWS: list[tuple[str, list[Line], int]] = [
     ("what a person denied was a result", [*rounds(4, "denied", failed=True, toolDenialKind="user-rejected"), OWN], 4),
     ("something new was said", [*rounds(4), told("Go on."), OWN], 0),
     ("the same, in parts", [*rounds(4), told([{"type": "text", "text": "Go on."}]), OWN], 0),  # type: ignore[arg-type]
-    ("what the client says itself", [*rounds(4), told("Stop hook feedback: x"), told("x", isMeta=True), OWN], 4),
+    ("its coordinator said it", [*rounds(4), told("And now?", isMeta=True, origin={"kind": "coordinator"}), OWN], 0),
+    ("while it worked", [*rounds(4), beside("queued_command", prompt="And now?"), OWN], 0),
+    ("its background work ended", [*rounds(4), told(NEWS, isMeta=True, origin={"kind": "task-notification"}), OWN], 0),
+    ("a hook keeps it at work", [*rounds(4), told("Stop hook feedback:\nYou have open todos", isMeta=True), OWN], 0),
+    ("the client says how large a picture is", [*rounds(4), told("[Image: original 3x3]", isMeta=True), OWN], 4),
+    ("and what a skill says", [*rounds(4), told(SKILL, isMeta=True, sourceToolUseID="c3"), OWN], 4),  # type: ignore[arg-type]
+    (
+        "and what a hook says beside a call",
+        [*rounds(4), beside("hook_additional_context", content=['"type":"user"']), OWN],
+        4,
+    ),
     ("a compaction", [*rounds(4), BOUNDARY, SUMMARY, OWN], 0),
     ("a file that has just begun", [told(), *rounds(1), OWN], 1),
     ("another agent", [{**line, "agentId": "a2"} for line in rounds(4)] + [OWN], 0),

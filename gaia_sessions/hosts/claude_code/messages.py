@@ -100,13 +100,8 @@ def _messages_of_agent(line: bytes, run: Run) -> list[NewMessage]:
         return []
 
 
-def is_within_turn(text: str) -> bool:
-    """Whether ``text``, of a user, was written by the client itself, and begins no turn."""
-    return text.startswith(_WITHIN_TURN)
-
-
 def _begins_turn(message: NewMessage) -> bool:
-    return message["role"] == _USER and not is_within_turn(message["content"])
+    return message["role"] == _USER and not message["content"].startswith(_WITHIN_TURN)
 
 
 def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -16,8 +16,6 @@ from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, part
 from gaia_sessions.session.clock import parse_time, seconds_between
 from gaia_sessions.session.repeats import PastCall, is_own_refusal
 
-from .messages import is_within_turn
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +31,8 @@ _LAST_BYTES = 2 << 20
 _SECONDS_TO_READ = 0.5
 """An agent may write anything into its own transcript, and a hook has three seconds."""
 
-_MARKS = (b'"type":"user"', b'"type":"assistant"')
+_MARKS = (b'"type":"user"', b'"type":"assistant"', b'"type":"queued_command"')
+_KEPT_AT_WORK = "Stop hook feedback:"
 _DECISION = "permissionDecision"
 _READERS = ("TaskOutput", "BashOutput", "AgentOutputTool")
 _TASKS, _OUTPUT = "/tasks/", ".output"
@@ -62,9 +61,9 @@ def recent_calls(path: str, agent: str) -> Iterator[PastCall]:
             continue
         if entry.get("type") == "assistant":
             yield from _calls_in(entry, results)
-        elif entry.get("type") == "user":
+        elif entry.get("type") in ("user", "attachment"):
             found = {key: result for key, result in _results_in(entry) if key}
-            if not found and _begins_turn(entry):
+            if not found and _is_told(entry):
                 return
             results |= found
 
@@ -120,9 +119,13 @@ def _seconds(start: str, end: str) -> float:
         return float("inf")
 
 
-def _begins_turn(entry: Payload) -> bool:
-    """Whether the agent is told something new here: by who delegated to it, or by a summary of what it did so far."""
-    message = object_in(entry, "message")
-    parts = (text_in(part, "text") for part in parts_in(message, "text"))
-    text = text_in(message, "content") or next(parts, "")
-    return entry.get("isMeta") is not True and not is_within_turn(text)
+def _is_told(entry: Payload) -> bool:
+    """Whether the agent is told something new here, in a line without results.
+
+    By who delegated to it, also while it works; by its own background work; by a hook that keeps it at work; or by a
+    summary of what it did so far. What the client says beside a result, of a skill or of a picture, is nothing new.
+    """
+    if entry.get("type") == "attachment":
+        return object_in(entry, "attachment").get("type") == "queued_command"
+    said = text_in(object_in(entry, "message"), "content")
+    return entry.get("isMeta") is not True or "origin" in entry or said.startswith(_KEPT_AT_WORK)
