@@ -642,8 +642,8 @@ class Sessions:
 
         All count, of every app, and each once, also those that were removed: [what counts
         where](shell.md#figures-of-all-sessions). ``since`` and ``until``: only those that ended, or were last active
-        while they are open, in that time, both included. by: ``agent`` or ``day``, also in parts; phases are a part of
-        all totals, so ``phase`` adds none. on_read: is called now and then with the number of sessions that were read.
+        while they are open, in that time, both included. by: ``agent`` or ``day``, also in parts; ``phase`` changes
+        nothing: every total has its phases. on_read: is called now and then with the number of sessions that were read.
         Raises ``BadArgument``.
         """
         from gaia_sessions.usecases import stats

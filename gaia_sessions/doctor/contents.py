@@ -196,7 +196,8 @@ def figures(inspection: Inspection) -> Finding:
             message = f"{path}: {error.reason}; what is removed is not counted; move it away:"
             return problem("figures", message, shell_command("mv", "--", path, f"{path}.away"))
     if unread:
-        return warning("figures", f"{path}: {unread} of {plural(count, 'line')} cannot be read, and count nowhere")
+        what = f"{unread} of {plural(count, 'line')} cannot be read, and count{'s' * (unread == 1)} nowhere"
+        return warning("figures", f"{path}: {what}; {'it' if unread == 1 else 'they'} may stay")
     return ok("figures", f"{plural(count, 'line')} about removed sessions")
 
 

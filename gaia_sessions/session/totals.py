@@ -35,17 +35,18 @@ if TYPE_CHECKING:
     class Totals(TypedDict):
         """Several sessions together.
 
-        ended: how many have ended. outcomes: how many with each outcome, or cancelled; shares: these as parts of all
-        that ended; success_rate: the share of those that completed. states: how many open ones are in each state.
-        expired: how many of these may not be resumed only because they were idle for too long. removed: how many were
-        removed while they were open. rests: runs that ended while their session stayed open, sends left out; resumed:
-        those of them that have a later run; resume_rate: as a part. phases: each that is known of anybody. errors: how
-        many were counted. interruptions: runs that were interrupted, by kind. tokens: absent if none were reported;
-        unreported: sessions that reported none. runs_dropped, history_dropped: runs and moves that the records do not
-        have any more, of which nothing else counts.
+        gone: how many of them were removed by now. ended: how many have ended. outcomes: how many with each outcome, or
+        cancelled; shares: these as parts of all that ended; success_rate: the share of those that completed. states:
+        how many open ones are in each state. expired: how many of these may not be resumed only because they were idle
+        for too long. removed: how many were removed while they were open. rests: runs that ended while their session
+        stayed open, sends left out; resumed: those of them that have a later run; resume_rate: as a part. phases: each
+        that is known of anybody. errors: how many were counted. interruptions: runs that were interrupted, by kind.
+        tokens: absent if none were reported; unreported: sessions that reported none. runs_dropped, history_dropped:
+        runs and moves that the records do not have any more, of which nothing else counts.
         """
 
         sessions: int
+        gone: int
         ended: int
         outcomes: dict[str, int]
         shares: NotRequired[dict[str, float]]
@@ -85,6 +86,7 @@ class Sum:
     def add(self, figures: Figures, *, is_removed: bool) -> None:
         """Adds a session; one that was removed while it was open is open no more, and has no outcome."""
         self._counts["sessions"] += 1
+        self._counts["gone"] += is_removed
         if "ended_at" in figures:
             self._outcomes[figures["state"]] += 1
         elif is_removed:
@@ -106,6 +108,7 @@ class Sum:
         ended, counts = self._outcomes.total(), self._counts
         totals: Totals = {
             "sessions": counts["sessions"],
+            "gone": counts["gone"],
             "ended": ended,
             "outcomes": {outcome: self._outcomes[outcome] for outcome in ENDED},
             "open": self._states.total(),

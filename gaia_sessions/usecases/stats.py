@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         totals: Totals
 
     class Stats(TypedDict):
-        """Figures of sessions. total: of all together. agents: by kind, of which there are most first. days: by the day
-        of their end, the latest first, and last those that have not ended.
+        """Figures of sessions. total: of all together. agents: by kind of agent, the kind with the most sessions first.
+        days: by the day of their end, the latest first, and last those that have not ended.
 
         unread: how many more sessions there are that cannot be read, or that a later version wrote. unread_lines: how
         many lines about removed ones cannot be read. removed_unread: there if not all lines could be looked at: why.

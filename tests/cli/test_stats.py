@@ -199,6 +199,7 @@ LINES: list[Any] = [
 EXPLORE, PLANNER, REVIEWER = 17, 9, 14  # c and r; f and a; x and o
 TOTAL: dict[str, Any] = {
     "sessions": 40,  # 14 + 5 + 4 + 3 + 11 + 3
+    "gone": 3,  # r1, r2, r3
     "ended": 28,  # 15 + 6 + 4 + 3
     "outcomes": {"completed": 15, "failed": 6, "abandoned": 4, "cancelled": 3},
     "shares": {"completed": 15 / 28, "failed": 6 / 28, "abandoned": 4 / 28, "cancelled": 3 / 28},
@@ -301,7 +302,7 @@ def test_each_state_counts_as_often_as_a_list_has_it(root: str) -> None:
 def test_a_store_of_lines_alone_that_cannot_be_read_says_so(gaia: Gaia, root: str) -> None:
     Path(root).mkdir()
     Path(root, ".stats.jsonl").write_text('{"torn\n{"torn', encoding="utf-8")
-    said = "2 lines about removed sessions cannot be read, and count nowhere"
+    said = "2 lines of .stats.jsonl cannot be read, and count nowhere"
     assert gaia("stats").all == (0, f"0 sessions: 0 ended, 0 open\nerrors: 0\n{said}\n", "")
 
 
@@ -340,7 +341,7 @@ def test_a_share_that_is_not_nothing_is_not_said_to_be_none(gaia: Gaia, put: Gai
         put(f"done-{number}", phase="completed", finalized_at=at(1))
 
     assert gaia("stats").out.decode().splitlines()[1:5] == [
-        "completed  100  99%",
+        "completed  100  99%  (success rate)",
         "failed       1  <1%",
         "abandoned    0   0%",
         "cancelled    0   0%",
@@ -418,8 +419,8 @@ def test_where_nothing_is_known_nothing_is_said_of_it(gaia: Gaia, put: Gaia) -> 
         "errors: 0",
     ]
     assert gaia("stats", "--by", "agent").answer == [
-        "agent   sessions  ended  completed    resumed  open  errors  tokens",
-        "tester         1      0          -          -     1       0       -",
+        "agent   sessions  ended  completed  resumed  open  errors  tokens",
+        "tester         1      0          -        -     1       0       -",
     ]
 
 
@@ -428,8 +429,14 @@ def test_where_there_is_nothing_it_says_where_it_looked(gaia: Gaia, root: str, p
     assert gaia("stats", "--json").json["total"]["sessions"] == 0
     put("a")
     assert gaia("stats", "--since", "1s").answer == [
-        f"No sessions found in {root} with these options; without them, there is 1"
+        "No sessions ended or were active then; without --since and --until there is 1"
     ]
+    reversed_span = ["--since", "1h", "--until", "2h"]
+    assert gaia("stats", *reversed_span).refusal == (
+        2,
+        "--until is before --since",
+        "type the earlier time behind --since",
+    )
 
 
 def test_nobody_groups_by_anything_else(gaia: Gaia) -> None:
@@ -439,29 +446,29 @@ def test_nobody_groups_by_anything_else(gaia: Gaia) -> None:
 
 
 SHOWN = """\
-40 sessions: 28 ended, 11 open, 1 removed before the end
-completed  15  53%
+40 sessions, 3 removed by now: 28 ended, 11 open, 1 removed before the end
+completed  15  53%  (success rate)
 failed      6  21%
 abandoned   4  14%
 cancelled   3  10%
 open: 1 waiting, 1 quiet, 1 denied, 1 approved, 1 crashed, 1 interrupted, 1 cut short, 3 paused, 1 new; \
 7 of them idle for too long to be resumed
-resumed: 7 of 20 runs that ended with the session open, 35%
+resume rate: 35%, 7 of 20 runs that ended with the session open
 
-phase          open  stays  median                90%
-initializing      1     36  0 seconds             0 seconds
-investigating     3     31  1 minute              8 minutes 20 seconds
-planning          3      4  8 minutes             2 hours
-approval          3      4  1 minute 40 seconds   30 minutes
-executing         1      7  1 minute 40 seconds   1 hour
-validating        0      1  3 minutes 20 seconds  3 minutes 20 seconds
+phase          open  stays  median  90%
+initializing      1     36  0s      0s
+investigating     3     31  1m      8m 20s
+planning          3      4  8m      2h
+approval          3      4  1m 40s  30m
+executing         1      7  1m 40s  1h
+validating        0      1  3m 20s  3m 20s
 
 interruptions: 1 stopped because the service of the model was overloaded, 1 stopped by the user, \
 1 stopped by a usage limit
 errors: 7; tokens: 1,570; 37 sessions reported none
 not counted: 3 runs and 5 moves that records no longer have
-2 sessions cannot be read: `gaia-sessions list` says why
-3 lines about removed sessions cannot be read, and count nowhere
+2 sessions cannot be read: `gaia-sessions doctor` says why
+3 lines of .stats.jsonl cannot be read, and count nowhere
 """
 
 
@@ -476,7 +483,7 @@ def test_a_terminal_gets_bars_and_no_line_that_is_too_long(terminal: Gaia) -> No
 
     assert len(shown) < 24, "and the prompt"
     assert shown[1:5] == [
-        f"completed  15  53%  {'█' * 13}",
+        f"completed  15  53%  {'█' * 13}  (success rate)",
         f"failed      6  21%  {'█' * 5}",
         f"abandoned   4  14%  {'█' * 3}",
         f"cancelled   3  10%  {'█' * 3}",
@@ -486,7 +493,7 @@ def test_a_terminal_gets_bars_and_no_line_that_is_too_long(terminal: Gaia) -> No
         for columns, text in found.items():
             assert max(map(cell_len, text.splitlines())) <= columns, (words, columns)
         assert "█" in found[120], words
-        assert "█" in found[80] or words == ["--by", "phase"]  # lengths of time take its room
+        assert "█" in found[80] or words[1:] in (["agent"], ["day"])  # removed takes its room
     assert terminal("stats", NO_COLOR="1").out.decode().splitlines() == shown
     assert "\x1b" not in "".join(shown)
 
@@ -509,11 +516,17 @@ def test_who_ended_counts_as_before_once_it_is_removed_and_who_was_open_as_remov
     before = gaia("stats", "--by", "agent", "--json").json
 
     assert gaia("rm", *ended).code == 0
-    assert gaia("stats", "--by", "agent", "--json").json == before
+    after = gaia("stats", "--by", "agent", "--json").json
+    assert after["total"]["gone"] == 3 + len(ended)
+    for totals in [
+        one for stats in (before, after) for one in (stats["total"], *(a["totals"] for a in stats["agents"]))
+    ]:
+        del totals["gone"]
+    assert after == before
     assert gaia("cleanup", "--hours", "1").code == 0
 
     left = [path.name for path in Path(root).glob("[!.]*")]
     assert sorted(left) == ["corrupt", "newer", "o05"]
     phases = [{**phase, "open": int(phase["phase"] == "planning")} for phase in TOTAL["phases"]]
-    now = {"open": 1, "states": {"paused": 1}, "expired": 0, "removed": 11, "phases": phases}
+    now = {"gone": 39, "open": 1, "states": {"paused": 1}, "expired": 0, "removed": 11, "phases": phases}
     assert gaia("stats", "--json").json == {"total": {**TOTAL, **now}, **UNREAD}

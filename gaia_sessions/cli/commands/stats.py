@@ -9,6 +9,7 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import TIME
+from gaia_sessions.errors import UsageError
 from gaia_sessions.session.totals import GROUPINGS
 
 if TYPE_CHECKING:
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
 def command(call: Call, since: datetime | None, until: datetime | None, by: str | None) -> None:
     """Show how sessions ended, and how long their phases took.
 
-    All sessions count, of every app, and those that were removed. Shares are of
-    all that ended; resumed are runs after which the session was open and another
-    run began. Of 10 stays in a phase 9 were over within the length below 90%.
+    All sessions count, of every app, and those that were removed. The success rate
+    is the part of those that ended that completed; the resume rate is the part of the
+    runs that ended with the session open after which another run began. The column
+    90% is the length within which 9 of 10 stays were over.
     """
+    if since and until and until < since:
+        raise UsageError("--until is before --since", "type the earlier time behind --since")
     stats = _stats(call, since, until, by)
     if call.as_json:
         output.print_json(stats)
@@ -41,6 +45,10 @@ def command(call: Call, since: datetime | None, until: datetime | None, by: str 
         from gaia_sessions.cli.render.stats import lines
 
         output.print_lines(lines(stats, by, output.stdout_width()))
+    elif since or until:
+        there = call.sessions().stats()["total"]["sessions"]
+        without = f"; without --since and --until there {'is' if there == 1 else 'are'} {there:,}"
+        output.print_line(f"No sessions ended or were active then{without}")
     else:
         from .list import print_that_none_was_found
 

@@ -19,12 +19,14 @@ def table(
 ) -> Iterator[str]:
     """A line for each of ``rows``; figures end where their column ends, those in the columns ``left`` begin it.
 
+    A column in which nothing stands is left out.
+
     room: the columns of the terminal, 0 for none. first_to_go: which columns go where all do not fit, in this order.
     """
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     shown = _fit_columns(widths, room, first_to_go) if room else range(len(widths))
     for row in rows:
-        figures = [_aligned(row[place], widths[place], begins=place in left) for place in shown[1:]]
+        figures = [_aligned(row[place], widths[place], begins=place in left) for place in shown[1:] if widths[place]]
         yield (" " * _GAP).join([_fit(row[0], widths[0]), *figures]).rstrip()
 
 

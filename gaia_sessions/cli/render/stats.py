@@ -9,7 +9,7 @@ from gaia_sessions.session.state import COMPLETED
 from gaia_sessions.session.totals import BY_AGENT, BY_PHASE
 
 from .figures_table import table
-from .words import WHY_STOPPED, Hint, Prose, duration, safe, share_text, short_duration
+from .words import WHY_STOPPED, Hint, Prose, safe, share_text, short_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.stats import Stats
 
 _BAR, _PART_OF_BAR = 24, "█"
-_NARROW = 64
+_NARROW = 48
 """Columns; where there are fewer, a length of time has one unit."""
 
-_OF_PARTS = ["sessions", "ended", "completed", "", "resumed", "open", "errors", "tokens"]
+_OF_PARTS = ["sessions", "ended", "completed", "", "resumed", "open", "errors", "tokens", "removed"]
 _BAR_OF_PART = 4
-_FIRST_TO_GO = (_BAR_OF_PART, 7, 5, 6, 8, 2)
-"""The bar, errors, resumed, open, tokens, ended."""
-_OF_PHASES = ["phase", "open", "stays", "median", "90%", ""]
-_TEXTS_OF_PHASES, _BAR_OF_PHASE = (3, 4, 5), 5
+_FIRST_TO_GO = (_BAR_OF_PART, 7, 5, 6, 8, 9, 2)
+"""The bar, errors, resumed, open, tokens, removed, ended."""
+_OF_PHASES = ["phase", "open", "stays", "median", "", "90%"]
+_TEXTS_OF_PHASES, _BAR_OF_PHASE = (3, 4, 5), 4
 
 
 def lines(stats: Stats, by: str | None, room: int) -> Iterator[str]:
@@ -49,14 +49,15 @@ def lines(stats: Stats, by: str | None, room: int) -> Iterator[str]:
 def _all(total: Totals, room: int) -> Iterator[str]:
     removed = [f"{total['removed']:,} removed before the end"] if total["removed"] else []
     counts = ", ".join([f"{total['ended']:,} ended", f"{total['open']:,} open", *removed])
-    yield f"{_several(total['sessions'], 'session')}: {counts}"
+    gone = "all" if total["gone"] == total["sessions"] else f"{total['gone']:,}"
+    yield f"{_several(total['sessions'], 'session')}{f', {gone} removed by now' * (total['gone'] > 0)}: {counts}"
     if total["ended"]:
         yield from _outcomes(total, room)
     if total["open"]:
         yield f"open: {_counted(total['states'], str)}{_idle(total)}"
     if total["rests"]:
         runs = f"{_several(total['rests'], 'run')} that ended with the session open"
-        yield f"resumed: {total['resumed']:,} of {runs}, {_percent(total['resumed'], total['rests'])}"
+        yield f"resume rate: {_percent(total['resumed'], total['rests'])}, {total['resumed']:,} of {runs}"
     if total["phases"]:
         yield ""
         yield from _phases(total["phases"], room)
@@ -78,6 +79,7 @@ def _outcomes(total: Totals, room: int) -> Iterator[str]:
         [outcome, f"{count:,}", _percent(count, total["ended"]), _bar(count, total["ended"], room)]
         for outcome, count in total["outcomes"].items()
     ]
+    rows[0][3] = f"{rows[0][3]}  (success rate)".lstrip()  # of those that completed
     yield from table(rows, room, left=[3], first_to_go=[3])
 
 
@@ -97,8 +99,8 @@ def _phases(phases: Sequence[PhaseTotals], room: int) -> Iterator[str]:
             f"{phase['open']:,}",
             f"{phase['stays']:,}",
             _length(phase.get("median"), room),
-            _length(phase.get("p90"), room),
             _bar(phase.get("median", 0), longest, room),
+            _length(phase.get("p90"), room),
         ]
         for phase in phases
     ]
@@ -108,13 +110,15 @@ def _phases(phases: Sequence[PhaseTotals], room: int) -> Iterator[str]:
 def _length(seconds: int | None, room: int) -> str:
     if seconds is None:
         return "-"
-    return short_duration(seconds) if 0 < room < _NARROW else duration(seconds, 2)
+    return short_duration(seconds, 1 if 0 < room < _NARROW else 2)
 
 
 def _parts(heading: str, named: Sequence[tuple[str, Totals]], total: Totals, room: int) -> Iterator[str]:
     several = [(f"all {heading}s", total)] if len(named) > 1 else []
-    rows = [[name, *_cells(totals, room)] for name, totals in [*named, *several]]
-    yield from table([[heading, *_OF_PARTS], *rows], room, left=[_BAR_OF_PART], first_to_go=_FIRST_TO_GO)
+    rows = [[heading, *_OF_PARTS], *([name, *_cells(totals, room)] for name, totals in [*named, *several])]
+    shown = [row if total["removed"] else row[:-1] for row in rows]
+    first_to_go = [place for place in _FIRST_TO_GO if place < len(shown[0])]
+    yield from table(shown, room, left=[_BAR_OF_PART], first_to_go=first_to_go)
 
 
 def _cells(totals: Totals, room: int) -> list[str]:
@@ -128,6 +132,7 @@ def _cells(totals: Totals, room: int) -> list[str]:
         f"{totals['open']:,}",
         f"{totals['errors']:,}",
         f"{totals['tokens']:,}" if "tokens" in totals else "-",
+        f"{totals['removed']:,}",
     ]
 
 
@@ -155,11 +160,10 @@ def _unknown(stats: Stats) -> Iterator[str]:
     if dropped:
         yield f"not counted: {' and '.join(dropped)} that records no longer have"
     if stats["unread"]:
-        yield Hint(f"{_several(stats['unread'], 'session')} cannot be read: `gaia-sessions list` says why")
+        unread = _several(stats["unread"], "session")
+        yield Hint(f"{unread} cannot be read: `gaia-sessions doctor` says why")
     if "removed_unread" in stats:
         yield Prose(f"removed sessions do not all count: {safe(stats['removed_unread'])}")
         yield Hint("`gaia-sessions doctor` says what to do")
-    if stats["unread_lines"]:
-        yield Hint(
-            f"{_several(stats['unread_lines'], 'line')} about removed sessions cannot be read, and count nowhere"
-        )
+    if count := stats["unread_lines"]:
+        yield f"{_several(count, 'line')} of .stats.jsonl cannot be read, and count{'s' * (count == 1)} nowhere"

@@ -126,10 +126,10 @@ def duration(seconds: float, units: int = 1) -> str:
     return text if units == 1 or rest.startswith("0 ") else f"{text} {rest}"
 
 
-def short_duration(seconds: float) -> str:
-    """``18m``, ``3h``: the same for a column, as an option takes it."""
-    size, noun = _largest_unit(seconds)
-    return f"{int(seconds / size)}{noun[0]}"
+def short_duration(seconds: float, units: int = 1) -> str:
+    """``18m``, ``3h``, ``1h 35m``: the same for a column, in one unit as an option takes it."""
+    words = duration(seconds, units).split()
+    return " ".join(f"{count}{noun[0]}" for count, noun in zip(words[::2], words[1::2], strict=True))
 
 
 def overlap_text(overlap: Overlap) -> str:
