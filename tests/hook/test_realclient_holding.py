@@ -140,3 +140,10 @@ def test_a_stop_that_two_hooks_hear_of_counts_once(client: Client) -> None:
 
     assert outcome(record) == ("completed", "stopped", 2, ["completed"])
     assert [line["decision"] for line in client.host.log("hook") if line["event"] == "SubagentStop"].count("held") == 4
+
+
+def test_an_agent_that_looks_once_at_each_reminder_is_in_no_loop(client: Client) -> None:
+    enforced: dict[str, Any] = {"allowed": ["Agent", "Bash"], "env": {"GAIA_SESSIONS_LIMITS_REPEATS": "cancel"}}
+    record = live(client, ADD, *[LOOK, REPORT] * 6, CLOSE, REPORT, **enforced)
+    assert outcome(record) == ("completed", "stopped", 6, ["completed"])
+    assert not [line for line in client.host.log("hook") if line["decision"] in ("warned", "denied")]

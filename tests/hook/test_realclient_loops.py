@@ -11,8 +11,10 @@ import pytest
 
 from gaia_sessions.session import repeats
 from tests import commands
-from tests.hook.test_realclient import client, delegation
+from tests.hook.test_realclient import FIRST, client, delegation, script
+from tests.hook.test_realclient_installed import trusting
 from tests.hook.test_realclient_limits import REPORT, limited, results
+from tests.hook.test_realclient_own_work import decided, in_background
 
 if TYPE_CHECKING:
     from tests.hook.test_realclient import Client
@@ -109,3 +111,24 @@ def test_a_poll_is_left_alone_and_so_are_many_calls_that_differ(client: Client) 
     assert told(client)[1:] == ["waiting"] * 6 + list("123456") + list("012") * 3
     [record] = client.host.records().values()
     assert record["phase"] == "completed"
+
+
+LOOK = bash("echo 'deploy: waiting'")
+SENDS = {"tools": [{"name": "SendMessage", "input": {"to": "{{agent_id:0}}", "summary": "x", "message": "And now?"}}]}
+
+
+def test_an_agent_that_looks_once_at_each_message_is_in_no_loop(client: Client) -> None:
+    client.install("--enforce", "--allow-report")
+    settings = client.host.project / ".claude" / "gaia-sessions.toml"
+    settings.write_text('[limits]\nrepeats = "cancel"\n', encoding="utf-8")
+    scenario = {
+        "main": [{"tools": [in_background("a")]}, {"text": "Launched."}, *[SENDS, {"text": "So."}] * 6],
+        "subs": {"a": [LOOK, {"text": "It waits."}] * 8},
+        "allowed": ["Agent", "Bash", "SendMessage"],
+        "live": [{"say": FIRST}, {"results": 1, "limit": 20}, {"after": 20}],
+        "env": trusting(client.host.project),
+    }
+    client.live("own", script(client.host.folder, scenario), wired=False)
+    found = decided(client)
+    assert len(found) > repeats.REFUSED_AFTER
+    assert set(found) == {"allowed"}

@@ -36,6 +36,14 @@ BUILDS: list[Any] = [
     {"text": "The build runs; I wait for it."},
     {"text": "Report of alpha: built."},
 ]
+
+
+def decided(client: Client) -> list[str]:
+    """What was decided of each use of a tool by an agent."""
+    lines = client.host.log("hook")
+    return [line["decision"] for line in lines if line["event"] == "PreToolUse" and "agent_id" in line]
+
+
 NEWS = [{"text": "Launched; waiting."}, {"text": "Got the first news."}, {"text": "Got the second news."}]
 UNTIL_IT_IS_OVER = [
     {"say": FIRST},
@@ -109,3 +117,14 @@ def test_an_agent_with_open_todos_is_not_held_while_it_waits_but_when_it_stops_f
     assert outcome(record) == ("completed", "stopped", 1, ["completed"])
     assert "own_work" not in record["runs"][0]
     assert reminders(client) == [0, 0, 0, 0, 1, 1]
+
+
+def test_an_agent_that_looks_once_at_each_news_of_its_commands_is_in_no_loop(client: Client) -> None:
+    builds = [shell(f"sleep {3 * number}; echo built{number}") for number in range(1, 7)]
+    look = {"text": "A build is ready.", "tools": [{"name": "Bash", "input": {"command": "echo waiting"}}]}
+    sub: list[Any] = [{"text": "I start them.", "tools": builds}, {"text": "I wait."}, *[look, REPORT] * 6]
+    main = [{"tools": [in_background("alpha")]}, *[{"text": "So."}] * 9]
+    until = [{"say": FIRST}, {"results": 1, "limit": 20}, {"after": 26}]
+    enforced: dict[str, Any] = {"allowed": ["Agent", "Bash"], "env": {"GAIA_SESSIONS_LIMITS_REPEATS": "cancel"}}
+    live(client, *sub, main=main, live=until, **enforced)
+    assert decided(client) == ["allowed"] * 12
