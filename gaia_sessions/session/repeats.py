@@ -24,9 +24,9 @@ _SEARCHES, _TOOLS = "Search budget exceeded (", ". Go on with"
 class PastCall:
     """A call of a tool, as the transcript of its agent has it.
 
-    key: of this call. message: the one that it was made in. call_text: the tool and its input. result: None if it is
-    not written. seconds: how long it took; without end if it reads what background work has written so far.
-    was_refused: a hook refused it, so that it was never made.
+    key: of this call. message: the one that it was made in, or its own key if that has no ID. call_text: the tool and
+    its input. result: None if it is not written. seconds: how long it took; without end if it reads what background
+    work has written so far. was_refused: a hook refused it, so that it was never made.
     """
 
     __slots__ = ("call_text", "key", "message", "result", "seconds", "was_refused")

@@ -37,6 +37,10 @@ def saved(name: str, size: str = "97.7KB") -> str:
     return f"{head}\nPreview (first 2KB):\nxxx\n...\n</persisted-output>"
 
 
+def without_id(line: Line) -> dict[str, Any]:
+    return {key: value for key, value in line["message"].items() if key != "id"}
+
+
 def beside(kind: str, **more: Any) -> Line:
     """What the client attaches to the conversation."""
     return {"agentId": AGENT, "type": "attachment", "attachment": {"type": kind, **more}, "timestamp": at(2)}
@@ -139,6 +143,7 @@ ROWS: list[tuple[str, list[Line], int]] = [
     ("input of 4 MiB", [*rounds(4), asks("own", {"x": "y" * (4 << 20)})], 0),
     ("a call of 3 MiB between", [*rounds(4), asks("o", {"x": "y" * (3 << 20)}), gives("o"), OWN], 0),
     ("a message that is none", [*rounds(4), {**OWN, "message": 3}, {**OWN, "message": {"content": [3]}}, OWN], 4),
+    ("messages without an ID", [{**line, "message": without_id(line)} for line in [*rounds(4), OWN]], 4),
     ("a call without a name", [*rounds(4, tool=3), asks("own", None, 3)], 4),  # type: ignore[arg-type]
 ]
 

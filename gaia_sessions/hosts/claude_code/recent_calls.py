@@ -77,7 +77,7 @@ def _calls_in(entry: Payload, results: dict[str, Result]) -> Iterator[PastCall]:
         reads = tool in _READERS or _OUTPUT in call_text.partition(_TASKS)[2]
         yield PastCall(
             key=key,
-            message=text_in(message, "id"),
+            message=text_in(message, "id") or key,
             call_text=call_text,
             result=result,
             seconds=float("inf") if reads else _seconds(text_in(entry, "timestamp"), written_at),
