@@ -218,6 +218,21 @@ def test_half_a_span_and_what_is_none_are_refused_with_what_to_type(
     assert gaia("list", *words).refusal == (2, problem, hint)
 
 
+@pytest.mark.usefixtures("in_berlin")
+@table(
+    "start, said",
+    [
+        ("2026-01-08T18:05", "from 2026-01-08 18:05:00+01:00 to 2026-01-08 18:06:30+01:00"),
+        ("2126-07-08T18:05", "from 2126-07-08 18:05:00+02:00 to 2126-07-08 18:06:30+02:00: that is still to come"),
+    ],
+)
+def test_where_nobody_worked_it_says_when_that_was(gaia: Gaia, root: str, start: str, said: str) -> None:
+    assert gaia("list", "--around", start, "--duration", "90").answer == [
+        f"No session worked {said}",
+        f"No sessions found: {root} does not exist",
+    ]
+
+
 def test_a_tree_has_no_span(gaia: Gaia) -> None:
     assert gaia("tree", "--around", "18:05", "--duration", "5m").code == 2
 

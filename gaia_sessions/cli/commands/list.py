@@ -95,6 +95,8 @@ def command(
     elif call.as_json:
         output.print_json_array(found)
     elif not found:
+        if span:
+            output.print_line(plain.nobody_worked_line(span[0], span[0] + timedelta(seconds=span[1]), utc_now()))
         print_that_none_was_found(sessions)
     elif output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 
 from gaia_sessions.errors import plural
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import is_running
 from gaia_sessions.session.record import answer_of
 from gaia_sessions.session.state import BY_HAND
@@ -94,6 +95,12 @@ def no_sessions_line(root: str, left_out: int, apps: Mapping[str, int] | None = 
     others = left_out - sum(apps.values())
     told = [f"without them, there {'is' if others == 1 else 'are'} {others}"] if others else []
     return f"{message} with these options; {', '.join([*told, *_of_apps(apps)])}"
+
+
+def nobody_worked_line(start: datetime, end: datetime, now: datetime) -> str:
+    """Which span was asked for, in which nobody worked; a time alone may be that of yesterday."""
+    span = f"from {local_time(format_time(start))} to {local_time(format_time(end))}"
+    return f"No session worked {span}{': that is still to come' * (start > now)}"
 
 
 def left_out_line(apps: Mapping[str, int]) -> str:
