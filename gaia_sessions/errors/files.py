@@ -67,7 +67,9 @@ class FiguresLost(UserWarning):
         super().__init__(cause)
 
     def __str__(self) -> str:
-        return f"the figures of removed sessions could not be kept: {self.cause}"
+        if isinstance(self.cause, DurabilityUnknown):
+            return f"it is not sure that the figures of removed sessions were kept: {self.cause}"
+        return f"the figures of removed sessions cannot be kept: {self.cause}"
 
 
 class SettingsUnreadable(InvalidInput):

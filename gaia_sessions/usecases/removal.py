@@ -163,10 +163,11 @@ def make_children_cheap(store: Store) -> None:
 class Leaving:
     """The figures that the sessions which one call removes leave in the ``store``.
 
-    What cannot be written stops no removal: a warning says so, and nothing more is written.
+    What cannot be written stops no removal: a warning says so once, and nothing more is written. What was written and
+    may be lost by a power failure is said once too, and the next are written.
     """
 
-    __slots__ = ("_can_write", "_limits", "_noted", "_now", "_store", "_unwritten")
+    __slots__ = ("_can_write", "_has_warned", "_limits", "_noted", "_now", "_store", "_unwritten")
 
     def __init__(self, store: Store, now: datetime, limits: Limits) -> None:
         self._store = store
@@ -175,6 +176,7 @@ class Leaving:
         self._noted: dict[str, tuple[str, int, Cancellation | None]] = {}
         self._unwritten: list[Figures] = []
         self._can_write = True
+        self._has_warned = False
 
     def note(self, found: RecordOrError, above: Above) -> None:
         """Notes the figures of a session to be written, unless nothing has changed since they were noted.
@@ -203,8 +205,10 @@ class Leaving:
         except SessionsError as error:
             import warnings
 
-            self._can_write = False
-            warnings.warn(FiguresLost(error), stacklevel=2)
+            self._can_write = isinstance(error, errors.DurabilityUnknown)
+            if not self._has_warned:
+                warnings.warn(FiguresLost(error), stacklevel=2)
+            self._has_warned = True
 
 
 def remove(

@@ -384,7 +384,7 @@ def test_that_figures_could_not_be_kept_is_said_and_is_no_failure(
 
     ended = gaia("cleanup", *words)
 
-    reason = f"the figures of removed sessions could not be kept: {path}: cannot append to: Is a directory"
+    reason = f"the figures of removed sessions cannot be kept: {path}: cannot append to: Is a directory"
     hint = "'gaia-sessions doctor' says what is wrong; with the setting keep_figures = false none are kept"
     if "--json" in words:
         assert json.loads(ended.err) == {"notice": {"code": "figures_lost", "message": reason, "hint": hint}}

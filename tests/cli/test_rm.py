@@ -225,7 +225,7 @@ def test_what_was_removed_is_said_also_where_the_disk_did_not_say_that_it_stays_
         patch.setattr(os, "fsync", refused)
         code, out, err = gaia("rm", "done", *words).all
     error = f"{root}: written, but the sync to disk failed: Input/output error"
-    lost = f"the figures of removed sessions could not be kept: {error}"
+    lost = f"it is not sure that the figures of removed sessions were kept: {error}"
     doctor = "'gaia-sessions doctor' says what is wrong; with the setting keep_figures = false none are kept"
     hint = "fix the reported problem and try again"
     if words:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions
-from gaia_sessions.errors import FiguresLost, StoreFailure
+from gaia_sessions.errors import DurabilityUnknown, FiguresLost, StoreFailure
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.overlay import Overlay
@@ -263,12 +263,30 @@ def test_what_cannot_be_written_is_said_once_and_stops_no_removal(
     store: FileStore, act: Callable[[FileStore], Sequence[str]], make: Callable[[Path], None]
 ) -> None:
     make(Path(store.root, FILE))
-    with pytest.warns(FiguresLost, match=rf"could not be kept: .*{FILE}") as caught:
+    with pytest.warns(FiguresLost, match=rf"cannot be kept: .*{FILE}") as caught:
         gone = act(store)
     assert [type(one.message) for one in caught] == [FiguresLost]
     assert {*gone} & {*store.ids()} == set()
     with pytest.raises(StoreFailure, match=FILE):
         list(store.figures())
+
+
+def test_lines_that_may_be_lost_are_said_to_be_so_once_and_the_next_are_written(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = store.add_figures
+
+    def unsure(figures: Sequence[Mapping[str, object]]) -> None:
+        add(figures)
+        if store.read("open")["phase"] != "failed":
+            store.change("open", lambda record: {**record, "phase": "failed"})
+        raise DurabilityUnknown(store.root, "Input/output error")
+
+    monkeypatch.setattr(store, "add_figures", unsure)
+    with pytest.warns(FiguresLost, match="it is not sure that the figures of removed sessions were kept") as caught:
+        by_rm(store)
+    assert len(caught) == 1
+    assert left(store)["open", OLD]["state"] == "failed"
 
 
 @table("words", [("rm", "done"), ("cleanup",)])

@@ -153,7 +153,7 @@ def test_figures_are_not_written_to_a_file_of_another_user(
 
     ended = alice.gaia(project, "rm", "--force", agent_id)
 
-    assert (ended.code, "figures of removed sessions could not be kept" in ended.err) == (0, True)
+    assert (ended.code, "figures of removed sessions cannot be kept" in ended.err) == (0, True)
     assert (file.read_text(encoding="utf-8"), file.stat().st_uid, root_user.uid) == ("mine\n", 0, 0)
     assert findings(alice, project).keys() >= {"owner"}
 
