@@ -14,7 +14,7 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines_backwards
 from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, parts_in, text_in
 from gaia_sessions.session.clock import parse_time, seconds_between
-from gaia_sessions.session.repeats import PastCall, is_own_refusal
+from gaia_sessions.session.repeats import REFUSED_AFTER, PastCall, is_own_refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     """When a result was written, what it shows, and whether a hook refused the call."""
 
 
-_LAST_BYTES = 2 << 20
+_LAST_BYTES = (REFUSED_AFTER + 1) * LONGEST_LINE
+"""Of a row of the longest results all that are counted; reading ends with the row, so it is seldom so much."""
+
 _SECONDS_TO_READ = 0.5
 """An agent may write anything into its own transcript, and a hook has three seconds."""
 
