@@ -10,11 +10,11 @@ limit. A lock and a full disk pass, and limit nothing meanwhile.
 from __future__ import annotations
 
 from errno import EDQUOT, ENOSPC
-from time import monotonic, sleep
+from time import monotonic
 
 from gaia_sessions import errors
 from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError, StoreFailure, shorten
-from gaia_sessions.hosts import denial
+from gaia_sessions.hosts import SECONDS_FOR_LINE, denial
 from gaia_sessions.hosts.payload import HookPayload, object_in_bytes
 from gaia_sessions.session import agent_limits
 from gaia_sessions.session.agent_limits import USE_NO_MORE_TOOLS, WorkSoFar
@@ -37,15 +37,33 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
 
-_SECONDS_FOR_TRANSCRIPT = 0.3
-"""How long the line of the call is waited for, which a host writes while it waits for us."""
-
-_SECONDS_BETWEEN_LOOKS = 0.02
-
 _LONGEST_ERROR = 300
 
-_LOCK_TIMEOUT = 0.5
+LOCK_TIMEOUT = 0.5
 """Seconds for which the lock of a session is waited for: a limit is worth no more of the agent's time."""
+
+
+class Asking:
+    """A use of a tool that the agent of ``run`` asks for. until: how long what is late in its transcript is awaited."""
+
+    __slots__ = ("host", "payload", "record", "run", "store", "until")
+
+    def __init__(
+        self, payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run, until: float
+    ) -> None:
+        self.payload = payload
+        self.host = host
+        self.store = store
+        self.record = record
+        self.run = run
+        self.until = until
+
+    def files(self) -> list[str]:
+        """The agent's transcripts, the newest first: after ``/clear`` it writes to another, which its payload tells."""
+        from gaia_sessions.hosts.agent_files import transcript_of  # most uses are looked at without these
+
+        current = transcript_of(self.payload.raw.get("transcript_path"), self.run.get("host_agent_id", ""))
+        return [*dict.fromkeys(path for path in (current, self.run.get("transcript_path")) if path)]
 
 
 class Verdict:
@@ -121,14 +139,15 @@ def _verdict_on_session(
     if denied is not None or run is None:
         return Verdict(record["agent_id"], denied)
     # That it uses a tool says that it is at work, whatever was said of its end.
-    until = monotonic() + _SECONDS_FOR_TRANSCRIPT
+    asking = Asking(payload, host, store, record, run, monotonic() + SECONDS_FOR_LINE)
     if payload.config.limits_repeats == "off":
-        return _within_limits(payload, host, store, record, run, until, may_warn=may_warn)
-    loop = _verdict_on_loop(payload, host, store, record, run, until)
+        return _within_limits(asking, may_warn=may_warn)
+    loop = _verdict_on_loop(asking)
     if loop.denied is not None:
         return loop
     is_told = may_warn and loop.warning is not None
-    found = _within_limits(payload, host, store, record, run, until, may_warn=may_warn and not is_told)
+    found = _within_limits(asking, may_warn=may_warn and not is_told)
+    found.unread = found.unread or loop.unread
     return loop if is_told and found.denied is None else found
 
 
@@ -141,35 +160,36 @@ def _denied_to_session(payload: HookPayload, store: FileStore, record: Record) -
     return _refused_tool(payload, [own, *all_that_limit(store, record)[1:]])
 
 
-def _verdict_on_loop(
-    payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run, until: float
-) -> Verdict:
-    """Whether the sender goes on with a loop, or its next call would; what is late is waited for ``until`` then."""
+def _verdict_on_loop(asking: Asking) -> Verdict:
+    """Whether the sender goes on with a loop, or its next call would."""
     from gaia_sessions.session import repeats
 
     from .loops import calls_in_row, cancel_around
 
-    agent_id, tool = record["agent_id"], payload.text("tool_name")
-    count = calls_in_row(payload, host, run, until)
+    agent_id, tool = asking.record["agent_id"], asking.payload.text("tool_name")
+    try:
+        count = calls_in_row(asking.payload, asking.host, asking.files(), asking.until)
+    except OSError as error:
+        return Verdict(agent_id, unread=error)
     if count < repeats.REFUSED_AFTER:
         return Verdict(agent_id, warning=repeats.warning(tool) if count == repeats.TOLD_AFTER else None)
-    if payload.config.limits_repeats == "deny":
+    if asking.payload.config.limits_repeats == "deny":
         return Verdict(agent_id, repeats.refusal(tool, cancels=False))
-    failed = cancel_around(store, record, payload)
+    failed = cancel_around(asking.store, asking.record, asking.payload)
     return Verdict(agent_id, repeats.refusal(tool, cancels=failed is None), unread=failed)
 
 
 def may_go_on_with(tool: str, payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run) -> bool:
     """Whether the sender of ``payload``, which stops, could use ``tool`` next. Raises what reading about it raises."""
     raw: Payload = {**payload.raw, "tool_name": tool}
-    asking = HookPayload(payload.host, raw, payload.config, payload.now, payload.variables)
-    if _denied_to_session(asking, store, record) is not None:
+    use = HookPayload(payload.host, raw, payload.config, payload.now, payload.variables)
+    if _denied_to_session(use, store, record) is not None:
         return False
     limits: AgentLimits = payload.config.agent_limits
     so_far = WorkSoFar(0, 0, (), has_call=False)
     if limits.tokens_for(record) is not None or limits.rounds is not None:
         call = format_time(payload.now)  # there is no call yet: a key that no line has
-        so_far = _work_so_far(payload, host, run, call, monotonic(), must_count=True)
+        so_far = _work_so_far(Asking(use, host, store, record, run, monotonic()), call, must_count=True)
     return agent_limits.refusal(record, run, so_far, limits, payload.now) is None
 
 
@@ -211,29 +231,26 @@ def _refused_tool(payload: HookPayload, records: list[Record]) -> str | None:
     return f"{answer['reason']}. {rest}"
 
 
-def _within_limits(
-    payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run, until: float, *, may_warn: bool
-) -> Verdict:
+def _within_limits(asking: Asking, *, may_warn: bool) -> Verdict:
+    payload, record, run = asking.payload, asking.record, asking.run
     limits: AgentLimits = payload.config.agent_limits
     agent_id, now, call = record["agent_id"], payload.now, payload.key("tool_use_id") or format_time(payload.now)
     is_search = limits.searches is not None and payload.text("tool_name") in limits.search_tools
     is_counted = limits.tokens_for(record) is not None or limits.rounds is not None
     if not is_counted and limits.seconds is None and not is_search:
         return Verdict(agent_id)
-    so_far = _work_so_far(payload, host, run, call, until, must_count=is_counted)
+    so_far = _work_so_far(asking, call, must_count=is_counted)
     denied = agent_limits.refusal(record, run, so_far, limits, now)
     if denied is not None:
         return Verdict(agent_id, denied)
     if is_search and limits.searches is not None:
         most = limits.searches
-        if not _changed(
-            store, payload, record, lambda one, its: agent_limits.with_search(one, its, call, so_far, most)
-        ):
+        if not _changed(asking, lambda one, its: agent_limits.with_search(one, its, call, so_far, most)):
             return Verdict(agent_id, agent_limits.search_refusal(most))
     warning = agent_limits.warning(record, run, so_far, limits) if may_warn else None
     if warning:
         try:
-            is_first = _changed(store, payload, record, lambda one, its: agent_limits.with_warning(one, its, now))
+            is_first = _changed(asking, lambda one, its: agent_limits.with_warning(one, its, now))
         except SessionsError:  # it is told once more
             is_first = True
         if not is_first:
@@ -241,36 +258,36 @@ def _within_limits(
     return Verdict(agent_id, warning=warning)
 
 
-def _work_so_far(payload: HookPayload, host: Host, run: Run, call: str, until: float, *, must_count: bool) -> WorkSoFar:
-    """What the agent did, with the round of this ``call`` if the host writes that down ``until`` then.
+def _work_so_far(asking: Asking, call: str, *, must_count: bool) -> WorkSoFar:
+    """What the agent did, with the round of this ``call`` if the host writes that down in time.
 
     An agent that has just begun may have no transcript yet. One that cannot be read raises ``StoreFailure`` if a limit
     is counted by it.
     """
-    from gaia_sessions.hosts.agent_files import transcript_of
+    from gaia_sessions.hosts.agent_files import looks_until
 
-    path = run.get("transcript_path") or transcript_of(payload.raw.get("transcript_path"), run.get("host_agent_id", ""))
     found = WorkSoFar(0, 0, (), has_call=False)
+    look, files = asking.host.work_so_far, asking.files()
+    if look is None or not files:
+        return found
     try:
-        while host.work_so_far and path:
-            found = host.work_so_far(path, run.get("started_at"), call)
-            if found.has_call or monotonic() >= until:
+        for _ in looks_until(asking.until):
+            found = look(files, asking.run.get("started_at"), call)
+            if found.has_call:
                 break
-            sleep(_SECONDS_BETWEEN_LOOKS)
     except OSError as error:
         if must_count and not isinstance(error, FileNotFoundError):
-            raise refusal("read", str(path), error) from error
+            raise refusal("read", " and ".join(files), error) from error
     return found
 
 
-def _changed(
-    store: FileStore, payload: HookPayload, record: Record, rule: Callable[[Record, Run], Record | None]
-) -> bool:
+def _changed(asking: Asking, rule: Callable[[Record, Run], Record | None]) -> bool:
     """Whether ``rule`` allowed the change, which is written then; what prevents that and passes by itself allows it."""
     from gaia_sessions.session.retention import RESERVED_BYTES
 
     try:
-        with store.open(record["agent_id"], timeout=_LOCK_TIMEOUT) as session:
+        payload = asking.payload
+        with asking.store.open(asking.record["agent_id"], timeout=LOCK_TIMEOUT) as session:
             run = run_of_agent(session.record, payload.host_session_id or "", payload.key("agent_id") or "")
             if run is None:
                 return True

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 _MOST_TODOS = 10
 
-_LOCK_TIMEOUT = 0.5
-"""Seconds for which the lock of a session is waited for: a reminder is worth no more of the agent's time."""
-
 
 def hold(
     store: FileStore, event: Event, payload: HookPayload, host: Host, is_late: Callable[[], bool]
@@ -69,7 +66,9 @@ def _can_go_on(store: FileStore, payload: HookPayload, host: Host, found: tuple[
 
 def _counted(store: FileStore, record: Record, run: Run, stop: StopToHold, payload: HookPayload) -> Record | None:
     """The record in which ``stop`` is counted as held back; None if the agent may stop by now."""
-    with store.open(record["agent_id"], timeout=_LOCK_TIMEOUT) as session:
+    from .enforcement import LOCK_TIMEOUT
+
+    with store.open(record["agent_id"], timeout=LOCK_TIMEOUT) as session:
         current = run_by_number(session.record, run["run"])
         if current is None or session.cancellation() is not None:
             return None

@@ -6,10 +6,8 @@ a blank, so refusing then would stop only those that do not.
 
 from __future__ import annotations
 
-from time import monotonic, sleep
-
 from gaia_sessions.errors import SessionNotFound, SessionsError
-from gaia_sessions.hosts.agent_files import transcript_of
+from gaia_sessions.hosts.agent_files import looks_until
 from gaia_sessions.session.record import is_open, parent_id_of
 from gaia_sessions.session.repeats import reason_to_cancel, row_before
 
@@ -17,27 +15,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
 
-_SECONDS_BETWEEN_LOOKS = 0.02
 
+def calls_in_row(payload: HookPayload, host: Host, files: list[str], until: float) -> int:
+    """How often the agent made this same call right before, by the first of its ``files`` that is there.
 
-def calls_in_row(payload: HookPayload, host: Host, run: Run, until: float) -> int:
-    """How often the agent of ``run`` made this same call right before; what is late is waited for ``until`` then."""
-    agent, call = payload.key("agent_id") or "", payload.key("tool_use_id")
-    named = (transcript_of(payload.raw.get("transcript_path"), agent), run.get("transcript_path"))
-    for path in dict.fromkeys(named):  # after /clear an agent writes to another file, which its payload tells
+    What is late is waited for ``until`` then. Raises ``OSError`` if a transcript cannot be read.
+    """
+    agent, call, look = payload.key("agent_id"), payload.key("tool_use_id"), host.recent_calls
+    if not (agent and call and look):
+        return 0
+    for path in files:
         try:
-            while path and call and host.recent_calls:
-                count = row_before(call, host.recent_calls(path, agent))
-                if count is not None or monotonic() >= until:
-                    return count or 0
-                sleep(_SECONDS_BETWEEN_LOOKS)
+            for _ in looks_until(until):
+                count = row_before(call, look(path, agent))
+                if count is not None:
+                    return count
         except FileNotFoundError:
             continue
-        except OSError:
-            return 0
+        return 0
     return 0
 
 

@@ -92,6 +92,9 @@ SHELL_VARIABLES = {
 HOSTS = (*FOLDERS,)
 """Each host by its name in records. The name of its module is the same, with underscores."""
 
+SECONDS_FOR_LINE = 0.3
+"""How long a line of a transcript is waited for that a host writes while it waits for us."""
+
 _UNSUPPORTED_KEYS = ("cursor_version", "sessionId", "hookEventName")
 """What is documented of hosts without support that read Claude Code's settings, and run our hook from there."""
 
@@ -115,7 +118,7 @@ class Host:
     work of an agent is called. noted_since: an event that waits without a key, with what the files say by now.
     denies: the part of a reply to a delegation that makes it fail for a reason.
     asks_before_tools: the event before a use of a tool, which names the agent that wants it, and whose reply may deny
-    it. work_so_far: what an agent did in the transcript at a path, from a time on and before a call; it may raise
+    it. work_so_far: what an agent did in the transcripts at some paths, from a time on and before a call; it may raise
     ``OSError``. recent_calls: the calls of an agent in the transcript at a path, the newest first; it may raise
     ``OSError``. stop_to_hold: the stop of an agent that a payload tells of, if it may be held back, where these keys
     of earlier ones are known; it may raise ``OSError``. wake_advice: how a conversation that continues wakes an agent
@@ -144,7 +147,7 @@ class Host:
         noted_since: Callable[[Event, Config], Event] | None = None,
         denies: Callable[[str], dict[str, object]] | None = None,
         asks_before_tools: str | None = None,
-        work_so_far: Callable[[str, str | None, str], WorkSoFar] | None = None,
+        work_so_far: Callable[[Collection[str], str | None, str], WorkSoFar] | None = None,
         recent_calls: Callable[[str, str], Iterator[PastCall]] | None = None,
         stop_to_hold: Callable[[HookPayload, Collection[str]], StopToHold | None] | None = None,
         wake_advice: str | None = None,

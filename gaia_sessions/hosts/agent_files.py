@@ -8,6 +8,7 @@ wait for it in the inbox.
 from __future__ import annotations
 
 import os
+from time import monotonic, sleep
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.strict import load_object
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 2 << 20
 """Bytes. What an agent writes at once is far shorter, and a hook has no time for a line that is longer."""
+
+_SECONDS_BETWEEN_LOOKS = 0.02
 
 _LONGEST_OBJECT = 1 << 16
 _LONGEST_KEY = 512
@@ -91,6 +94,14 @@ def first_transcript_line(host: str, agent_transcript_path: Json) -> str:
 def last_transcript_line(host: str, agent_transcript_path: Json) -> bytes:
     """The last line of the agent's transcript; empty if it cannot be read, and only its end if it is over 64 KiB."""
     return _part_of(host, agent_transcript_path, -_LONGEST_LAST_LINE).rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def looks_until(until: float) -> Iterator[None]:
+    """A look at what a host writes while it waits for us, and another one after each pause ``until`` then."""
+    yield
+    while monotonic() < until:
+        sleep(_SECONDS_BETWEEN_LOOKS)
+        yield
 
 
 def lines(host: str, path: Json) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import hook
-from gaia_sessions.hook import direct, enforcement, holding
+from gaia_sessions.hook import direct, enforcement
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
@@ -403,10 +403,8 @@ def gaia() -> Callable[..., str]:
 def waiting_briefly() -> Iterator[None]:
     """Hooks of this process wait only a moment for a lock; those that are started wait as long as ever."""
     with pytest.MonkeyPatch.context() as patched:
-        for module in (hook, direct):
+        for module in (hook, direct, enforcement):
             patched.setattr(module, "LOCK_TIMEOUT", 0.05)
-        for module in (enforcement, holding):
-            patched.setattr(module, "_LOCK_TIMEOUT", 0.05)
         yield
 
 

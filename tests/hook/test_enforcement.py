@@ -110,6 +110,22 @@ def test_of_60_rounds_the_60th_is_refused_and_the_59th_is_not(enforced: Host) ->
     assert asked(enforced, "c58", **DOCUMENT) is None, "the round of the call itself has not ended"
 
 
+def test_after_clear_what_the_agent_did_before_counts_too(enforced: Host) -> None:
+    enforced.work()
+    wrote(enforced, ("c0", 1, False), ("c1", 1, False))
+    payload = {**use(enforced, "next"), "transcript_path": str(enforced.transcript.with_name("other.jsonl"))}
+    four, five, six = ({"GAIA_SESSIONS_LIMITS_ROUNDS": number} for number in "456")
+    assert enforced.hear(payload, four) is None, "there is no other file yet"
+    old = enforced.agents / "agent-a1.jsonl"
+    new = enforced.transcript.with_name("other") / "subagents" / old.name
+    new.parent.mkdir(parents=True)
+    new.write_text(old.read_text().replace("msg_", "msg_new"), encoding="utf-8")
+    assert enforced.hear(payload, six) is None
+    assert "iteration limit reached (5)" in enforced.hear(payload, five)["permissionDecisionReason"]
+    new.write_bytes(old.read_bytes())
+    assert enforced.hear(payload, four) is None, "a message that was taken along counts once"
+
+
 def test_of_64000_tokens_whoever_used_as_many_is_refused(enforced: Host) -> None:
     agent_id = enforced.work()
     wrote(enforced, ("c1", 63_998, False), ("c2", 1, False))

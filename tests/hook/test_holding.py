@@ -19,6 +19,7 @@ from gaia_sessions.hosts.marker import read_marker, read_requests
 from gaia_sessions.session.held_stops import MOST_HOLDS
 from tests import commands
 from tests.hook.conftest import ASKS, SILENT, own_host
+from tests.hosts.late import without_pauses
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -195,7 +196,10 @@ def test_the_same_payload_twice_counts_once(host: Host) -> None:
     assert (host.records()[agent_id]["phase"], len(of_run(host, agent_id)["held"])) == ("completed", 8)
 
 
-def test_a_copy_that_comes_once_the_agent_was_answered_ends_nothing_and_may_count_as_one_more(host: Host) -> None:
+def test_a_copy_that_comes_once_the_agent_was_answered_ends_nothing_and_may_count_as_one_more(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_pauses(monkeypatch)
     agent_id = with_todos(host)
     stops(host)
     wrote(host, given="Stop hook feedback: you have open todos")
@@ -209,7 +213,8 @@ def test_a_copy_that_comes_once_the_agent_was_answered_ends_nothing_and_may_coun
 def test_a_stop_whose_line_comes_late_is_waited_for(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     agent_id = with_todos(host)
     stops(host)
-    monkeypatch.setattr("gaia_sessions.hosts.claude_code.stops.sleep", lambda _: wrote(host, "Done."))
+    monkeypatch.setattr("gaia_sessions.hosts.agent_files.monotonic", lambda: 0.0)
+    monkeypatch.setattr("gaia_sessions.hosts.agent_files.sleep", lambda _: wrote(host, "Done."))
     assert "reminder 2 of" in str(told_at(host, host.ending()))
     assert len(of_run(host, agent_id)["held"]) == 2
 

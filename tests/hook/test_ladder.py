@@ -448,5 +448,5 @@ def test_a_lock_is_waited_for_no_longer_than_the_call_has_left(monkeypatch: pyte
 
     assert waited[0] == 0.2
     assert waited[1] <= 0.1
-    assert enforcement._LOCK_TIMEOUT < hook.LOCK_TIMEOUT
+    assert enforcement.LOCK_TIMEOUT < hook.LOCK_TIMEOUT
     assert hook.READ_TIMEOUT < hook.LOCK_TIMEOUT < hook.TOTAL_TIMEOUT < 3

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gaia_sessions
-from gaia_sessions.hook import loops
+from gaia_sessions.hosts import agent_files
 from gaia_sessions.session import agent_limits, repeats
 from gaia_sessions.system import streams
 from tests import commands
 from tests.hook.conftest import own_host
 from tests.hook.test_enforcement import asked, enforced, use
+from tests.hosts.late import without_pauses
 from tests.hosts.loops import BASH, asks, gives, rounds, told, written
 from tests.table import table
 
@@ -95,23 +95,23 @@ def test_a_search_that_goes_on_with_a_loop_is_not_counted(enforced: Host) -> Non
     assert "searches" not in enforced.record()["runs"][0]
 
 
-def test_the_result_of_the_last_call_is_waited_for(enforced: Host) -> None:
-    enforced.work()
-    late = [*rounds(3), asks("x"), OWN]
-    wrote(enforced, *late)
-    timer = threading.Timer(0.1, lambda: wrote(enforced, *late, gives("x")))
-    timer.start()
-    assert asked(enforced, "own", **DENY) == REFUSED
-    timer.join()
+LATE: dict[str, tuple[list[Line], list[Line]]] = {
+    "the result of the last call": ([*rounds(3), asks("x"), OWN], [*rounds(3), asks("x"), OWN, gives("x")]),
+    "the line of the call": (rounds(4), [*rounds(4), OWN]),
+}
 
 
-def test_the_line_of_the_call_is_waited_for(enforced: Host) -> None:
-    enforced.work()
-    wrote(enforced, *rounds(4))
-    timer = threading.Timer(0.1, lambda: wrote(enforced, *rounds(4), OWN))
-    timer.start()
-    assert asked(enforced, "own", **DENY) == REFUSED
-    timer.join()
+@table("name", [*LATE])
+@own_host
+def test_what_is_late_is_waited_for(host: Host, name: str) -> None:
+    host.words = ["--enforce"]
+    host.work()
+    before, after = LATE[name]
+    wrote(host, *before)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(agent_files, "monotonic", lambda: 0.0)
+        patched.setattr(agent_files, "sleep", lambda _: wrote(host, *after))
+        assert asked(host, "own", **DENY) == REFUSED
 
 
 @table("lines", [rounds(4), [*rounds(3), asks("x"), OWN], [*rounds(2), asks("x"), OWN]])
@@ -120,7 +120,9 @@ def test_what_comes_too_late_is_no_loop(host: Host, lines: list[Line]) -> None:
     host.words = ["--enforce"]
     host.work()
     wrote(host, *lines)
-    assert asked(host, "own", **DENY) is None
+    with pytest.MonkeyPatch.context() as patched:
+        without_pauses(patched)
+        assert asked(host, "own", **DENY) is None
 
 
 @table("lines", [[*rounds(1), OWN], [*rounds(4), asks("o", {})], []])
@@ -130,7 +132,7 @@ def test_where_no_loop_can_come_of_it_nothing_is_waited_for(host: Host, lines: l
     host.work()
     wrote(host, *lines)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(loops, "sleep", lambda _: pytest.fail("waited"))
+        patched.setattr(agent_files, "sleep", lambda _: pytest.fail("waited"))
         assert asked(host, "own", **DENY) is None
 
 
@@ -170,6 +172,8 @@ def test_a_transcript_that_cannot_be_read_is_no_loop(host: Host, damage: Any) ->
     assert asked(host, "own", **DENY) == REFUSED
     damage(file)
     assert asked(host, "own", **DENY) is None
+    is_told = damage in (a_folder, a_pipe, somebody_elses)
+    assert ("limits" in host.log("hook")[-1]) == is_told, "what keeps it from being looked at is in the log"
 
 
 @table("value", ['"\\u0000"', "[" * 100 + "]" * 100, '{"a":1,"a":2}', f'"{"x" * (9 << 20)}"'])

@@ -13,6 +13,7 @@ from gaia_sessions.hosts import HOSTS, host_named
 from gaia_sessions.hosts.claude_code import stops
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session.ids import quick_digest
+from tests.hosts.late import without_pauses
 from tests.records import START
 from tests.table import table
 
@@ -69,8 +70,9 @@ def stop(tmp: Path, lines: list[Any], known: Collection[str] = (), message: str 
     ],
 )
 def test_a_stop_is_known_by_the_message_that_ends_it(
-    tmp_path: Path, lines: list[Any], known: list[str], key: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[Any], known: list[str], key: str | None
 ) -> None:
+    without_pauses(monkeypatch)
     found = stop(tmp_path, lines, known)
     if key is None:
         assert found is None

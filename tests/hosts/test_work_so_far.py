@@ -55,7 +55,7 @@ def done(
     file = folder / "agent.jsonl"
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for group in lines for line in group)
     file.write_text(text, encoding="utf-8")
-    found = work_so_far(str(file), since, call)
+    found = work_so_far([str(file)], since, call)
     return found.rounds, found.tokens, list(found.failed)
 
 
@@ -66,7 +66,7 @@ def test_a_message_counts_once_without_what_it_read_from_a_cache(talks: Path) ->
 def test_whether_the_call_is_written_is_said(talks: Path) -> None:
     for call, is_there in (("own", True), ("other", False)):
         done(talks, asks("a", 1, "one"), result("one", 2), asks("b", 3, "own"))
-        assert work_so_far(str(talks / "agent.jsonl"), None, call).has_call is is_there
+        assert work_so_far([str(talks / "agent.jsonl")], None, call).has_call is is_there
 
 
 @table("written", [0, 1, 2, 3])
@@ -121,13 +121,13 @@ def test_only_the_run_counts_that_began_then(talks: Path) -> None:
 def test_what_is_no_line_of_the_client_says_nothing(talks: Path, line: bytes) -> None:
     file = talks / "agent.jsonl"
     file.write_bytes(line + b"\n")
-    found = work_so_far(str(file), None, "own")
+    found = work_so_far([str(file)], None, "own")
     assert (found.rounds, found.tokens) == (0, 0)
 
 
 def test_a_file_that_is_not_there_is_an_error_for_whoever_asks(talks: Path) -> None:
     with pytest.raises(OSError, match="nothing"):
-        work_so_far(str(talks / "nothing"), None, "own")
+        work_so_far([str(talks / "nothing")], None, "own")
 
 
 def test_a_line_that_an_agent_made_up_fails_nothing_that_is_counted(talks: Path) -> None:

@@ -116,11 +116,11 @@ def _noted_since(event: Event, config: Config) -> Event:
     return agents.with_workflow(event, config)
 
 
-def _work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
-    """What an agent did so far in its run, from its transcript."""
+def _work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoFar:
+    """What an agent did so far in its run, from its transcripts."""
     from . import work_so_far
 
-    return work_so_far.work_so_far(path, since, call)
+    return work_so_far.work_so_far(paths, since, call)
 
 
 def _recent_calls(path: str, agent: str) -> Iterator[PastCall]:

@@ -8,10 +8,10 @@ without another event.
 
 from __future__ import annotations
 
-from time import monotonic, sleep
+from time import monotonic
 
-from gaia_sessions.hosts import CLAUDE_CODE
-from gaia_sessions.hosts.agent_files import lines_backwards
+from gaia_sessions.hosts import CLAUDE_CODE, SECONDS_FOR_LINE
+from gaia_sessions.hosts.agent_files import lines_backwards, looks_until
 from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, parts_in, text_in
 from gaia_sessions.session.held_stops import MOST_HOLDS
 from gaia_sessions.session.ids import quick_digest
@@ -28,8 +28,6 @@ _CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 _LONGEST_CAP = 9
 """Digits. What is longer is no lower than ours."""
 
-_SECONDS_FOR_LINE = 0.3
-_SECONDS_BETWEEN_LOOKS = 0.02
 _LAST_BYTES = 1 << 20
 _MOST_LINES = 200
 _TYPES = (b'"type":"assistant"', b'"type":"user"')
@@ -67,15 +65,12 @@ def _key_of_message(payload: HookPayload, known: Collection[str]) -> str | None:
     stop does not come, it counts as a new stop, so that no agent is held without being counted.
     """
     path, said = payload.text("agent_transcript_path"), payload.text("last_assistant_message")
-    until, was_last = monotonic() + _SECONDS_FOR_LINE, False
-    while True:
+    key, was_last = None, False
+    for _ in looks_until(monotonic() + SECONDS_FOR_LINE):
         key, is_last = _last_said(path, said)
         if is_last and key not in known:
             return key
         was_last = was_last or is_last
-        if monotonic() >= until:
-            break
-        sleep(_SECONDS_BETWEEN_LOOKS)
     if key is None or key not in known:
         return None
     return key if was_last else quick_digest(f"{key} {len(known)}")

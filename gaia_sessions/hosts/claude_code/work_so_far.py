@@ -22,6 +22,10 @@ from gaia_sessions.session.budget import consumed_tokens
 
 from .figures import REQUEST_FIGURES
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
 _MESSAGE = b'"message":{'
 _ID = b'"id":"'
 _TIME = b'","timestamp":"'
@@ -33,10 +37,10 @@ _SECONDS_TO_READ = 1.0
 """An agent may write anything into its own transcript, and a hook has three seconds."""
 
 
-def work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
-    """What was done in the transcript at ``path`` from ``since`` on, before the ``call``.
+def work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoFar:
+    """What was done in the transcripts at ``paths`` from ``since`` on, before the ``call``; a message counts once.
 
-    Raises ``OSError``, also where reading it takes too long.
+    Raises ``OSError``, also where reading them takes too long.
     """
     began, own = (since or "")[:_MILLISECONDS].encode(), f'"{call}"'.encode()
     usages: dict[bytes, bytes] = {}
@@ -45,7 +49,7 @@ def work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
     failed: list[str] = []
     own_message = None
     until = monotonic() + _SECONDS_TO_READ
-    for line in lines(CLAUDE_CODE, path):
+    for line in _lines_in(paths):
         if monotonic() > until:
             raise TimeoutError(errno.ETIMEDOUT, "it is too long to be read while a client waits")
         start = line.find(_MESSAGE)
@@ -69,6 +73,19 @@ def work_so_far(path: str, since: str | None, call: str) -> WorkSoFar:
                 failed += _failed_calls(line[start + len(_MESSAGE) - 1 :])
     tokens = sum(map(_tokens, usages.values()))
     return WorkSoFar(len(ended - {own_message}), tokens, failed, has_call=own_message is not None)
+
+
+def _lines_in(paths: Iterable[str]) -> Iterator[bytes]:
+    """The lines of those files that are there; raises ``FileNotFoundError`` if none is."""
+    missing, is_there = None, False
+    for path in paths:
+        try:
+            yield from lines(CLAUDE_CODE, path)
+            is_there = True
+        except FileNotFoundError as error:
+            missing = error
+    if missing is not None and not is_there:
+        raise missing
 
 
 def _text_behind(line: bytes, key: bytes, start: int) -> bytes:
