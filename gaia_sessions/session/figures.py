@@ -144,10 +144,12 @@ def _figures_of_runs(record: Record) -> RunFigures:
 def _ended_the_work(record: Record, run: Run) -> bool:
     """Whether the session was final right at the end of ``run``, the latest; a session that is final gets no other.
 
-    A return ended the work too if that was concluded at the end of the turn, because no stop came.
+    What its agent reported counts whatever the clocks say. A return ended the work too if that was concluded at the end
+    of the turn, because no stop came.
     """
-    at = parse_time(run["ended_at"])
-    return is_final(_phase_at(record, at)) or run.get("detail") == UNSTOPPED_DETAIL
+    if is_final(record["phase"]) and is_final(run.get("reported", "")):
+        return True
+    return is_final(_phase_at(record, parse_time(run["ended_at"]))) or run.get("detail") == UNSTOPPED_DETAIL
 
 
 def _phase_at(record: Record, moment: datetime) -> str:

@@ -84,6 +84,14 @@ RUNS: dict[str, tuple[Any, tuple[int, int]]] = {
     "done by its stop": (having(RESTS, **final("completed", 2)), (0, 0)),
     "a person ended it hours later": (having(RESTS, **final("completed", 200, PLANNED)), (1, 0)),
     "its agent ended it, then stopped": (having(run(1, 1, 3), **final("failed", 2, PLANNED)), (0, 0)),
+    "its agent ended it, and a clock was set back": (
+        having(run(1, 1, 1.5, reported="failed"), **final("failed", 2, PLANNED)),
+        (0, 0),
+    ),
+    "a person reopened what its agent had ended": (
+        having(run(1, 1, 1.5, reported="failed"), phase="planning"),
+        (1, 0),
+    ),
     "resumed by a run that was denied": (having(RESTS, run(2, 3, 4, "denied")), (1, 0)),
     "resumed by a claim that lapsed": (having(RESTS, {"run": 2, "claimed_at": at(3)}), (1, 0)),
     "resumed by a claim, and its host went": (
