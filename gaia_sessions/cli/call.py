@@ -173,9 +173,13 @@ class Call:
 def given(value: _Value | None, name: str) -> _Value:
     """``value``; raises click's own error for the parameter with this ``name`` if nobody typed one."""
     if value is None:
-        ctx = click.get_current_context()
-        raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == name))
+        raise click.MissingParameter(ctx=click.get_current_context(), param=param_of(name))
     return value
+
+
+def param_of(name: str) -> click.Parameter:
+    """The parameter with this ``name`` of the command that was typed."""
+    return next(one for one in click.get_current_context().command.params if one.name == name)
 
 
 def declare(*examples: str, cls: type[Command] = Command) -> Callable[[Callable[..., int | None]], click.Command]:

@@ -119,6 +119,7 @@ def test_what_else_is_known_is_said_if_asked_for(gaia: Gaia) -> None:
         "",
         "      all",
         "todos left open: 1 of 1",
+        "`gaia-sessions todo list b` shows them",
     ]
 
 

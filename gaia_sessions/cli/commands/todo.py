@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import HOST_AGENT, declare, declare_group, given
+from gaia_sessions.cli.call import HOST_AGENT, declare, declare_group, given, param_of
 from gaia_sessions.cli.render import budgets
 from gaia_sessions.session.schema import TODO_CANCELLED, TODO_COMPLETED
 
@@ -23,7 +23,13 @@ _ID = click.argument("agent_id", metavar="ID", required=False)
 _NUMBER = click.argument("number", metavar="N", required=False)
 
 
-@declare_group("todo add agent-123 'write the tests'", "todo done agent-123 1", "todo list agent-123")
+@declare_group(
+    "todo add agent-123 'write the tests'",
+    "todo done agent-123 1",
+    "todo cancel agent-123 1",
+    "todo done --host-agent SESSION AGENT 1",
+    "todo list agent-123",
+)
 def command(call: Call) -> None:
     """Keep the todos of a session: add, done, cancel, list."""
 
@@ -52,7 +58,7 @@ def complete(call: Call, agent_id: str | None, number: str | None, host_agent: H
 @_NUMBER
 @HOST_AGENT
 def cancel(call: Call, agent_id: str | None, number: str | None, host_agent: HostAgent) -> None:
-    """Mark todo N as cancelled: nobody will do it."""
+    """Mark todo N as cancelled: nobody will do it. A completed one is taken back by that too."""
     _mark(call, agent_id, number, host_agent, TODO_CANCELLED)
 
 
@@ -72,17 +78,13 @@ def _chosen(call: Call, agent_id: str | None, word: str | None, host_agent: Host
     """The session, and the ``word`` behind it; the first one, where the session is named by its agent."""
     if host_agent is not None and word is None:
         agent_id, word = None, agent_id
-    elif agent_id is None:
-        given(agent_id, "agent_id")
-    word = given(word, name)
-    return call.chosen_session(agent_id, host_agent), word
+    session_id = call.chosen_session(agent_id, host_agent)
+    return session_id, given(word, name)
 
 
 def _mark(call: Call, agent_id: str | None, number: str | None, host_agent: HostAgent, status: str) -> None:
     session_id, typed = _chosen(call, agent_id, number, host_agent, "number")
-    ctx = click.get_current_context()
-    param = next(one for one in ctx.command.params if one.name == "number")
-    which = click.INT.convert(typed, param, ctx)  # type: ignore[arg-type]  # it reads text
+    which = click.INT.convert(typed, param_of("number"), click.get_current_context())  # type: ignore[arg-type]  # it reads text
     _change(call, session_id, lambda: call.sessions().set_todo_status(session_id, which, status))
 
 

@@ -104,6 +104,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
     if report["open_todos"] and (report["reminders"] or not is_running):
         words = open_text(report["open_todos"], len(report["todos"]), report["reminders"])
         yield f"todos {'' if is_running else 'left '}open: {words}"
+        yield Hint(f"`gaia-sessions todo list {agent_id}` shows them")
     if report["status"] == reports.SUCCESS and is_final(report["phase"]):
         return
     if "app" in stands.decision:
