@@ -7,8 +7,10 @@ if __name__ == "__main__":
     try:
         from gaia_sessions.cli.start import main
     except Exception:
-        is_hook = sys.argv[1:2] == ["hook"] or sys.argv[1:4:2] == ["--root", "hook"]
-        if not is_hook or "--test" in sys.argv or os.isatty(2):
+        words = sys.argv[1:]
+        while words and words[0].startswith("-"):
+            del words[: 2 if words[0] in ("--root", "--lock-timeout") else 1]
+        if words[:1] != ["hook"] or "--test" in sys.argv or os.isatty(2):
             raise
         os._exit(0)  # the package is being replaced, and a hook must not stop its host
     main()

@@ -1,11 +1,11 @@
 """The program that hosts start for every event: where it is, and whether it starts.
 
-Owns the order of the search. An installer puts ``gaia-sessions-hook`` beside the other programs of the environment and
-writes the interpreter into its first line; a checkout without an installation has the same script as
-``hooks/every_event.py``. Each candidate is started once, with ``--help``, before it is used: if the path of the
-environment contains a blank, pip writes a first line that no system can start. ``python -m`` works there too, at 1.2
-times the instructions. It is started as a host would start it, without the variables by which only this process finds
-the package.
+Owns the order of the search, which finds no program of another installation. An installer puts
+``gaia-sessions-hook`` beside the other programs of the environment and writes the interpreter into its first line; a
+checkout without an installation has the same script as ``hooks/every_event.py``. Each candidate is started once, with
+``--help``, before it is used: if the path of the environment contains a blank, pip writes a first line that no system
+can start. ``python -m`` works there too, at 1.2 times the instructions. It is started as a host would start it, without
+the variables by which only this process finds the package.
 
 A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that is installed)
 show an error and continue, also if its interpreter does not exist; a shell exits with 127, which no host treats as a
@@ -82,9 +82,12 @@ def unfit_python(environ: Mapping[str, str]) -> str | None:
 def _candidates() -> Iterator[tuple[str, ...]]:
     user_folder = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
     interpreter_folder = os.path.dirname(os.path.abspath(sys.executable)) if sys.executable else user_folder
-    for folder in dict.fromkeys([interpreter_folder, sysconfig.get_path("scripts"), user_folder]):
-        yield (os.path.join(folder, HOOK_PROGRAM_NAME),)
     checkout = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    folders = [interpreter_folder, sysconfig.get_path("scripts")]
+    if checkout == sysconfig.get_path("purelib", sysconfig.get_preferred_scheme("user")):
+        folders.append(user_folder)  # what is there may be another version of ours otherwise
+    for folder in dict.fromkeys(folders):
+        yield (os.path.join(folder, HOOK_PROGRAM_NAME),)
     yield (os.path.join(checkout, _SCRIPT),)
     if sys.executable:
         yield (os.path.abspath(sys.executable), "-P", "-m", "gaia_sessions", "hook")

@@ -120,7 +120,8 @@ def run(
         outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
     refused = supervisor.finish()
     if refused and outcome.problem is None:
-        outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused))
+        hint = "the command has run, and only its output is lost: send that where there is room"
+        outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused), hint)
     return outcome
 
 

@@ -791,6 +791,7 @@ def test_output_that_cannot_be_shown_is_an_error_though_the_work_is_done(root: s
     with open("/dev/full", "wb") as full:
         process = subprocess.run([*COMMAND, "run", "--", "echo", "lost"], stdout=full, stderr=-1, check=False)
     assert (process.returncode, b"No space left" in process.stderr) == (8, True)
+    assert b"Hint: the command has run, and only its output is lost" in process.stderr
     assert (only_record(root)["phase"], only_record(root)["runs"][0]["last_message"]) == ("completed", "lost\n")
 
 

@@ -41,6 +41,7 @@ class Copy:
         self.forms = {
             "script": ["-S", str(folder / "hooks" / "every_event.py")],
             "module": ["-P", "-m", "gaia_sessions", "hook"],
+            "module with options before": ["-m", "gaia_sessions", "--lock-timeout", "1", "--root=/gone", "hook"],
         }
 
     def run(self, words: list[str], payload: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -94,6 +95,18 @@ def test_a_person_who_tries_the_hook_is_told_what_is_missing(host: Host, tmp_pat
 
     assert ran.returncode == 1
     assert "No module named 'gaia_sessions.hook.run'" in ran.stderr.decode()
+
+
+def test_options_before_the_hook_change_nothing_of_that(host: Host, tmp_path: Path) -> None:
+    copy = Copy(host, tmp_path / "copy")
+    start = json.dumps(host.starting()).encode()
+    shutil.rmtree(copy.folder / "gaia_sessions" / "cli")
+
+    ran = copy.run(copy.forms["module with options before"], start)
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+    told = copy.run(["-m", "gaia_sessions", "show", "hook"], b"")
+    assert (told.returncode, b"No module named" in told.stderr) == (1, True)  # a command fails loud
 
 
 def test_a_test_without_a_temporary_folder_says_what_to_set() -> None:

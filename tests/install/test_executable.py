@@ -103,6 +103,20 @@ def test_where_a_blank_in_the_path_breaks_the_first_line_the_interpreter_runs_th
     assert project.start(words) == (0, b"", b"")
 
 
+def test_the_program_of_another_installation_is_not_named(tmp_path: Path, project: Project) -> None:
+    environment = Environment(tmp_path / "env")
+    environment.program.unlink()
+    other = tmp_path / "home" / ".local" / "bin" / "gaia-sessions-hook"
+    other.parent.mkdir(parents=True)
+    other.write_text("#!/bin/sh\necho JSON\n", encoding="utf-8")
+    other.chmod(0o755)
+    ask = [str(environment.python), "-c", ASK]
+    found = subprocess.run(
+        ask, capture_output=True, check=True, cwd=project.folder, env={"HOME": str(tmp_path / "home")}
+    ).stdout
+    assert json.loads(found) == [str(CHECKOUT / "hooks" / "every_event.py")]
+
+
 def test_a_checkout_without_an_installation_names_its_own_script(tmp_path: Path, project: Project) -> None:
     environment = Environment(tmp_path / "env")
     environment.program.unlink()
