@@ -17,7 +17,7 @@ from gaia_sessions.errors import LockTimeout, SessionNotFound, SessionsError, St
 from gaia_sessions.hosts import SECONDS_FOR_LINE, denial
 from gaia_sessions.hosts.payload import HookPayload, object_in_bytes
 from gaia_sessions.session import agent_limits
-from gaia_sessions.session.agent_limits import USE_NO_MORE_TOOLS, WorkSoFar
+from gaia_sessions.session.agent_limits import GO_ON_WITH, GO_ON_WITHOUT, USE_NO_MORE_TOOLS, WorkSoFar
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import DELEGATE
 from gaia_sessions.session.ids import MARKER_OPENING
@@ -224,11 +224,8 @@ def _refused_tool(payload: HookPayload, records: list[Record]) -> str | None:
     if answer["allowed"]:
         return None
     others = answer["usable_tools"]
-    if others is None:
-        rest = "Go on without it."
-    else:
-        rest = f"Go on with what you may use: {', '.join(others)}." if others else USE_NO_MORE_TOOLS
-    return f"{answer['reason']}. {rest}"
+    with_others = f"{GO_ON_WITH}{', '.join(others)}." if others else USE_NO_MORE_TOOLS
+    return f"{answer['reason']}. {GO_ON_WITHOUT if others is None else with_others}"
 
 
 def _within_limits(asking: Asking, *, may_warn: bool) -> Verdict:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 WARN_PERCENT = 80
 USE_NO_MORE_TOOLS = "Use no more tools. Report in your last message what you have done so far, and what is left to do."
+GO_ON_WITHOUT, GO_ON_WITH = "Go on without it.", "Go on with what you may use: "
+SEARCHES_USED = "Search budget exceeded ("
+"""Our refusals have one of these, by which they are told from what a tool gave."""
 
 
 class AgentLimits:
@@ -95,8 +98,7 @@ def with_search(record: Record, run: Run, call: str, so_far: WorkSoFar, most: in
 def search_refusal(most: int) -> str:
     """What an agent is told that has made all its searches."""
     return (
-        f"Search budget exceeded ({most + 1}/{most}). "
-        "Please synthesize findings from existing data instead of searching more."
+        f"{SEARCHES_USED}{most + 1}/{most}). Please synthesize findings from existing data instead of searching more."
     )
 
 

@@ -6,7 +6,7 @@ the agent had seen the result of none of them when it made the next.
 
 from __future__ import annotations
 
-from .agent_limits import USE_NO_MORE_TOOLS
+from .agent_limits import GO_ON_WITH, GO_ON_WITHOUT, SEARCHES_USED, USE_NO_MORE_TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ SECONDS_OF_A_POLL = 5.0
 """A call that takes so long has waited for something, and whoever waits may ask again."""
 
 _LOOP = "This is a loop: "
-_SEARCHES, _TOOLS = "Search budget exceeded (", ". Go on with"
 
 
 class PastCall:
@@ -100,4 +99,5 @@ def reason_to_cancel(agent_id: str, tool: str) -> str:
 
 def is_own_refusal(text: str) -> bool:
     """Whether ``text`` is a refusal of ours, by its words: for a client that does not note who refused a call."""
-    return text.startswith((_LOOP, _SEARCHES)) or text.endswith(USE_NO_MORE_TOOLS) or _TOOLS in text
+    begins, ends = text.startswith((_LOOP, SEARCHES_USED)), text.endswith((USE_NO_MORE_TOOLS, GO_ON_WITHOUT))
+    return begins or ends or f". {GO_ON_WITH}" in text

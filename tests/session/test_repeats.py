@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from gaia_sessions.session.repeats import REFUSED_AFTER, SECONDS_OF_A_POLL, PastCall, row_before
+from gaia_sessions.hook import enforcement
+from gaia_sessions.session import agent_limits, repeats
+from gaia_sessions.session.repeats import REFUSED_AFTER, SECONDS_OF_A_POLL, PastCall, is_own_refusal, row_before
+from tests.records import START, WHEN, record_with
 from tests.table import table
 
 
@@ -52,3 +56,31 @@ def test_the_row_before_a_call_is_counted_and_none_where_what_is_missing_may_cha
     newest_first: list[PastCall], count: int | None
 ) -> None:
     assert row_before("own", newest_first) == count
+
+
+def by_limit(**limits: Any) -> str | None:
+    run = {"run": 1, "host": "claude-code", "started_at": WHEN}
+    so_far = agent_limits.WorkSoFar(9, 900, (), has_call=True)
+    one, most = record_with(run), agent_limits.AgentLimits(**limits)
+    return agent_limits.refusal(one, one["runs"][0], so_far, most, START + timedelta(hours=1))
+
+
+@table(
+    "text",
+    [
+        repeats.refusal("Bash", cancels=False),
+        repeats.refusal("Bash", cancels=True),
+        by_limit(tokens=1),
+        by_limit(rounds=1),
+        by_limit(seconds=1.0),
+        agent_limits.search_refusal(3),
+        enforcement.unjudged(ValueError()).denied,
+    ],
+)
+def test_each_of_our_refusals_is_known_by_its_words(text: str) -> None:
+    assert is_own_refusal(text)
+
+
+@table("text", ["", "Go on.", "Exit code 1", "Permission denied", "see Search budget exceeded (3/2)"])
+def test_what_a_tool_says_is_no_refusal_of_ours(text: str) -> None:
+    assert not is_own_refusal(text)
