@@ -93,7 +93,8 @@ def _signs_of_life(record: Record) -> list[datetime]:
 
 def _last_sign(span: Span, signs: list[datetime], written_at: datetime | None) -> datetime:
     """The last sign of life in ``span``; its end is none: that is when somebody noticed that the agent was gone."""
-    latest = [*signs[: bisect_left(signs, span[1])][-1:], *filter(None, [written_at])]
+    before_end = bisect_left(signs, span[1])
+    latest = [*signs[max(before_end - 1, 0) : before_end], *filter(None, [written_at])]
     return max([span[0], *(moment for moment in latest if moment < span[1])])
 
 
