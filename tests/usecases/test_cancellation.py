@@ -182,7 +182,7 @@ def test_each_command_looks_at_each_session_a_few_times_however_they_are_linked(
     store = made(100)
     store.looks = 0
     PASSES[name](store)
-    assert store.looks <= 100 * 7
+    assert store.looks <= 100 * 8
 
 
 GONE: Any = {**(describe(os.getpid()) or {}), "pid": 2**22 + 1}  # no pid is as large

@@ -27,7 +27,6 @@ _NUMBER = click.argument("number", metavar="N", required=False)
     "todo add agent-123 'write the tests'",
     "todo done agent-123 1",
     "todo cancel agent-123 1",
-    "todo done --host-agent SESSION AGENT 1",
     "todo list agent-123",
 )
 def command(call: Call) -> None:
