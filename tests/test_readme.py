@@ -166,8 +166,9 @@ def test_three_commands_side_by_side_end_as_the_readme_shows(tmp_path: Path) -> 
     shown = [line.split("  ")[:2] for line in done.stdout.splitlines()]
     assert [shown.count(one) for one in (["lint", "completed"], ["tests", "failed"], ["slow", "cancelled"])] == [1] * 3
     assert done.stdout.endswith("tidy\nexit code 1\n\nits output ended with:\n\n3 failed\nnot needed\n")
-    [slow] = json.loads((tmp_path / ".claude" / "session" / "slow" / "state.json").read_text())["runs"]
-    assert (slow["end"], slow["exit_code"]) == ("killed", 143)  # it was at work when it was cancelled
+    slow = json.loads((tmp_path / ".claude" / "session" / "slow" / "state.json").read_text())
+    ends = [(run["end"], run["exit_code"]) for run in slow.get("runs", [])]
+    assert ends in ([("killed", 143)], [])  # none where the others were done before it had begun
 
 
 def test_the_three_lines_for_an_agent_of_your_own_are_commands_that_exist(tmp_path: Path) -> None:
