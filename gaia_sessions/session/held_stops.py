@@ -6,16 +6,10 @@ end but an ordinary one: not from a pause, nor from a wait for its own work. Pur
 
 from __future__ import annotations
 
+from gaia_sessions.errors import plural
+
 from .phases import is_final, waits_for_approval
-from .runs import (
-    has_ended,
-    has_started,
-    holds_question,
-    is_latest,
-    is_of_command,
-    with_run,
-    without_keys,
-)
+from .runs import has_ended, has_started, holds_question, is_latest, is_of_command, with_run, without_keys
 from .todos import open_todos
 from .updates import with_activity
 
@@ -59,5 +53,4 @@ def with_hold(record: Record, run: Run, stop: str, most: int, now: datetime) -> 
 
 def open_text(number: int, of: int, reminders: int) -> str:
     """How many todos are left open, and after how many reminders: ``2 of 3, after 8 reminders``."""
-    reminded = f", after {reminders} reminder{'' if reminders == 1 else 's'}" if reminders else ""
-    return f"{number} of {of}{reminded}"
+    return f"{number} of {of}" + (f", after {plural(reminders, 'reminder')}" if reminders else "")

@@ -17,6 +17,7 @@ from gaia_sessions import Sessions
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import OUTCOMES, RESUMABLE
+from tests.session.test_figures import NOTHING
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -153,20 +154,12 @@ LIVING: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
 
 def line(agent_id: str, state: str, phase: str, **keys: Any) -> dict[str, Any]:
     return {
+        **NOTHING,
         "agent_id": agent_id,
         "created_at": at(-3_000_000),
-        "revision": 1,
-        "agent_name": "Explore",
         "state": state,
         "phase": phase,
         "last_activity": at(-2_500_000),  # 2024-02-02 in Tokyo
-        "stays": {},
-        "rests": 0,
-        "resumed": 0,
-        "interruptions": {},
-        "runs_dropped": 0,
-        "history_dropped": 0,
-        "errors": 0,
         **keys,
     }
 
