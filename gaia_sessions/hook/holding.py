@@ -18,7 +18,7 @@ from gaia_sessions.session.runs import run_by_number, times_held
 from gaia_sessions.session.todos import open_todos
 from gaia_sessions.store.inbox_keys import all_keys, may_change
 
-from .messages import MOST_LINES, PROGRAM, TODO, agent_command, find_program, quoted
+from .messages import MOST_LINES, PROGRAM, TODOS, agent_command, find_program, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _reason(record: Record, stop: StopToHold, program: str, root: str) -> str:
     """Why an agent is kept at work that stops: which todos are open, how to close one, and how to stop all the same."""
     number = record["runs"][-1]["held"].index(stop["key"]) + 1
     words = f"{record['agent_id']} N --root {shlex.quote(root)}"
-    command = agent_command(program, TODO)
+    command = agent_command(program, TODOS)
     return "\n".join(
         [
             f"You have open todos (reminder {number} of at most {stop['most']}).",

@@ -28,7 +28,7 @@ _LONGEST_QUESTION = 300
 """Characters of a question that the main agent is told; ``pending`` shows it whole."""
 
 PROGRAM = "gaia-sessions"
-UPDATE, TODO = AGENT_COMMANDS = ("update", "todo")
+UPDATE, TODOS = AGENT_COMMANDS = ("update", "todo")
 """What an agent is told to type."""
 
 _TODO_SENTENCE = (

@@ -10,7 +10,7 @@ import os
 from datetime import timedelta
 
 from gaia_sessions.hook import ALLOW_REPORT, ENFORCE
-from gaia_sessions.hook.messages import TODO, UPDATE
+from gaia_sessions.hook.messages import TODOS, UPDATE
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time
@@ -83,7 +83,7 @@ _ALLOWED_BY = f"install the hooks with {ALLOW_REPORT} {ENFORCE}"
 _EVENT_DUE_AFTER = timedelta(days=1)
 
 
-_WHAT_FOR = {UPDATE: "report", TODO: "keep todos"}
+_WHAT_FOR = {UPDATE: "report", TODOS: "keep todos"}
 """What agents type the commands for that ``--allow-report`` allows."""
 
 

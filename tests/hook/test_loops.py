@@ -295,7 +295,7 @@ def answers(*contents: str) -> list[Line]:
     return [line for place, text in enumerate(contents) for line in (asks(f"c{place}"), gives(f"c{place}", text))]
 
 
-TASK = "/work/claude-0/-project/s/tasks/b1.output"
+TASK = "/run-dir/claude-0/-project/s/tasks/b1.output"
 POLLS: dict[str, list[Line]] = {
     "a build that tells its progress": [*answers("10 %", "20 %", "20 %", "20 %", "30 %", "30 %"), OWN],
     "a date": [*answers(*(f"18:05:{second}" for second in range(10, 20))), OWN],

@@ -29,7 +29,7 @@ BOUNDARY = {"agentId": AGENT, "type": "system", "subtype": "compact_boundary", "
 IMAGE = [{"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo=", "media_type": "image/png"}}]
 NEWS = "[SYSTEM NOTIFICATION - NOT USER INPUT]\nThis is an automated background-task event"
 SKILL = [{"type": "text", "text": "Base directory for this skill: /project"}]
-TASK = {"file_path": "/work/claude-0/-project/s/tasks/b1.output"}
+TASK = {"file_path": "/run-dir/claude-0/-project/s/tasks/b1.output"}
 
 
 def saved(name: str, size: str = "97.7KB") -> str:
