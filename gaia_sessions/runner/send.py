@@ -84,10 +84,8 @@ def send(  # noqa: PLR0913  # what can be said of it
             if signals.is_ended_by_somebody():
                 return SendOutcome(CommandEnd(SIGNALLED))
         client = client_of_run(sessions, sending.record, command, words)
-        look, env = (
-            look_of(sessions, sending.record, client),
-            environment(sessions, agent_id, sending.run["run"], command),
-        )
+        look = look_of(sessions, sending.record, client)
+        env = environment(sessions, agent_id, sending.run["run"], command)
         whole = Whole()
         supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
         given: list[dict[str, str]] = []
@@ -97,24 +95,32 @@ def send(  # noqa: PLR0913  # what can be said of it
         else:
             sent = "\n\n".join(message["content"] for message in sending.said)
             ended = client.supervised(supervisor, env, lambda: sent, lambda: _behind_context(sessions, agent_id, sent))
-        outcome = SendOutcome(ended)
-        try:
-            if ended.is_success:
-                outcome.answer = ended.message
-                answer = _answer_in(ended.message) if client is None else ended.message
-                outcome.turn = sending.answer(answer, given, ended.told)
-                outcome.is_cut = sending.is_cut or (client is None and whole.is_cut)
-            else:
-                sending.end(ended_with(ended))
-        except SessionsError as error:
-            outcome.problem = error
-            if not sending.is_over:
-                with suppress(SessionsError):  # whoever looks next will find it gone
-                    sending.end(failed(str(error)))
+        outcome = _stored(sending, ended, given, whole, is_client=client is not None)
         if client is not None:
             with suppress(SessionsError):  # the turn is stored; ``reconcile`` will find them
                 sessions.end_runs_of_gone_hosts_below(agent_id, sending.run, supervisor.namespace)
     supervisor.finish()
+    return outcome
+
+
+def _stored(
+    sending: Send, ended: CommandEnd, given: list[dict[str, str]], whole: Whole, *, is_client: bool
+) -> SendOutcome:
+    """What became of the send now that its command has ``ended``: the turn is stored, if it was answered."""
+    outcome = SendOutcome(ended)
+    try:
+        if ended.is_success:
+            outcome.answer = ended.message
+            answer = ended.message if is_client else _answer_in(ended.message)
+            outcome.turn = sending.answer(answer, given, ended.told)
+            outcome.is_cut = sending.is_cut or (not is_client and whole.is_cut)
+        else:
+            sending.end(ended_with(ended))
+    except SessionsError as error:
+        outcome.problem = error
+        if not sending.is_over:
+            with suppress(SessionsError):  # whoever looks next will find it gone
+                sending.end(failed(str(error)))
     return outcome
 
 
