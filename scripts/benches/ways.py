@@ -13,6 +13,7 @@ import runpy
 import subprocess
 import sys
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 from gaia_sessions.system import utc_now
@@ -32,24 +33,47 @@ _RESULT = "BENCH_WAY"
 _OPTIMIZED = 0x1
 """The flag of the code of a function, which the bodies of modules and classes do not have."""
 
-_STOP, _STOP_AFTER_START, _UPDATE = 180, 320, 120
-"""How many moves each way may have."""
+_STOP, _STOP_AFTER_START, _UPDATE, _LIST, _GET, _CANCEL = 180, 320, 120, 526, 54, 268
+"""How many moves each way may have: the first three are aims, the others what was counted at first."""
+
+_IDLE = timedelta(minutes=5)
+"""For how long the sessions of commands have been idle: a time of under a second is worded by fewer calls."""
 
 _MOST_ENTERED = 3
 """Of so many modules is said how often the way leads into them."""
 
 
 def ways(folder: str) -> Iterator[Finding]:
-    """A stop from standard input to ``state.json``, and an update of a session with and without a live run."""
-    project, store = samples.project(folder)
+    """A stop from standard input to ``state.json``, updates with and without a live run, and three other commands."""
+    yield from _ways_of_hooks(os.path.join(folder, "hooks"))
+    yield from _ways_of_commands(os.path.join(folder, "commands"))
+
+
+def _ways_of_hooks(folder: str) -> Iterator[Finding]:
+    project, _ = samples.project(folder)
     client = Client(project)
     hook = str(CHECKOUT / "hooks" / "every_event.py")
     yield from _findings("a stop", _STOP, project, client.stop(), hook)
     yield from _findings("a stop after its start", _STOP_AFTER_START, project, client.stop_after_start(), hook)
-    resting = samples.create_paused(store, utc_now())
-    running = samples.create_delegated(store, utc_now(), "a-conversation")
-    for what, agent_id in (("update", resting), ("update, with a run", running)):
-        yield from _findings(what, _UPDATE, project, b"", str(COMMAND), "update", agent_id, "--phase", "planning")
+
+
+def _ways_of_commands(folder: str) -> Iterator[Finding]:
+    """The ways of commands; ``list`` has four sessions, one of which is over."""
+    project, store = samples.project(folder)
+    begun = utc_now() - _IDLE
+    plain = samples.create_moved(store, begun, 0)
+    resting = samples.create_paused(store, begun)
+    running = samples.create_delegated(store, begun, "a-conversation")
+    samples.create_ended(store, begun)
+    for what, limit, *arguments in (
+        ("list", _LIST, "list"),
+        ("get", _GET, "get", resting),
+        ("update, without options", _UPDATE, "update", plain),
+        ("update", _UPDATE, "update", resting, "--phase", "planning"),
+        ("update, with a run", _UPDATE, "update", running, "--phase", "planning"),
+        ("cancel", _CANCEL, "cancel", resting),
+    ):
+        yield from _findings(what, limit, project, b"", str(COMMAND), *arguments)
 
 
 def _findings(what: str, limit: int, project: str, payload: bytes, *command: str) -> Iterator[Finding]:
