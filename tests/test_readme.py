@@ -549,14 +549,14 @@ def test_the_morning_after_a_crash_what_was_expired_goes_on(lab: Lab) -> None:
     crashed = lab.ids["crashed"]
     lines = block("README.md", "sh", 1).splitlines()
 
-    _, before = lab.gaia("revive")
-    listed, pending, updated, revived = (lab.run(line, ID=crashed) for line in lines)
+    _, before = lab.gaia("resume")
+    listed, pending, updated, resumed = (lab.run(line, ID=crashed) for line in lines)
 
-    assert [one.returncode for one in (listed, pending, updated, revived)] == [0, 0, 0, 0]
+    assert [one.returncode for one in (listed, pending, updated, resumed)] == [0, 0, 0, 0]
     assert f"{crashed}  general-purpose: Job alpha  crashed" in listed.stdout
     assert "expired 9 hours ago; to approve it all the same" in pending.stdout
     assert f"gaia-sessions approve {lab.ids['waiting']}" in pending.stdout
-    assert (crashed in before, crashed in revived.stdout) == (False, True)
+    assert (crashed in before, crashed in resumed.stdout) == (False, True)
 
 
 def test_a_program_learns_who_waits_and_answers(lab: Lab) -> None:
@@ -573,7 +573,7 @@ def test_an_idle_time_for_the_night_keeps_its_work(lab: Lab) -> None:
     [setting] = re.findall(r"^With `(.*)` in `.claude/gaia-sessions.toml`", text_of("README.md"), flags=re.MULTILINE)
     (lab.project / ".claude" / "gaia-sessions.toml").write_text(setting, encoding="utf-8")
 
-    assert lab.ids["crashed"] in lab.gaia("revive")[1]
+    assert lab.ids["crashed"] in lab.gaia("resume")[1]
 
 
 def test_the_hosts_in_the_readme_are_those_that_were_tried() -> None:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from gaia_sessions.usecases.removal import RemovedSession
     from gaia_sessions.usecases.reporting import ReportOnTurn
     from gaia_sessions.usecases.resume import Standing
-    from gaia_sessions.usecases.revivals import Revival
+    from gaia_sessions.usecases.resumptions import Resumption
     from gaia_sessions.usecases.running import Begun
     from gaia_sessions.usecases.sessions import Written
     from gaia_sessions.usecases.showing import Shown, View
@@ -1147,18 +1147,18 @@ class Sessions:
         paths = dict.fromkeys(run["transcript_path"] for run in record.get("runs", []) if "transcript_path" in run)
         return [*paths], transcript.messages_of_agents(record, last, since)
 
-    def revivals(self, host_session_id: str | None = None) -> tuple[Sequence[Revival], Mapping[str, int]]:
+    def resumptions(self, host_session_id: str | None = None) -> tuple[Sequence[Resumption], Mapping[str, int]]:
         """For commands: what stopped before it was done and may go on, with the command of its host.
 
         The cheapest comes first; what waits for a limit and what the user stopped last. Then, how many may not go on
         any more, by their states. host_session_id: only that conversation's.
         """
-        from gaia_sessions.usecases import revivals
+        from gaia_sessions.usecases import resumptions
 
         claude = claude_folder(self.root)
         project = os.path.dirname(claude) if claude else None
-        rule = revivals.Rule(utc_now(), self.config.limits, project)
-        return revivals.revivals(self._preview(), rule, host_session_id)
+        rule = resumptions.Rule(utc_now(), self.config.limits, project)
+        return resumptions.resumptions(self._preview(), rule, host_session_id)
 
     def cancellation_and_above(
         self, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False

@@ -33,8 +33,6 @@ _WITHOUT_ID = {
 
 _MOST_AGENTS = 5
 
-_RESUME = "to resume work, delegate with [gaia-sessions: resume ID] in the prompt"
-_REVIVE = "revive prints the commands that continue what stopped"
 _START = "run -- COMMAND runs any command as a sub-agent; create makes a session"
 _STOP = "this program stops no agent, its client does; cancel ID marks its session"
 _PAUSE = "an agent pauses by its last line: [gaia-sessions: approval] why"
@@ -58,6 +56,7 @@ COMMANDS = {
     "fail": "finalize ID failed",
     "abandon": "finalize ID abandoned",
     **dict.fromkeys(["can-resume", "resumable"], "should-resume ID"),
+    **dict.fromkeys(["revive", "recover", "wake", "continue", "unpause", "restart", "retry", "reopen"], "resume"),
     **dict.fromkeys(["prune", "gc"], "cleanup"),
     **dict.fromkeys(["delete", "del", "remove", "destroy"], "rm ID"),
     **dict.fromkeys(["diagnose", "fsck"], "doctor"),
@@ -93,13 +92,11 @@ WORDS = {
 """Words of other tools for outcomes, phases and states."""
 
 NO_COMMAND = {
-    **dict.fromkeys(["resume", "unpause", "continue", "restart", "retry"], _RESUME),
-    **dict.fromkeys(["recover", "wake"], _REVIVE),
     **dict.fromkeys(["start", "spawn"], _START),
     **dict.fromkeys(["stop", "kill", "abort", "terminate"], _STOP),
     **dict.fromkeys(["pause", "suspend"], _PAUSE),
     "uncancel": _UNCANCEL,
-    **dict.fromkeys(["reopen", "undo", "unfinalize"], _REOPEN),
+    **dict.fromkeys(["undo", "unfinalize"], _REOPEN),
     **dict.fromkeys(["purge", "clear"], _PURGE),
     **dict.fromkeys(["export", "backup", "archive"], _EXPORT),
     **dict.fromkeys(["end", "close"], _END),

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         project: str | None
 
     @final
-    class HostRevival(TypedDict):
+    class HostResumption(TypedDict):
         """The host's own way to go on with a run.
 
         means: ``message``, ``workflow`` or ``delegation``. command: for a shell. prompt: what it says to the host.
@@ -114,7 +114,7 @@ class Host:
     model, None if it is late: the last argument says that, again and again. messages: those of the agent of a run in
     their order, an error in place of what cannot be read. first_message: the first of all. newest_first: those in so
     many bytes at the end, the last first, each with whether a turn begins with it; it alone raises, ``OSError`` for a
-    file that cannot be read. revival: how a person lets it go on with a run that was stopped. label_in_files: what the
+    file that cannot be read. resumption: how a person lets it go on with a run that stopped. label_in_files: what the
     work of an agent is called. noted_since: an event that waits without a key, with what the files say by now.
     denies: the part of a reply to a delegation that makes it fail for a reason.
     asks_before_tools: the event before a use of a tool, which names the agent that wants it, and whose reply may deny
@@ -142,7 +142,7 @@ class Host:
         messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None = None,
         newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None = None,
         first_message: Callable[[Run], NewMessage | None] | None = None,
-        revival: Callable[[Run, Work], HostRevival | None] | None = None,
+        resumption: Callable[[Run, Work], HostResumption | None] | None = None,
         label_in_files: Callable[[Run], str | None] | None = None,
         noted_since: Callable[[Event, Config], Event] | None = None,
         denies: Callable[[str], dict[str, object]] | None = None,
@@ -163,7 +163,7 @@ class Host:
         self.messages = messages
         self.newest_first = newest_first
         self.first_message = first_message
-        self.revival = revival
+        self.resumption = resumption
         self.label_in_files = label_in_files
         self.noted_since = noted_since
         self.denies = denies
@@ -265,10 +265,10 @@ def first_message(run: Run) -> NewMessage | None:
     return read(run) if read else None
 
 
-def revival(run: Run, work: Work) -> HostRevival | None:
+def resumption(run: Run, work: Work) -> HostResumption | None:
     """The command by which the host of ``run`` goes on with it; None if that host has none, or none any more."""
-    revive = host_named(run["host"]).revival if _is_known(run) else None
-    return revive(run, work) if revive else None
+    resume = host_named(run["host"]).resumption if _is_known(run) else None
+    return resume(run, work) if resume else None
 
 
 def host_of(configured: str | None, payload: Payload, variables: Mapping[str, str]) -> str | None:

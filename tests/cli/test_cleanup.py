@@ -90,8 +90,8 @@ def test_where_there_is_no_root_that_is_said_and_none_is_made(gaia: Gaia, tree: 
     missing = f"No sessions found: {root} does not exist\n"
     assert gaia("cleanup", "--dry-run").all == (0, "would remove 0 sessions not updated for 1 day\n", missing)
     assert gaia("cleanup", "-q").all == (0, "", missing)
-    assert gaia("pending").all == gaia("revive").all == (0, "", missing)
-    assert [gaia(command, "--json").all for command in ("pending", "revive")] == [(0, "[]\n", "")] * 2
+    assert gaia("pending").all == gaia("resume").all == (0, "", missing)
+    assert [gaia(command, "--json").all for command in ("pending", "resume")] == [(0, "[]\n", "")] * 2
     assert tree() == before
 
 

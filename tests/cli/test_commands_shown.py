@@ -182,16 +182,16 @@ def test_show_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
     ]
 
 
-def test_revive_says_to_run_what_broke_off(gaia: Gaia, ran: Gaia) -> None:
+def test_resume_says_to_run_what_broke_off(gaia: Gaia, ran: Gaia) -> None:
     ran("job-1", "planning", end="killed", interruption="stopped_by_user", detail="stopped by a signal", exit_code=143)
-    assert gaia("revive").lines == [
+    assert gaia("resume").lines == [
         "tester: test",
         "  interrupted 12 minutes ago, resumable for 18 minutes: STOPPED BY THE USER",
         "  with a command of yours, which is given what was said so far:",
         command("job-1"),
         "  job-1",
     ]
-    [one] = gaia("revive", "--json").json
+    [one] = gaia("resume", "--json").json
     assert (one["means"], one["command"], one["run_command"], "resume_line" in one) == (
         "run",
         None,
@@ -271,7 +271,7 @@ def test_a_cancelled_command_is_ended_and_nobody_is_sent_to_a_client(gaia: Gaia,
         assert "gaia-sessions run" not in gaia(shown, "rests").out.decode() + gaia(shown, "rests").err.decode()
 
 
-SHOWN = ("pending", "approve", "deny", "show", "should-resume", "revive", "list", "tree", "report", "wait", "events")
+SHOWN = ("pending", "approve", "deny", "show", "should-resume", "resume", "list", "tree", "report", "wait", "events")
 STATES: list[tuple[str, dict[str, Any]]] = [
     ("approval", {"last_message": ASKS, "detail": MARKER_DETAIL}),
     ("planning", {"end": "killed", "interruption": "stopped_by_user", "detail": "stopped by a signal"}),
@@ -294,7 +294,7 @@ def test_a_terminal_of_80_columns_has_every_line_whole_and_no_word_of_agents(
     terminal: Gaia, ran: Gaia, word: str, minutes: int, phase: str, run: dict[str, Any]
 ) -> None:
     ran(LONG, phase, minutes, **run)
-    asked = [] if word in ("pending", "revive", "list", "tree") else [LONG]
+    asked = [] if word in ("pending", "resume", "list", "tree") else [LONG]
 
     text = terminal(word, *asked, NO_COLOR="1").out.decode()
 

@@ -500,7 +500,7 @@ def test_every_command_says_the_state_that_the_list_says(gaia: Gaia) -> None:
     listed = {line["agent_id"]: said(line) for line in gaia("list", "--json").json if "state" in line}
     assert {state for state, _ in listed.values()} == set(STATES)
 
-    for command in ("tree", "pending", "revive"):
+    for command in ("tree", "pending", "resume"):
         several = {line["agent_id"]: said(line) for line in gaia(command, "--json").json if "state" in line}
         assert several.items() <= listed.items()
         assert len(several) > 1

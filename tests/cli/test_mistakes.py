@@ -16,7 +16,6 @@ from gaia_sessions.cli import mistakes
 from gaia_sessions.cli.group import COMMANDS, HIDDEN
 from gaia_sessions.cli.main import commands
 from gaia_sessions.hosts.marker import read_marker
-from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.state import STATES as STATE_WORDS
 from gaia_sessions.session.trace import trace_of
 from tests.cli.conftest import fresh_table
@@ -36,8 +35,6 @@ PHASES = (
 )
 STATES = "the states are " + ", ".join(STATE_WORDS)
 
-RESUME = mistakes.NO_COMMAND["resume"]
-
 WRONG = [
     # Commands
     ("updat a", "No such command 'updat'.", "did you mean update?"),
@@ -56,7 +53,9 @@ WRONG = [
     ("Status a", "No such command 'Status'.", "type gaia-sessions show a"),
     ("stauts a", "No such command 'stauts'.", "type gaia-sessions show a"),
     ("stauts", "No such command 'stauts'.", "did you mean gaia-sessions show ID?"),
-    ("resum a", "No such command 'resum'.", RESUME),
+    ("resum a", "No such command 'resum'.", "did you mean resume?"),
+    ("revive", "No such command 'revive'.", "type gaia-sessions resume"),
+    ("Continue --host-session b", "No such command 'Continue'.", "type gaia-sessions resume --host-session b"),
     ("watch", "No such command 'watch'.", "did you mean gaia-sessions events ID --follow?"),
     ("tail -f a", "No such command 'tail'.", "did you mean gaia-sessions events ID --follow?"),
     (
@@ -329,6 +328,7 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "finalize ID completed": lambda _, record, __: record["phase"] == "completed",
     "finalize ID failed": lambda _, record, __: record["phase"] == "failed",
     "finalize ID abandoned": lambda _, record, __: record["phase"] == "abandoned",
+    "resume": lambda answer, record, _: (answer, record["revision"]) == ([], 1),
     "should-resume ID": lambda answer, _, __: answer["should_resume"] is True,
     "cleanup": lambda answer, record, _: (answer["removed"], record["revision"]) == (["old"], 1),
     "rm ID": lambda answer, record, _: [one["agent_id"] for one in answer["removed"]] == ["a"] and record is None,
@@ -422,7 +422,6 @@ def test_for_a_word_without_a_command_no_line_is_suggested(gaia: Gaia, put: Gaia
 
 def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, root: str, tmp_path: Path) -> None:
     said = mistakes.NO_COMMAND
-    assert resume_line("ID") in said["resume"]
     assert read_marker(said["pause"].removeprefix("an agent pauses by its last line: ")) == ("approval", None)
     put("a")
 
@@ -436,7 +435,7 @@ def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, 
 
     assert "finalize ID ends a session as completed, failed or abandoned" in said["end"]
     assert [gaia("finalize", "a", outcome).code for outcome in ("completed", "failed", "abandoned")] == [0, 4, 4]
-    assert "no command takes an end back" in said["reopen"]
+    assert "no command takes an end back" in said["undo"]
     assert gaia("update", "a", "--phase", "planning").code == 4
 
     put("b", runs=[{"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z"}])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-NOBODY = "Nobody waits for you\n  what stopped, or was answered and may go on: gaia-sessions revive\n"
+NOBODY = "Nobody waits for you\n  what stopped, or was answered and may go on: gaia-sessions resume\n"
 MARKER = "[gaia-sessions: approval]"
 HERE: Any = describe(os.getpid())
 

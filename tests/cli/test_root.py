@@ -157,7 +157,7 @@ TO_TYPE = [
     ["wait", "open", "--timeout", "0"],
     ["finalize", "done", "completed", "--summary", "again"],
     ["rm", "above"],
-    ["revive"],
+    ["resume"],
     ["pending"],
     ["update", "open", "--phase", "plannin"],
 ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LOOKS = (
     *("list", "show work", "report work", "transcript work", "context work", "usage work", "pending", "tree work"),
-    *("events work", "should-resume work", "revive", "reconcile --dry-run", "cleanup --dry-run", "doctor"),
+    *("events work", "should-resume work", "resume", "reconcile --dry-run", "cleanup --dry-run", "doctor"),
     *("reconcile", "list --json", "show work --json", "usage --json", "cleanup", "transcript work --json"),
 )
 """What is asked of a session, or does with it what cron does."""
@@ -64,13 +64,13 @@ def test_no_path_in_a_record_is_followed_out_of_the_folder_of_its_client(
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_what_revive_prints_to_be_pasted_names_no_such_path(
+def test_what_resume_prints_to_be_pasted_names_no_such_path(
     gaia: Gaia, root: str, talks: Path, tmp_path: Path, where: str
 ) -> None:
     path = place(where, talks, tmp_path / "outside")
     ended = {"ended_at": "2026-01-08T18:05:30.000000Z", "end": "killed"}
     write(root, transcript_path=path, current_host_session_id="--settings={}", **ended)
-    [one] = json.loads(gaia("revive", "--json").out)
+    [one] = json.loads(gaia("resume", "--json").out)
     words = shlex.split(one["command"])
     assert (one["means"], words[-2]) == ("delegation", "claude")
     assert str(tmp_path / "outside") not in one["command"]

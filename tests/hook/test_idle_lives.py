@@ -22,7 +22,7 @@ WORKED = timedelta(minutes=45)
 RECENT, LONG_AGO = 5, 31
 """Minutes since the last write to the transcript."""
 
-EVERYBODY = ("should_resume", "explain", "list", "show", "update", "direct", "offer", "revive", "cleanup")
+EVERYBODY = ("should_resume", "explain", "list", "show", "update", "direct", "offer", "resume", "cleanup")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
@@ -59,7 +59,7 @@ def answers(host: Host, agent_id: str) -> dict[str, Any]:
         sessions.view(agent_id).standing.decision["should_resume"],
         host.ask("pre_delegate", {"agent_id": agent_id})["reason"] == "session_resumable",
         told is not None and f"resume {agent_id}]" in told["additionalContext"],
-        [revival["agent_id"] for revival in sessions.revivals()[0]] == [agent_id],
+        [resumption["agent_id"] for resumption in sessions.resumptions()[0]] == [agent_id],
         {"agent_id": agent_id, "reason": "resumable"} in kept,
     )
     return dict(zip(EVERYBODY, said, strict=True))

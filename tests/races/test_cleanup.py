@@ -65,7 +65,7 @@ def test_of_two_cleanups_and_removals_by_name_at_once_each_session_counts_once(
     ("seconds", "many"),
     [(1, 2), pytest.param(4, 8, marks=pytest.mark.slow), pytest.param(60, 8, marks=pytest.mark.thorough)],
 )
-def test_cleanup_beside_writers_and_creators_loses_nothing_and_revives_nothing(
+def test_cleanup_beside_writers_and_creators_loses_nothing_and_brings_nothing_back(
     root: str, race: Start, seconds: int, many: int
 ) -> None:
     """Creators make sessions that look two hours old; whoever is updated before cleanup comes is young again.

@@ -312,7 +312,7 @@ def test_every_kind_of_write_is_synced_when_durability_is_on(root: str, tmp_path
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_who_waits_for_what_is_being_deleted_finds_it_gone_and_does_not_revive_it(
+def test_who_waits_for_what_is_being_deleted_finds_it_gone_and_does_not_bring_it_back(
     root: str, now: datetime, manner: locks.WaitForLock
 ) -> None:
     waiting, outcomes = threading.Event(), []

@@ -81,7 +81,7 @@ def pending_lines(found: Sequence[Pending], now: datetime) -> Iterator[str]:
     """A block for each of ``found``; a sentence if nobody waits."""
     if not found:
         yield "Nobody waits for you"
-        yield Hint("  what stopped, or was answered and may go on: gaia-sessions revive")
+        yield Hint("  what stopped, or was answered and may go on: gaia-sessions resume")
     for number, one in enumerate(found):
         if number:
             yield ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.hosts import HostRevival, StopToHold, Work
+    from gaia_sessions.hosts import HostResumption, StopToHold, Work
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.events import Event
@@ -95,11 +95,11 @@ def _first_message(run: Run) -> NewMessage | None:
     return messages.first(run)
 
 
-def _revival(run: Run, work: Work) -> HostRevival | None:
+def _resumption(run: Run, work: Work) -> HostResumption | None:
     """How a client goes on with ``run``."""
-    from . import revive
+    from . import resumption
 
-    return revive.revival(run, work)
+    return resumption.resumption(run, work)
 
 
 def _label_in_files(run: Run) -> str | None:
@@ -303,7 +303,7 @@ HOST = Host(
     messages=_messages,
     newest_first=_newest_first,
     first_message=_first_message,
-    revival=_revival,
+    resumption=_resumption,
     label_in_files=_label_in_files,
     noted_since=_noted_since,
     asks_before_tools="PreToolUse",

@@ -1,6 +1,6 @@
 """What real clients reported of agents that were stopped, once and twice, and who may go on afterwards.
 
-Then the rule for all of them, and for a thousand random sessions: what ``list`` calls resumable, ``revive`` names.
+Then the rule for all of them, and for a thousand random sessions: what ``list`` calls resumable, ``resume`` names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.api.sessions import Sessions
-from gaia_sessions.cli.render.revivals import revival_lines
+from gaia_sessions.cli.render.resumptions import resumption_lines
 from gaia_sessions.hosts import HOSTS
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import PHASES
@@ -25,7 +25,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 from gaia_sessions.usecases.listing import Filter, list_sessions
-from gaia_sessions.usecases.revivals import Rule, revivals
+from gaia_sessions.usecases.resumptions import Rule, resumptions
 from tests.hook.test_hosts_replay import CAPTURES as OTHERS
 from tests.hook.test_hosts_replay import fresh
 from tests.hook.test_lives import CAPTURES, lives
@@ -68,7 +68,7 @@ def test_a_stop_in_a_real_client_leads_to_the_agent_that_it_stopped(capture: Pat
         (conversation / "subagents" / f"agent-{agent}.jsonl").touch()
         conversation.with_suffix(".jsonl").touch()
 
-    found, _ = Sessions(str(life.root)).revivals()
+    found, _ = Sessions(str(life.root)).resumptions()
 
     assert [one["why"] for one in found] == STOPPED[capture.stem]
     agents = {record["agent_id"]: record["runs"][-1].get("host_agent_id") for record in life.records()}
@@ -90,11 +90,11 @@ GONE = {**HERE, "pid": NOBODY}
 
 
 def the_rule_holds(root: Path, now: datetime) -> set[str]:
-    """Checks that whatever ``list`` calls resumable may be found by ``revive``; the states that it named."""
+    """Checks that whatever ``list`` calls resumable may be found by ``resume``; the states that it named."""
     store = FileStore(str(root), durable=False)
     listed: Any = {line["agent_id"]: line for line in list_sessions(store, Filter(), now, LIMITS)}
     records: dict[str, Any] = {agent_id: store.read(agent_id) for agent_id in listed}
-    found, left_out = revivals(store, Rule(now, LIMITS, None))
+    found, left_out = resumptions(store, Rule(now, LIMITS, None))
 
     named = {one["agent_id"] for one in found}
     resumable = {agent_id for agent_id, line in listed.items() if line["resume"]["should_resume"]}
@@ -110,7 +110,7 @@ def the_rule_holds(root: Path, now: datetime) -> set[str]:
         assert one["agent_id"] in resumable or line["resume"]["reason"] == "waiting_for_limit"
         ways = [one["command"], "paused_until" in one, one.get("problem"), one["means"] == "resume_line"]
         assert any(ways)
-        [_, how, *rest] = revival_lines([one], {}, now)
+        [_, how, *rest] = resumption_lines([one], {}, now)
         assert how.startswith(f"  {one['state']}")
         assert rest, "how to go on, or why not"
     return {one["state"] for one in found}

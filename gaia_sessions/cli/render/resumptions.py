@@ -10,7 +10,7 @@ import shlex
 from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.session.runs import crash_text
-from gaia_sessions.usecases.revivals import DELEGATION, LINE, MESSAGE, RUN, WORKFLOW
+from gaia_sessions.usecases.resumptions import DELEGATION, LINE, MESSAGE, RUN, WORKFLOW
 
 from .plain import agent_and_purpose
 from .words import WHY_STOPPED, Command, Copyable, Hint, Prose, ago, local_time, safe, time_left
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from gaia_sessions.usecases.revivals import Revival
+    from gaia_sessions.usecases.resumptions import Resumption
 
 _WHY = {
     **WHY_STOPPED,
@@ -39,8 +39,8 @@ _HOW = {
 _HOW_TO_BEGIN = "its agent never started; this delegates the work again:"
 
 
-def revival_lines(
-    found: Sequence[Revival], left_out: Mapping[str, int], now: datetime, host_session: str | None = None
+def resumption_lines(
+    found: Sequence[Resumption], left_out: Mapping[str, int], now: datetime, host_session: str | None = None
 ) -> Iterator[str]:
     """A block for each of ``found``, or a sentence if there are none; then how many of which state were left out.
 
@@ -48,13 +48,13 @@ def revival_lines(
     """
     if not found:
         yield from _nothing(host_session)
-    for number, revival in enumerate(found):
+    for number, one in enumerate(found):
         if number:
             yield ""
-        yield Prose(agent_and_purpose(revival["agent_name"], revival["purpose"]), 2)
-        yield f"  {_why(revival, now)}"
-        yield from _how(revival)
-        yield f"  {revival['agent_id']}"
+        yield Prose(agent_and_purpose(one["agent_name"], one["purpose"]), 2)
+        yield f"  {_why(one, now)}"
+        yield from _how(one)
+        yield f"  {one['agent_id']}"
     if left_out and host_session is None:
         if found:
             yield ""
@@ -67,40 +67,40 @@ def revival_lines(
 def _nothing(host_session: str | None) -> Iterator[str]:
     """That nothing was found, and where else to look."""
     if host_session is None:
-        yield "Nothing to revive: no work that broke off, or was answered, may be resumed"
+        yield "Nothing to resume: no work that broke off, or was answered, may be resumed"
         yield Hint("  who waits for an answer: gaia-sessions pending")
         return
     named = safe(host_session, 80)
-    yield f"Nothing to revive: no work of conversation {named} that broke off, or was answered, may be resumed"
-    yield Hint("  those of all conversations: gaia-sessions revive")
+    yield f"Nothing to resume: no work of conversation {named} that broke off, or was answered, may be resumed"
+    yield Hint("  those of all conversations: gaia-sessions resume")
 
 
-def _why(revival: Revival, now: datetime) -> str:
+def _why(one: Resumption, now: datetime) -> str:
     """``interrupted 5 minutes ago, resumable for 25 minutes: stopped by a usage limit``."""
-    text = revival["state"]
-    if "state_since" in revival:
-        text += f" {ago(revival['state_since'], now)}"
-    if revival["until"] is not None:
-        text += f", resumable for {time_left(revival['until'], now)}"
-    lost = safe(crash_text(revival)) if revival["why"] == schema.LOST else None
-    detail = revival.get("detail", "")
-    cause = lost or _WHY.get(revival["why"]) or safe(detail if detail != schema.MARKER_DETAIL else "", _LONGEST_DETAIL)
-    return f"{text}: {cause}" if cause and cause != revival["state"] else text
+    text = one["state"]
+    if "state_since" in one:
+        text += f" {ago(one['state_since'], now)}"
+    if one["until"] is not None:
+        text += f", resumable for {time_left(one['until'], now)}"
+    lost = safe(crash_text(one)) if one["why"] == schema.LOST else None
+    detail = one.get("detail", "")
+    cause = lost or _WHY.get(one["why"]) or safe(detail if detail != schema.MARKER_DETAIL else "", _LONGEST_DETAIL)
+    return f"{text}: {cause}" if cause and cause != one["state"] else text
 
 
-def _how(revival: Revival) -> Iterator[str]:
+def _how(one: Resumption) -> Iterator[str]:
     """How to go on, and what to copy for it, alone on its line."""
-    if "paused_until" in revival:
-        yield f"  waits until the limit is reset: {local_time(revival['paused_until'])}"
+    if "paused_until" in one:
+        yield f"  waits until the limit is reset: {local_time(one['paused_until'])}"
         return
-    if "problem" in revival:
-        yield f"  {revival['problem']}"
+    if "problem" in one:
+        yield f"  {one['problem']}"
         return
-    if revival["host_is_alive"] and revival["means"] in (MESSAGE, WORKFLOW):
+    if one["host_is_alive"] and one["means"] in (MESSAGE, WORKFLOW):
         yield "  its client still runs: if the conversation is open there, type only the quoted text into it"
-    how = _HOW_TO_BEGIN if revival["means"] == DELEGATION and "claimed_at" in revival else _HOW[revival["means"]]
-    yield "  " + how.format(agent=safe(revival["agent_name"]))
-    if revival["command"] is not None:
-        yield Copyable(revival["command"])
-    elif revival["means"] in (LINE, RUN):
-        yield Command(revival["run_command"]) if "run_command" in revival else Copyable(revival["resume_line"])
+    how = _HOW_TO_BEGIN if one["means"] == DELEGATION and "claimed_at" in one else _HOW[one["means"]]
+    yield "  " + how.format(agent=safe(one["agent_name"]))
+    if one["command"] is not None:
+        yield Copyable(one["command"])
+    elif one["means"] in (LINE, RUN):
+        yield Command(one["run_command"]) if "run_command" in one else Copyable(one["resume_line"])

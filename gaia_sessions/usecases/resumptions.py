@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.hosts import revival as by_its_host
+from gaia_sessions.hosts import resumption as by_its_host
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.policy import claimed_runs, live_runs, may_go_on
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .resume import Standing
 
     @final
-    class Revival(TypedDict):
+    class Resumption(TypedDict):
         """One session that may go on again, and how.
 
         state, state_since: [how it stands](policy.md#states). why: the interruption, or else the end of the run; the
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         command: str | None
         prompt: str | None
 
-    Candidate = tuple[Revival, Record, Run]
+    Candidate = tuple[Resumption, Record, Run]
 
 
 MESSAGE, WORKFLOW, DELEGATION, LINE, RUN, NONE = MEANS = (
@@ -101,7 +101,9 @@ class Rule:
         self.project = project
 
 
-def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -> tuple[list[Revival], dict[str, int]]:
+def resumptions(
+    sessions: Reader, rule: Rule, host_session_id: str | None = None
+) -> tuple[list[Resumption], dict[str, int]]:
     """What may go on now, the cheapest first; then what waits for a limit; last what the user stopped.
 
     Then how many stopped as well, but may not be resumed, by their states. host_session_id: only what belongs to this
@@ -110,7 +112,7 @@ def revivals(sessions: Reader, rule: Rule, host_session_id: str | None = None) -
     above, found, left_out = Above(sessions), [], Counter[str]()
     for record, run, stands in _stopped(sessions, above, rule, host_session_id):
         if may_go_on(stands.decision):
-            found.append((_revival(record, run, stands, rule), record, run))
+            found.append((_resumption(record, run, stands, rule), record, run))
         elif stands.state["state"] in (*BROKEN_OFF, *ANSWERED):
             left_out[stands.state["state"]] += 1
     found.sort(key=_order)
@@ -141,39 +143,39 @@ def _stopped(
 def _without_agents_of_shown_workflows(found: list[Candidate]) -> Iterator[Candidate]:
     """Without the agents of workflows whose own session is among ``found`` and stands for them."""
     shown = {record["agent_id"] for _, record, _ in found}
-    for revival, record, run in found:
+    for resumption, record, run in found:
         if not _is_agent_of_workflow(run) or parent_id_of(record) not in shown:
-            yield revival, record, run
+            yield resumption, record, run
 
 
-def _unless_workflow_runs(sessions: Reader, above: Above, candidate: Candidate, rule: Rule) -> Revival:
-    """The revival, without a way to go on if the workflow of the agent is still at work, and so is the host with it."""
-    revival, record, run = candidate
+def _unless_workflow_runs(sessions: Reader, above: Above, candidate: Candidate, rule: Rule) -> Resumption:
+    """It, without a way to go on if the workflow of the agent is still at work, and so is the host with it."""
+    resumption, record, run = candidate
     parent_id = parent_id_of(record)
     if not _is_agent_of_workflow(run) or parent_id is None:
-        return revival
+        return resumption
     try:
         parent = sessions.read(parent_id)
     except SessionsError:
-        return revival
+        return resumption
     decision = standing(above.cancellation, parent, rule.now, rule.limits).decision
-    return _without_way(revival, _WORKFLOW_RUNS) if live_runs(decision) or claimed_runs(decision) else revival
+    return _without_way(resumption, _WORKFLOW_RUNS) if live_runs(decision) or claimed_runs(decision) else resumption
 
 
 def _is_agent_of_workflow(run: Run) -> bool:
     return "key" in run.get("workflow", {})
 
 
-def _without_way(revival: Revival, problem: str) -> Revival:
-    return {**revival, "means": NONE, "command": None, "prompt": None, "problem": problem}
+def _without_way(resumption: Resumption, problem: str) -> Resumption:
+    return {**resumption, "means": NONE, "command": None, "prompt": None, "problem": problem}
 
 
-def _revival(record: Record, run: Run, stands: Standing, rule: Rule) -> Revival:
+def _resumption(record: Record, run: Run, stands: Standing, rule: Rule) -> Resumption:
     decision, state = stands.decision, stands.state["state"]
     is_waiting, is_answered = "paused_until" in decision, state in ANSWERED
     work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": rule.project}
     by_host = None if is_answered and "workflow" not in run else by_its_host(run, work)
-    revival: Revival = {
+    resumption: Resumption = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
         "purpose": record["purpose"],
@@ -187,42 +189,42 @@ def _revival(record: Record, run: Run, stands: Standing, rule: Rule) -> Revival:
         "prompt": by_host["prompt"] if by_host and not is_waiting else None,
     }
     if "run_command" in decision:
-        revival["run_command"] = decision["run_command"]
+        resumption["run_command"] = decision["run_command"]
     else:
-        revival["resume_line"] = resume_line(record["agent_id"])
+        resumption["resume_line"] = resume_line(record["agent_id"])
     if "state_since" in stands.state:
-        revival["state_since"] = stands.state["state_since"]
+        resumption["state_since"] = stands.state["state_since"]
     if has_ended(run):
-        revival["stopped_at"] = run["ended_at"]
+        resumption["stopped_at"] = run["ended_at"]
     if is_waiting:
-        revival["paused_until"] = decision["paused_until"]
+        resumption["paused_until"] = decision["paused_until"]
     conversation = conversation_of(run)
     if conversation is not None:
-        revival["host_session_id"] = conversation
+        resumption["host_session_id"] = conversation
     for key in ("detail", "host", "host_agent_id"):
         if key in run:
-            revival[key] = run[key]
+            resumption[key] = run[key]
     if was_only_delegated(run):
-        revival["claimed_at"] = run["claimed_at"]
+        resumption["claimed_at"] = run["claimed_at"]
     if host_outlives_conversation(run, is_alive):
-        return _without_way(revival, _CLIENT_RUNS)
-    return _without_way(revival, _FILES_ARE_GONE) if "workflow" in run and by_host is None else revival
+        return _without_way(resumption, _CLIENT_RUNS)
+    return _without_way(resumption, _FILES_ARE_GONE) if "workflow" in run and by_host is None else resumption
 
 
 def _order(candidate: Candidate) -> tuple[bool, float, int, bool, float, str]:
-    revival, _, run = candidate
-    waits_until = parse_time(revival["paused_until"]).timestamp() if "paused_until" in revival else 0.0
-    stopped_at = parse_time(revival["stopped_at"]).timestamp() if "stopped_at" in revival else 0.0
-    means = MEANS.index(revival["means"])
-    by_user = revival["why"] == STOPPED_BY_USER
-    return by_user, waits_until, means, _is_agent_of_workflow(run), -stopped_at, revival["agent_id"]
+    resumption, _, run = candidate
+    waits_until = parse_time(resumption["paused_until"]).timestamp() if "paused_until" in resumption else 0.0
+    stopped_at = parse_time(resumption["stopped_at"]).timestamp() if "stopped_at" in resumption else 0.0
+    means = MEANS.index(resumption["means"])
+    by_user = resumption["why"] == STOPPED_BY_USER
+    return by_user, waits_until, means, _is_agent_of_workflow(run), -stopped_at, resumption["agent_id"]
 
 
 def _once_for_each_workflow(found: Iterable[Candidate]) -> Iterator[Candidate]:
     """One candidate for each workflow run: its host resumes it as a whole."""
     seen = set()
-    for revival, record, run in found:
+    for resumption, record, run in found:
         run_id = run["workflow"]["run_id"] if "workflow" in run else None
         if run_id is None or run_id not in seen:
-            yield revival, record, run
+            yield resumption, record, run
         seen.add(run_id)

@@ -1,4 +1,4 @@
-"""``revive``: what stopped before it was done and may go on, with a command to copy, the cheapest first."""
+"""``resume``: what stopped before it was done and may go on, with a command to copy, the cheapest first."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 NOTHING = (
-    "Nothing to revive: no work that broke off, or was answered, may be resumed\n"
+    "Nothing to resume: no work that broke off, or was answered, may be resumed\n"
     "  who waits for an answer: gaia-sessions pending\n"
 )
 WHY_NOT = "  why not, and what to type for one that is still wanted: gaia-sessions should-resume ID\n"
 NOTHING_OF_NOBODY = (
-    "Nothing to revive: no work of conversation nobody that broke off, or was answered, may be resumed\n"
-    "  those of all conversations: gaia-sessions revive\n"
+    "Nothing to resume: no work of conversation nobody that broke off, or was answered, may be resumed\n"
+    "  those of all conversations: gaia-sessions resume\n"
 )
 NOBODY = 2**22 + 1  # no pid is as large
 CONVERSATION = "0e23a513-af54-4b3c-9d2e-6f1a2b3c4d5e"
@@ -68,10 +68,10 @@ def stopped(put: Gaia, talks: Path) -> Gaia:
 
 
 def ids(answer: Any) -> list[str]:
-    return [revival["agent_id"] for revival in answer]
+    return [resumption["agent_id"] for resumption in answer]
 
 
-def test_with_nothing_to_revive_a_sentence_says_so(gaia: Gaia, put: Gaia, stopped: Gaia, tree: Gaia) -> None:
+def test_with_nothing_to_resume_a_sentence_says_so(gaia: Gaia, put: Gaia, stopped: Gaia, tree: Gaia) -> None:
     put("without-a-run")
     stopped("asks", end="stopped", record={"phase": "approval"})
     stopped("says-why", end="stopped", record={"phase": "planning"})
@@ -80,8 +80,8 @@ def test_with_nothing_to_revive_a_sentence_says_so(gaia: Gaia, put: Gaia, stoppe
     stopped("running", ended_at=None, end=None, host_process=process(os.getpid()))
     before = tree()
 
-    assert gaia("revive").all == (0, NOTHING, "")
-    assert gaia("revive", "--json").json == []
+    assert gaia("resume").all == (0, NOTHING, "")
+    assert gaia("resume", "--json").json == []
     assert tree() == before
 
 
@@ -91,7 +91,7 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
     stopped("idle", ended_at=None, end=None, host_process=process(NOBODY), record={"idle": timedelta(minutes=31)})
     command = "gaia-sessions list --state crashed"
     counted = f"1 session that stopped may not be resumed for now: {command}\n{WHY_NOT}"
-    assert gaia("revive").all == (0, NOTHING + counted, "")
+    assert gaia("resume").all == (0, NOTHING + counted, "")
     assert gaia("should-resume", "idle").lines[1] == (
         "  if it is still wanted, this makes it resumable: gaia-sessions update idle"
     )
@@ -100,15 +100,15 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
     stopped("switched-off", end="returned", record={"resume_ready": False})
     stopped("goes-on", end="failed", detail="API Error: 400 no\nsuch model")
 
-    _, out, _ = gaia("revive").all
+    _, out, _ = gaia("resume").all
     *_, closing, _ = out.splitlines()
     before, named = closing.split(": ")
     assert out.startswith("tester: test\n  error 1 minute ago, resumable for 29 minutes: API Error: 400 no such")
     assert before == "3 sessions that stopped may not be resumed for now"
     listed = gaia(*shlex.split(named)[1:], "--json").json
     assert sorted(ids(listed)) == ["goes-on", "idle", "keeps-failing", "switched-off"]
-    assert ids(gaia("revive", "--json").json) == ["goes-on"]
-    assert gaia("revive", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
+    assert ids(gaia("resume", "--json").json) == ["goes-on"]
+    assert gaia("resume", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
 
 
 @pytest.mark.parametrize(("command", "word"), [("approve", "approved"), ("deny", "denied")])
@@ -120,32 +120,32 @@ def test_what_was_answered_and_nobody_goes_on_with_is_there_with_its_line(
     stopped("asks", end="stopped", record=resting) if by_host else put("asks", **resting)
     assert gaia(command, "asks").code == 0
 
-    assert gaia("revive").answer == [
+    assert gaia("resume").answer == [
         "tester: test",
         f"  {word} just now, resumable for 30 minutes",
         "  delegate to tester again, with this line in the prompt:",
         "[gaia-sessions: resume asks]",
         "  asks",
     ]
-    [one] = gaia("revive", "--json").json
+    [one] = gaia("resume", "--json").json
     assert (one["why"], one["means"], one["command"], "stopped_at" in one) == (word, "resume_line", None, by_host)
 
     answered = gaia("get", "asks").json
     key = "approval" if command == "approve" else "denial"
     stopped("asks", end="stopped", record={**resting, "idle": timedelta(minutes=31), key: answered[key]})
-    [_, _, counted, _] = gaia("revive").lines
+    [_, _, counted, _] = gaia("resume").lines
     assert counted == f"1 session that stopped may not be resumed for now: gaia-sessions list --state {word}"
     [_, advice] = gaia("should-resume", "asks").lines
     assert gaia(*advice.rpartition(": gaia-sessions ")[2].split()).code == 0
-    assert (ids(gaia("revive", "--json").json), gaia("get", "asks").json[key]) == (["asks"], answered[key])
+    assert (ids(gaia("resume", "--json").json), gaia("get", "asks").json[key]) == (["asks"], answered[key])
 
 
 def test_an_agent_whose_client_still_runs_is_named_with_that_reason(gaia: Gaia, stopped: Gaia) -> None:
     stopped("lives-on", end="ended_with_host", host_process=process(os.getpid()))
 
-    [one] = gaia("revive", "--json").json
+    [one] = gaia("resume", "--json").json
     assert (one["state"], one["means"], one["command"], one["prompt"]) == ("interrupted", "none", None, None)
-    assert gaia("revive").out.decode() == (
+    assert gaia("resume").out.decode() == (
         "tester: test\n"
         "  interrupted 1 minute ago, resumable for 29 minutes: its conversation was closed while the agent was at "
         "work\n"
@@ -173,7 +173,7 @@ def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_t
     stopped("failed", end="failed", ended_at=ago(minutes=4))
     stopped("out-of-turns", end="returned", ended_at=ago(minutes=5))
 
-    found = gaia("revive", "--json").json
+    found = gaia("resume", "--json").json
 
     seen = [(one["agent_id"], one["state"], one["why"], one["means"], one["command"] is None) for one in found]
     assert seen == [
@@ -190,7 +190,7 @@ def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_t
     ]
     assert ["paused_until" in one for one in found] == [False] * 7 + [True, True, False]
     assert [one["state_since"] for one in found] == [one.get("stopped_at", one["state_since"]) for one in found]
-    assert (found, {}) == Sessions().revivals()
+    assert (found, {}) == Sessions().resumptions()
 
 
 def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, stopped: Gaia, put: Gaia) -> None:
@@ -206,10 +206,10 @@ def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, st
     put("of-codex", phase="planning", runs=[run])
     stopped("waits", interruption="usage_limit", record={"paused_until": reset})
     stopped("by-user", interruption="stopped_by_user")
-    woken, _, _, by_user = gaia("revive", "--json").json
+    woken, _, _, by_user = gaia("resume", "--json").json
 
     assert shlex.split(woken["command"])[:6] == ["cd", "/p", "&&", "claude", "--resume", CONVERSATION]
-    assert gaia("revive").out.decode() == (
+    assert gaia("resume").out.decode() == (
         "tester: test\n"
         "  interrupted 1 minute ago, resumable for 29 minutes\n"
         "  its client still runs: if the conversation is open there, type only the quoted text into it\n"
@@ -247,8 +247,8 @@ def test_what_was_cut_off_before_its_agent_started_says_so(gaia: Gaia, stopped: 
         claimed_at=ago(minutes=2),
     )
 
-    [one] = gaia("revive", "--json").json
-    first, why, how, command, name = gaia("revive").lines
+    [one] = gaia("resume", "--json").json
+    first, why, how, command, name = gaia("resume").lines
     assert (one["means"], one["state"], one["why"], command) == ("delegation", "crashed", "lost", one["command"])
     assert (first, how, name) == (
         "tester: test",
@@ -261,9 +261,9 @@ def test_what_was_cut_off_before_its_agent_started_says_so(gaia: Gaia, stopped: 
 
 def test_on_a_terminal_a_command_is_never_broken(gaia: Gaia, stopped: Gaia, terminal: Gaia) -> None:
     stopped("woken", interruption="interrupted")
-    [woken] = gaia("revive", "--json").json
+    [woken] = gaia("resume", "--json").json
 
-    assert woken["command"] in terminal("revive", columns=60).out.decode().split("\n")
+    assert woken["command"] in terminal("resume", columns=60).out.decode().split("\n")
 
 
 def test_one_conversation_may_be_asked_for_also_the_one_that_an_agent_moved_to(gaia: Gaia, stopped: Gaia) -> None:
@@ -271,9 +271,9 @@ def test_one_conversation_may_be_asked_for_also_the_one_that_an_agent_moved_to(g
     stopped("moved", interruption="interrupted", current_host_session_id="next", ended_at=ago(minutes=2))
     stopped("there", interruption="interrupted", host_session_id="other")
 
-    by_conversation = {name: ids(gaia("revive", "--host-session", name, "--json").json) for name in ("next", "other")}
+    by_conversation = {name: ids(gaia("resume", "--host-session", name, "--json").json) for name in ("next", "other")}
     assert by_conversation == {"next": ["moved"], "other": ["there"]}
-    assert gaia("revive", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
+    assert gaia("resume", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
 
 
 def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(gaia: Gaia, stopped: Gaia, talks: Path) -> None:
@@ -289,23 +289,23 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(gaia: Gaia
     for key in ("a", "b"):
         stopped(f"agent-{key}", workflow={"run_id": "wf_1", "key": key}, record=parent, **own)
 
-    assert [(one["agent_id"], one["means"]) for one in gaia("revive", "--json").json] == [("flow", "workflow")]
+    assert [(one["agent_id"], one["means"]) for one in gaia("resume", "--json").json] == [("flow", "workflow")]
 
     final = {"phase": "completed", "resume_ready": False, "finalized_at": ago(minutes=1)}
     stopped("flow", workflow={"run_id": "wf_1"}, record=final, **{**own, "end": "stopped"})
-    assert [(one["agent_id"], one["means"]) for one in gaia("revive", "--json").json] == [("agent-a", "workflow")]
+    assert [(one["agent_id"], one["means"]) for one in gaia("resume", "--json").json] == [("agent-a", "workflow")]
 
     stopped("flow", workflow={"run_id": "wf_1"}, **{**own, "end": None, "ended_at": None})
-    [one] = gaia("revive", "--json").json
+    [one] = gaia("resume", "--json").json
     assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
-    assert gaia("revive").out.decode().endswith(f"  {one['problem']}\n  agent-a\n")
+    assert gaia("resume").out.decode().endswith(f"  {one['problem']}\n  agent-a\n")
     assert one["problem"] == "its workflow still runs; once that is over, ask again"
 
     stopped("flow", workflow={"run_id": "wf_1"}, record=final, **{**own, "end": "stopped"})
     script.unlink()
-    [one] = gaia("revive", "--json").json
+    [one] = gaia("resume", "--json").json
     assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
-    assert gaia("revive").out.decode().endswith("  its files are gone: start the workflow again\n  agent-a\n")
+    assert gaia("resume").out.decode().endswith("  its files are gone: start the workflow again\n  agent-a\n")
 
 
 @table(

@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.hosts import HostRevival, Work
+    from gaia_sessions.hosts import HostResumption, Work
     from gaia_sessions.session.schema import Run
 
 _PROGRAM = "claude"
@@ -43,14 +43,14 @@ _TYPE = re.compile(r"[A-Za-z0-9_.:-]+")
 """What an ID may be that stands in a prompt: words would be read as part of it."""
 
 
-def revival(run: Run, work: Work) -> HostRevival | None:
+def resumption(run: Run, work: Work) -> HostResumption | None:
     """How a client goes on with ``run``, the cheapest way first; None for a workflow that is no longer on disk."""
     if "workflow" in run:
         return _workflow(run)
     return _message(run) or _repeated_delegation(run, work) or _delegation(work)
 
 
-def _message(run: Run) -> HostRevival | None:
+def _message(run: Run) -> HostResumption | None:
     """The agent goes on with all that it knows, while it and its conversation are on disk."""
     agent = run.get("host_agent_id", "")
     for conversation in _conversations(run):
@@ -65,16 +65,16 @@ def _message(run: Run) -> HostRevival | None:
     return None
 
 
-def _delegation(work: Work) -> HostRevival:
+def _delegation(work: Work) -> HostResumption:
     """A new agent with a briefing."""
     prompt = (
         f"Delegate {_to_type(work['agent_name'])}to go on with unfinished work. "
         f"Put this line in its prompt, once, on its own line, not quoted: {resume_line(work['agent_id'])}"
     )
-    return _revival("delegation", [_PROGRAM, prompt], work["project"])
+    return _resumption("delegation", [_PROGRAM, prompt], work["project"])
 
 
-def _repeated_delegation(run: Run, work: Work) -> HostRevival | None:
+def _repeated_delegation(run: Run, work: Work) -> HostResumption | None:
     """The delegation again, if its agent never started: only the conversation, while it is on disk, has its prompt."""
     name, project = run.get("host_session_id", ""), work["project"]
     if not was_only_delegated(run) or project is None or not is_conversation_id(name):
@@ -97,7 +97,7 @@ def _to_type(name: str) -> str:
     return f"to the agent type {name} " if _TYPE.fullmatch(name) and len(name) <= _LONGEST_NAME else ""
 
 
-def _workflow(run: Run) -> HostRevival | None:
+def _workflow(run: Run) -> HostResumption | None:
     conversation, found, _ = run.get("transcript_path", "").partition(_WORKFLOWS)
     run_id = run["workflow"]["run_id"]
     script = _script(os.path.join(conversation, "workflows", "scripts"), run_id) if found else None
@@ -124,15 +124,15 @@ def _conversations(run: Run) -> Iterator[str]:
             yield os.path.join(os.path.dirname(conversation), name)
 
 
-def _resumed(means: str, conversation: str, prompt: str) -> HostRevival | None:
-    """The revival by ``prompt`` in a conversation; None for an ID that no client gives one."""
+def _resumed(means: str, conversation: str, prompt: str) -> HostResumption | None:
+    """The resumption by ``prompt`` in a conversation; None for an ID that no client gives one."""
     name = os.path.basename(conversation)
     if not is_conversation_id(name):
         return None
-    return _revival(means, [_PROGRAM, "--resume", name, prompt], _working_directory(conversation))
+    return _resumption(means, [_PROGRAM, "--resume", name, prompt], _working_directory(conversation))
 
 
-def _revival(means: str, words: list[str], directory: str | None) -> HostRevival:
+def _resumption(means: str, words: list[str], directory: str | None) -> HostResumption:
     command = shlex.join(words)
     if directory is not None and _may_be_shown(directory):
         command = f"cd {shlex.quote(directory)} && {command}"
