@@ -20,7 +20,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.api.sessions import Sessions
-from gaia_sessions.models import json_schema
+from gaia_sessions.models import json_schema, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,14 +107,26 @@ def projects(tmp_path: Path) -> Path:
     return project
 
 
+def life(project: Path, name: str = "") -> list[bytes]:
+    """What a client told of one sub-agent, from its capture; with a ``name`` as of another client and agent."""
+    captured = CAPTURE.read_text("utf-8")
+    for known in ("0e23a513-af54", "a8bb9f68c7e3da253", "toolu_fake00100"):
+        captured = captured.replace(known, f"{known}{name}")
+    payloads = [line["stdin"] for line in map(json.loads, captured.splitlines()) if "stdin" in line]
+    return [json.dumps({**payload, "cwd": str(project)}).encode() for payload in payloads]
+
+
+def records(project: Path) -> list[Any]:
+    sessions = Sessions(str(project / ".claude" / "session"))
+    return [sessions.get(line["agent_id"]) for line in sessions.list()]
+
+
 def fed(project: Path, words: Sequence[str]) -> list[str]:
-    """The phases of the sessions once a capture of a client was told to the command, as the client does."""
-    captured = [json.loads(line) for line in CAPTURE.read_text("utf-8").splitlines()]
-    for payload in (line["stdin"] for line in captured if "stdin" in line):
-        told = json.dumps({**payload, "cwd": str(project)}).encode()
+    """The phases of the sessions once a life was told to the command, as the client does."""
+    for told in life(project):
         ran = run(*words, cwd=project, told=told, CLAUDE_PROJECT_DIR=str(project))
         assert (ran.returncode, ran.stderr) == (0, b"")
-    return [record["phase"] for record in Sessions(str(project / ".claude" / "session")).list()]  # type: ignore[typeddict-item]
+    return [record["phase"] for record in records(project)]
 
 
 def installed_command(programs: Path, project: Path) -> list[str]:
@@ -165,8 +177,7 @@ def test_the_lowest_dependencies_work_and_the_schema_is_the_same(
     assert fed(folder, installed_command(programs, folder)) == ["completed"]
 
 
-REINSTALLS = 3
-CALLS = 50
+REINSTALLS, CALLS = 10, 200
 OF_NOTHING = ("No module named gaia_sessions", "cannot be directly executed", "can't open file")
 """What Python says where it finds no first line of ours: the last one if the program goes while Python starts."""
 
@@ -182,20 +193,24 @@ def test_no_call_fails_while_the_package_is_replaced(dist: dict[str, Path], tmp_
     done(*again)
     script = f'for i in $(seq {REINSTALLS}); do "$@" || true; done'
     replacing = subprocess.Popen(["sh", "-c", script, "sh", *map(str, again)], stdout=-3, stderr=subprocess.PIPE)
-    start = CAPTURE.read_text("utf-8").splitlines()[0]
-    told = json.dumps(json.loads(start)["stdin"]).encode()
-    noticed, calls = [], 0
+    noticed, calls, lives = [], 0, 0
     while replacing.poll() is None or calls < CALLS:
-        calls += 1
-        try:
-            ran = run(*words, cwd=project, told=told, CLAUDE_PROJECT_DIR=str(project))
-        except OSError:  # the program itself is away, or being written
-            continue
-        said = ran.stderr.decode()
-        if (ran.returncode or said) and not any(words in said for words in OF_NOTHING):
-            noticed.append((ran.returncode, said))
+        lives += 1
+        for told in life(project, f"-{lives}"):
+            try:
+                ran = run(*words, cwd=project, told=told, CLAUDE_PROJECT_DIR=str(project))
+            except OSError:  # the program itself is away, or being written
+                continue
+            calls += 1
+            said = ran.stderr.decode()
+            if (ran.returncode or said) and not any(words in said for words in OF_NOTHING):
+                noticed.append((ran.returncode, said))
 
     replacing.communicate()  # pip may stumble over what the calls compile meanwhile; it does the next time
     assert noticed == []
     done(*again)
-    assert run(*words, cwd=project, told=told, CLAUDE_PROJECT_DIR=str(project)).returncode == 0
+    assert "completed" in fed(project, words)
+    kept = records(project)
+    named = [set(re.findall(r"(?:af54|fake00100)(-\d+|)\b", json.dumps(record))) for record in kept]
+    assert sorted(map(len, named)) == [1] * len(kept) == [1] * len(set.union(*named))  # no life is there twice
+    assert [validate(record).agent_id for record in kept] == [record["agent_id"] for record in kept]
