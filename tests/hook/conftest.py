@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -426,3 +427,17 @@ def _timeless(value: Any, key: str = "") -> Any:
     if isinstance(value, str):
         return _GENERATED.sub("ID", _TIME.sub("TIME", value))
     return "SECONDS" if key == "duration_seconds" and value >= 0 else value
+
+
+@pytest.fixture(scope="session")
+def old_pythons(own_home: str) -> list[str]:
+    """Those of this machine that are too old for the package."""
+    found = list(_pythons_before_ours(Path(own_home, ".pyenv", "versions")))
+    return found or pytest.skip("needs a Python from 3.6 to 3.10, on PATH or in pyenv")
+
+
+def _pythons_before_ours(versions: Path) -> Iterator[str]:
+    for version in [f"3.{minor}" for minor in range(6, 11)]:
+        for path in [shutil.which(f"python{version}"), *versions.glob(f"{version}.*/bin/python3")]:
+            if path and subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
+                yield str(path)

@@ -89,12 +89,13 @@ class Client:
         """The environment of a user who has nothing of the client's yet."""
         return {**os.environ, "HOME": str(self.host.folder), "CLAUDE_CONFIG_DIR": str(self.host.folder / "claude")}
 
-    def with_plugin(self, scenario: str) -> Path:
-        """The same scenario with this checkout as a plugin of the client."""
+    def with_plugin(self, scenario: str, **environment: str) -> Path:
+        """The same scenario with this checkout as a plugin of the client, which has this ``environment`` too."""
         files = (HERE / "scenarios.json", self.harness / "scenarios.json")
         known = {key: value for file in files for key, value in json.loads(file.read_text(encoding="utf-8")).items()}
         file = self.host.folder / "plugin.json"
         plugged = {**known[scenario], "args": ["--plugin-dir", str(CHECKOUT)]}
+        plugged["env"] = {**plugged.get("env", {}), **environment}
         file.write_text(json.dumps({scenario: plugged}), encoding="utf-8")
         return file
 
@@ -184,6 +185,27 @@ def test_every_agent_of_a_real_client_is_one_session_with_its_true_end(client: C
     assert client.ends() == sorted(LIVES[scenario])
     if scenario == "single":
         assert sorted(line["event"] for line in client.host.log("hook")) == sorted(ONE_DELEGATION)
+
+
+def test_under_an_old_python_the_plugin_says_so_in_the_log_and_disturbs_nothing(
+    client: Client, old_pythons: list[str]
+) -> None:
+    old_python = old_pythons[-1]
+    programs = client.host.folder / "programs"
+    programs.mkdir()
+    (programs / "python3").write_text(
+        f'#!/bin/sh\ncase "$*" in *every_event.py*) exec {shlex.quote(old_python)} "$@";; esac\n'
+        f'exec {shlex.quote(sys.executable)} "$@"\n',
+        encoding="utf-8",
+    )
+    (programs / "python3").chmod(0o755)
+
+    client.live("single", client.with_plugin("single", PATH=f"{programs}:{os.environ['PATH']}"), wired=False)
+
+    assert client.host.records() == {}
+    log = client.host.project / ".claude" / "logs" / "hook.log"
+    [said] = {json.loads(line)["error"] for line in log.read_text("utf-8").splitlines()}
+    assert re.fullmatch(rf"needs Python 3\.11, found 3\.\d+\.\d+ at {re.escape(old_python)}\d*(\.\d+)?", said)
 
 
 @pytest.mark.parametrize("manifest", ["plugin.json", "marketplace.json"])
