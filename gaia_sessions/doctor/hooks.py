@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.config import origin_of, project_file
-from gaia_sessions.errors import BadSetting
+from gaia_sessions.errors import BadSetting, StoreFailure
 from gaia_sessions.hosts import CODEX
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.install import warnings
+from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.installed_file import ABSENT, ELSEWHERE, options_of
 from gaia_sessions.install.status import hook_status
 from gaia_sessions.system.project_root import find_root, working_directory
@@ -73,8 +74,7 @@ def _findings(status: HookStatus, environ: Mapping[str, str]) -> Iterator[Findin
             message = f"{where} are not as this installation writes them: {shell_command(*installed['command'])}"
             yield warning("hooks", message, _install(status, environ, installed))
     if not _present(status) and not status["plugin"]:
-        message = "no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:"
-        yield warning("hooks", message, _first_install(status["root"], environ))
+        yield _first_install(status["root"], environ)
 
 
 def _present(status: HookStatus) -> list[InstallState]:
@@ -148,10 +148,16 @@ def _install_options(installed: InstallState) -> list[str]:
     return ["--host", installed["host"], f"--{installed['scope']}", *options_of(installed)]
 
 
-def _first_install(root: str, environ: Mapping[str, str]) -> str:
-    """The command that installs the hooks for ``root``, which it names only if it would not find it."""
+def _first_install(root: str, environ: Mapping[str, str]) -> Finding:
+    """That there are no hooks, with the command that installs them for ``root``, or what keeps it from doing so."""
+    message = "no hooks are installed here, so what agents do is not recorded"
+    try:
+        hook_program()
+    except StoreFailure as error:
+        return warning("hooks", f"{message}, and {error.reason}: {error.hint}", None)
     try:
         is_found = find_root(None, environ, working_directory()) == root
     except BadSetting:
         is_found = False
-    return own_command(environ, *([] if is_found else ["--root", root]), "hooks", "install")
+    command = own_command(environ, *([] if is_found else ["--root", root]), "hooks", "install")
+    return warning("hooks", f"{message}; to install them for Claude Code:", command)

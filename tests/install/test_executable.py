@@ -162,6 +162,11 @@ def test_what_a_client_could_not_start_is_not_installed_and_the_message_says_wha
     assert "a client could not start it from this installation" in done.stderr
     assert "with pip in a virtual environment, with pipx or with uv tool" in done.stderr
     assert not (project / ".claude").exists()
+    told = subprocess.run(
+        [*command[:-2], "doctor"], capture_output=True, text=True, check=False, cwd=project, env=environment
+    )
+    assert "hooks install" not in told.stdout
+    assert "with uv tool" in told.stdout
 
 
 def test_a_module_of_somebody_else_beside_the_program_is_never_imported(tmp_path: Path, project: Project) -> None:
