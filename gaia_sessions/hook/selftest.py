@@ -11,12 +11,14 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP, sample_payloads
 from gaia_sessions.hosts.payload import one_line
 from gaia_sessions.session.ids import resume_line
+from gaia_sessions.system import streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 USAGE = "reads one JSON object on standard input; --test tries the whole flow in a temporary root\n"
 
+_SECONDS_TO_PRINT = 60.0
 _AGENT_NAME = "tester"
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.cli.start import main; main()"
@@ -35,26 +38,29 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.cli.
 
 def main(hook: str, arguments: Arguments) -> int:
     """Runs and prints the steps of ``hook``; 1 if one failed, else 0. Unknown options are named and are no failure."""
-    if not arguments["test"]:
-        sys.stdout.write(f"{_SCRIPTS.get(hook, hook)}.py {USAGE}")
-        sys.stdout.flush()
-        return 0
     try:
-        temporary = tempfile.TemporaryDirectory()
+        failed, text = _tried(hook, arguments) if arguments["test"] else (0, f"{_SCRIPTS.get(hook, hook)}.py {USAGE}")
     except OSError as error:
-        sys.stderr.write(f"the test needs a folder for a moment: {error}; set TMPDIR to one that you may write to\n")
-        sys.stderr.flush()
-        return 1
-    with temporary as folder:
-        steps = list(_STEPS[hook](os.path.join(folder, "session")))
-    for word in arguments["ignored"]:
-        sys.stdout.write(f"{well_formed(one_line(word))} is not an option and is ignored\n")
-    for name, passed in steps:
-        sys.stdout.write(f"{'passed' if passed else 'FAILED'}: {name}\n")
-    failed = sum(not passed for _, passed in steps)
-    sys.stdout.write(f"{len(steps) - failed} passed, {failed} failed\n")
-    sys.stdout.flush()
+        return _fail(f"the test needs a folder for a moment: {error}; set TMPDIR to one that you may write to")
+    if not streams.write_output(text.encode("utf-8", "backslashreplace"), _SECONDS_TO_PRINT):
+        return _fail("what the hook has to say could not be printed")
     return 1 if failed else 0
+
+
+def _tried(hook: str, arguments: Arguments) -> tuple[int, str]:
+    """How many steps of ``hook`` failed, and what a person is told; raises ``OSError`` without a temporary folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        steps = list(_STEPS[hook](os.path.join(folder, "session")))
+    failed = sum(not passed for _, passed in steps)
+    lines = [f"{well_formed(one_line(word))} is not an option and is ignored" for word in arguments["ignored"]]
+    lines += [f"{'passed' if passed else 'FAILED'}: {name}" for name, passed in steps]
+    return failed, "\n".join([*lines, f"{len(steps) - failed} passed, {failed} failed", ""])
+
+
+def _fail(said: str) -> int:
+    with suppress(OSError):
+        os.write(2, f"{said}\n".encode("utf-8", "backslashreplace"))
+    return 1
 
 
 def _pre_delegate(root: str) -> Iterator[Step]:

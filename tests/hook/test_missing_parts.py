@@ -116,3 +116,11 @@ def test_a_test_without_a_temporary_folder_says_what_to_set() -> None:
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("the test needs a folder for a moment: [Errno 2] No usable temporary directory found")
     assert ran.stderr.endswith("; set TMPDIR to one that you may write to\n")
+
+
+@table("word", ["--test", "--help"])
+def test_what_cannot_be_printed_is_said_in_one_line(word: str) -> None:
+    script = [sys.executable, str(CHECKOUT / "hooks" / "every_event.py"), word]
+    for shut in (">/dev/full", ">&-"):
+        ran = subprocess.run(["sh", "-c", f'"$@" {shut}', "sh", *script], capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (1, "what the hook has to say could not be printed\n")
