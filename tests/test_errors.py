@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import errors
+from gaia_sessions.cli import exit_codes
+from gaia_sessions.cli.exit_codes import EXIT_CODES
 from gaia_sessions.errors import (
     AgentAtWork,
     AmbiguousId,
@@ -60,12 +62,10 @@ from gaia_sessions.errors import (
     UnknownWord,
     UsageError,
     conflicts,
-    exit_codes,
     files,
     inputs,
     usage,
 )
-from gaia_sessions.errors.exit_codes import EXIT_CODES
 from tests.commands import gaia
 from tests.table import table
 

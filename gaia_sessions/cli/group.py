@@ -9,9 +9,8 @@ from itertools import takewhile
 
 import click
 
-from gaia_sessions.errors.exit_codes import EXIT_DONE
-
 from . import output
+from .exit_codes import EXIT_DONE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

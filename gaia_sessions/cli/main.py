@@ -12,11 +12,11 @@ import click
 
 from gaia_sessions import __version__
 from gaia_sessions.errors import SessionsError, StoreFailure, UnknownWord, well_formed
-from gaia_sessions.errors.exit_codes import EXIT_BUG, EXIT_CODES, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.system import state_folder, streams
 
 from . import output
 from .call import declare_program
+from .exit_codes import EXIT_BUG, EXIT_CODES, EXIT_DONE, EXIT_INTERRUPTED
 from .group import Commands, asks_for_json
 from .render.words import safe
 

@@ -11,9 +11,9 @@ import os
 import sys
 
 from gaia_sessions.errors import StoreFailure, well_formed
-from gaia_sessions.errors.exit_codes import EXIT_DONE
 from gaia_sessions.jsonio import strict
 
+from .exit_codes import EXIT_DONE
 from .render.words import Command, Copyable, Hint, safe
 
 TYPE_CHECKING = False

@@ -20,8 +20,8 @@ _HINT = "Hint: "
 class SessionsError(Exception):
     """The root of the tree: ``code`` is for programs, the message for people; ``hint`` says what to do next.
 
-    exit_code: what a command ends with that the error stops; ``exit_codes`` says what each number means. The hint,
-    empty where the message says all, is the first of the error's notes, which Python prints below the message.
+    exit_code: what a command ends with that the error stops; ``cli/exit_codes.py`` says what each number means. The
+    hint, empty where the message says all, is the first of the error's notes, which Python prints below the message.
     """
 
     code = "error"

@@ -18,10 +18,10 @@ import click
 import pytest
 
 import gaia_sessions
+from gaia_sessions.cli.exit_codes import EXIT_CODES
 from gaia_sessions.cli.group import COMMANDS, GROUPS, HIDDEN
 from gaia_sessions.cli.main import commands
 from gaia_sessions.config import Config
-from gaia_sessions.errors.exit_codes import EXIT_CODES
 from tests.cli.conftest import everything_in, fresh_table
 from tests.cli.forks import forked
 from tests.commands import Ended

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions
-from gaia_sessions.errors.exit_codes import EXIT_BUG
+from gaia_sessions.cli.exit_codes import EXIT_BUG
 from gaia_sessions.store.key_lock import path_of
 from gaia_sessions.system.processes import describe_holder
 from tests.cli.conftest import fresh_table, records

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.exit_codes import EXIT_DONE
 from gaia_sessions.cli.render import cancellation
 from gaia_sessions.errors import Cancelled
-from gaia_sessions.errors.exit_codes import EXIT_DONE
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli.call import declare, declare_group
+from gaia_sessions.cli.exit_codes import EXIT_DONE, EXIT_NO
 from gaia_sessions.cli.option_values import text_or_stdin
-from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
 from gaia_sessions.session.transcript import COMMIT_LIMIT
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS
 from gaia_sessions.cli.render import session_reports
-from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:

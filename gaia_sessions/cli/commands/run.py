@@ -13,6 +13,7 @@ from gaia_sessions.api.sessions import DEFAULT_GRACE, DEFAULT_TIMEOUT
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network
+from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.cli.group import CommandBehindDashes
 from gaia_sessions.cli.option_values import (
     SECONDS,
@@ -26,7 +27,6 @@ from gaia_sessions.cli.option_values import (
 from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import Copyable, safe
 from gaia_sessions.errors import InvalidInput, UsageError
-from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.hosts.clients import preset_for
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
 from gaia_sessions.session.command_runs import SIGNALLED

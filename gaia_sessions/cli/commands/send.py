@@ -14,12 +14,12 @@ from gaia_sessions.api.sessions import DEFAULT_GRACE, DEFAULT_TIMEOUT
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.commands.create import warn_if_network
+from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.cli.group import CommandBehindDashes
 from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin, wanted_preset, with_presets
 from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.transcript import COMMIT_LIMIT
 from gaia_sessions.system import utc_now

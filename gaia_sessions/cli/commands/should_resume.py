@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.exit_codes import EXIT_DONE, EXIT_NO
 from gaia_sessions.cli.render import decisions
 from gaia_sessions.errors import CorruptSession, InvalidId, SessionNotFound
-from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

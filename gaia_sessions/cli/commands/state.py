@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli.call import ID, IF_REVISION, declare, declare_group
+from gaia_sessions.cli.exit_codes import EXIT_DONE, EXIT_NO
 from gaia_sessions.cli.option_values import STDIN, json_value, read_stdin
 from gaia_sessions.cli.render.words import safe, safe_lines
 from gaia_sessions.errors import UsageError
-from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT, loads
 from gaia_sessions.session.shared_state import Delta
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli.call import ID, declare, declare_group
+from gaia_sessions.cli.exit_codes import EXIT_DONE, EXIT_NO
 from gaia_sessions.cli.render.words import safe
-from gaia_sessions.errors.exit_codes import EXIT_DONE, EXIT_NO
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

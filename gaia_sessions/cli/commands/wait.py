@@ -9,10 +9,10 @@ import click
 from gaia_sessions.api import waiting
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_DONE
 from gaia_sessions.cli.option_values import SECONDS
 from gaia_sessions.cli.render import session_reports
 from gaia_sessions.errors import CorruptSession, SessionNotFound, StoreFailure
-from gaia_sessions.errors.exit_codes import CODES_OF_REPORTS, EXIT_DONE
 from gaia_sessions.session import report
 
 if TYPE_CHECKING:
