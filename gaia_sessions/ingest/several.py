@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from gaia_sessions.errors import DurabilityUnknown, SessionsError, StoreFailure, TooLarge
+from gaia_sessions import errors
+from gaia_sessions.errors import SessionsError, StoreFailure
 from gaia_sessions.session.clock import timedelta
 from gaia_sessions.session.events import SEVERAL
 
@@ -32,7 +33,7 @@ def hold(store: Store, events: list[Event], now: datetime) -> list[str]:
     """Puts ``events`` into the inbox, and returns their names there; none if that fails."""
     try:
         return list(_hold(store, events, IN_ONE_FILE, _moments_from(now)))
-    except (StoreFailure, DurabilityUnknown, TooLarge):
+    except (StoreFailure, errors.DurabilityUnknown, errors.TooLarge):
         return []
 
 
@@ -61,7 +62,7 @@ def _hold(store: Store, events: list[Event], most: int, moments: Iterator[dateti
         part = events[start : start + most]
         try:
             yield store.defer({"kind": SEVERAL, "at": part[0]["at"], "events": part}, next(moments))
-        except TooLarge:
+        except errors.TooLarge:
             if most == 1:
                 raise
             yield from _hold(store, part, most // 2, moments)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gaia_sessions.errors import TooDeep, TooManyChildren
+from gaia_sessions import errors
 
 from .clock import is_within, parse_time
 from .record import is_open
@@ -38,7 +38,7 @@ def check_depth(parent: Record, above: Mapping[str, Record | None]) -> int:
     """
     depth, most = len(above) + 1, _narrowest(parent, above)
     if depth > most:
-        raise TooDeep(parent["agent_id"], depth, most)
+        raise errors.TooDeep(parent["agent_id"], depth, most)
     return most
 
 
@@ -49,7 +49,7 @@ def check_depth_of_work(record: Record, above: Mapping[str, Record | None], leas
     """
     depth, most = max(least, len(above)), _narrowest(record, above)
     if depth > most:
-        raise TooDeep(None, depth, most)
+        raise errors.TooDeep(None, depth, most)
 
 
 def _narrowest(record: Record, above: Mapping[str, Record | None]) -> int:
@@ -60,7 +60,7 @@ def _narrowest(record: Record, above: Mapping[str, Record | None]) -> int:
 def check_free_place(parent_id: str, at_work: list[str]) -> None:
     """Raises ``TooManyChildren`` if another child may not begin while those of ``at_work`` are not done."""
     if len(at_work) >= MAX_CHILDREN_AT_WORK:
-        raise TooManyChildren(parent_id, at_work, MAX_CHILDREN_AT_WORK)
+        raise errors.TooManyChildren(parent_id, at_work, MAX_CHILDREN_AT_WORK)
 
 
 def is_at_work(record: Record, now: datetime, *, dead_runs: frozenset[int]) -> bool:

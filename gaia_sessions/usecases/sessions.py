@@ -6,7 +6,8 @@ rules are in ``session.requests``. ``now`` is an argument.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, SessionExists, SessionNotFound
+from gaia_sessions import errors
+from gaia_sessions.errors import InvalidInput, SessionNotFound
 from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.phases import is_abandoned, waits_for_approval
 from gaia_sessions.session.record import has_newer_schema, is_asking, is_open
@@ -81,7 +82,7 @@ def create(
         from gaia_sessions.session.app_sessions import agent_id_of  # few sessions belong to an app
 
         if store.has(agent_id_of(new.app, new.user, new.agent_id)):  # what the app calls by this id
-            raise SessionExists(new.agent_id)
+            raise errors.SessionExists(new.agent_id)
     if new.parent_id is None:
         return _store_new(store, now, random_bytes, new, new.record(now, random_bytes))
     with children_lock(store, new.parent_id):
@@ -276,9 +277,7 @@ def _check_not_cancelled(session: OpenSession, outcome: str) -> None:
     cancellation = session.cancellation()
     if cancellation is None:
         return
-    from gaia_sessions.errors import Cancelled
-
     if is_open(session.record):
         session.commit(abandoned(session.record, cancellation))
     if is_abandoned(session.record["phase"]):
-        raise Cancelled(session.record["agent_id"], **cancellation)
+        raise errors.Cancelled(session.record["agent_id"], **cancellation)
