@@ -61,10 +61,7 @@ from gaia_sessions.errors import (
     UnknownState,
     UnknownWord,
     UsageError,
-    conflicts,
-    files,
-    inputs,
-    usage,
+    others,
 )
 from tests.commands import gaia
 from tests.table import table
@@ -571,7 +568,7 @@ class Later(LockUnsupported):
 
 KINDS = [
     kind
-    for kind in {**vars(errors), **vars(conflicts), **vars(files), **vars(inputs), **vars(usage)}.values()
+    for kind in {**vars(errors), **vars(others)}.values()
     if isinstance(kind, type) and issubclass(kind, SessionsError)
 ]
 

@@ -1,9 +1,8 @@
 """The root of the tree of errors, its main branches, and how a text is made fit for a message.
 
-Every hook loads this module, and each class costs it time: any other error is in a module next door, which is loaded
-when the error is first named. Modules that hooks load name such an error as an attribute of the package, where it is
-raised or caught (``errors.TooLarge``), and do not import it. Must never import another module of the package at its
-start.
+Every hook loads this module, and each class costs it time: any other error is in ``others``, which is loaded when one
+of them is first named. Modules that hooks load name such an error as an attribute of the package, where it is raised or
+caught (``errors.TooLarge``), and do not import it.
 """
 
 from __future__ import annotations

@@ -157,10 +157,10 @@ DIRECT: dict[str, tuple[str, Prepare, list[str]]] = {
 
 @table(("hook", "prepare", "phases"), DIRECT.values())
 @own_host
-def test_a_direct_request_loads_no_host(host: Host, hook: str, prepare: Prepare, phases: list[str]) -> None:
+def test_a_direct_request_loads_few_modules(host: Host, hook: str, prepare: Prepare, phases: list[str]) -> None:
     found = loaded(host, hook, prepare(host), most=MOST_FOR_DIRECT)
 
-    assert [name for name in found.ours if name.startswith("hosts.")] == []
+    assert [name for name in found.ours if name.startswith(("hosts.", "errors.others"))] == []
     assert [record["phase"] for record in host.records().values()] == phases
 
 
@@ -191,6 +191,7 @@ def test_an_event_of_an_agent_loads_few_modules(host: Host, prepare: Prepare, de
     found = loaded(host, "every_event", prepare(host), most=MOST_FOR_EVENT)
 
     assert not found.ours & {"session.cancellation", "session.lineage", "store.marks"}, "nothing is cancelled"
+    assert "errors.others" not in found.ours, "nothing goes wrong"
     assert host.log("hook")[-1]["decision"] == decision
 
 
