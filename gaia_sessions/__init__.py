@@ -6,7 +6,7 @@ importing the package itself must never import anything else: a hook that needs 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .api.cancellation import CancellationToken
+    from .api.cancellation_token import CancellationToken
     from .api.ephemeral import EphemeralSession
     from .api.functions import (
         cleanup_sessions,
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "CancellationToken":
-        from .api.cancellation import CancellationToken
+        from .api.cancellation_token import CancellationToken
 
         return CancellationToken
     if name == "EphemeralSession":

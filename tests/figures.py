@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.api.resume import standing
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.figures import figures_of, read_figures
 from gaia_sessions.store.above import Above
 from gaia_sessions.system import utc_now
-from gaia_sessions.usecases.resume import standing
 from tests.records import LIMITS
 
 if TYPE_CHECKING:

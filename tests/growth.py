@@ -13,6 +13,10 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.api.cancelling import cancel
+from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.api.importing import _as_imported
+from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput
@@ -34,10 +38,6 @@ from gaia_sessions.store.index import difference
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases.cancellation import cancel
-from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
-from gaia_sessions.usecases.importing import _as_imported
-from gaia_sessions.usecases.reconcile import reconcile
 from tests.records import LIMITS, START, WHEN, moved, record_with
 
 if TYPE_CHECKING:

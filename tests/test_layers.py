@@ -35,7 +35,6 @@ FLOORS = [
     ["store"],
     ["hosts"],
     ["ingest"],
-    ["usecases"],
     ["api"],
     ["adk"],
     ["runner"],
@@ -60,8 +59,26 @@ DOORS = {
     "psutil": "runner/tree.py",
 }
 STDLIB_ONLY = [
-    *("errors", "jsonio", "session", "system", "config", "store", "ingest", "usecases"),
+    *("errors", "jsonio", "session", "system", "config", "store", "ingest"),
     *("hosts", "hook", "install", "doctor"),
+]
+CALLED_BY_HOOKS = [
+    f"api/{name}.py"
+    for name in (
+        "briefing",
+        "cancelling",
+        "claiming",
+        "context",
+        "preview",
+        "questions",
+        "reconcile",
+        "reconcile_evidence",
+        "reconcile_rules",
+        "reporting",
+        "resume",
+        "state",
+        "writing",
+    )
 ]
 PURE = ["errors", "jsonio", "session"]
 READS_THE_ENVIRONMENT = ["api", "runner", "hook", "cli", "old_python"]
@@ -187,7 +204,7 @@ def test_importing_the_package_imports_nothing_and_using_it_imports_the_api_alon
 def test_a_command_asks_for_what_is_done_with_sessions_by_the_one_object_alone() -> None:
     others = ("cli/render/", "cli/main.py")  # which needs no more than names, and which logs a bug
     commands = [file for file in FILES if file.startswith("cli/") and not file.startswith(others)]
-    beside = {f"{PACKAGE}.{room}" for room in ("store", "ingest", "usecases")}
+    beside = {f"{PACKAGE}.{room}" for room in ("store", "ingest")}
 
     def found_beside(file: str) -> list[Import]:
         return [found for found in imports_of(file) if ".".join(found.name.split(".")[:2]) in beside]
@@ -212,6 +229,20 @@ def opens(file: str, third_party: str) -> bool:
 def test_a_package_that_a_hook_loads_imports_no_third_party_but_the_store_for_locks() -> None:
     doors = {door for door in DOORS.values() if room_of(door) in STDLIB_ONLY}
     assert doors == {"store/locks.py"}
+
+
+def test_what_hooks_call_of_the_api_is_known_and_imports_no_third_party() -> None:
+    """But for the hook's own test, which is for people."""
+    waiting = [f for f in FILES if room_of(f) == "hook" and f != "hook/selftest.py"]
+    reached: set[str] = set()
+    while waiting:
+        for found in imports_of(waiting.pop()):
+            file = f"{'/'.join(found.name.split('.')[1:])}.py"
+            if file.startswith("api/") and file not in reached:
+                reached.add(file)
+                waiting.append(file)
+    assert sorted(reached) == CALLED_BY_HOOKS
+    assert not reached & set(DOORS.values())
 
 
 def called(node: ast.Call) -> str:
@@ -321,7 +352,7 @@ def is_handed_the_environment(file: str) -> bool:
     """Whether ``file`` must take the environment as an argument, if it needs it at all."""
     if file == "hosts/host_files.py":  # which folder is the client's is asked wherever a file of it is opened
         return False
-    return room_of(file) not in READS_THE_ENVIRONMENT or file.startswith("cli/render/")
+    return room_of(file) not in READS_THE_ENVIRONMENT or file.startswith("cli/render/") or file in CALLED_BY_HOOKS
 
 
 def test_only_those_who_answer_a_call_read_the_environment() -> None:
@@ -557,7 +588,7 @@ def test_everybody_who_asks_the_policy_says_what_is_cancelled_and_has_the_other_
                 asked.setdefault(file, set()).update((word.arg, ast.unparse(word.value)) for word in node.keywords)
     assert asked == {
         "ingest/delegate.py": {("cancellation", "cancellation"), (None, "evidence_of(record)")},
-        "usecases/resume.py": {
+        "api/resume.py": {
             ("cancellation", "cancellation"),
             (None, "_evidence_if_any(record)"),
             (None, "evidence"),  # what evidence_of said, of which the state is told too

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter
 
 from gaia_sessions import models
+from gaia_sessions.api import writing
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
 from gaia_sessions.ingest import EventResult, HandlerContext, deferred, dispatch
@@ -30,7 +31,6 @@ from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
 from gaia_sessions.session.schema import ENDS, INTERRUPTIONS, TODO_STATUSES
 from gaia_sessions.store.memory import MemoryStore
-from gaia_sessions.usecases import sessions
 from tests.examples import examples
 from tests.table import table
 
@@ -409,7 +409,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
     steps: list[tuple[Any, timedelta]],
 ) -> None:
     store, now = MemoryStore(), START
-    sessions.create(store, now, bytes, requests.NewSession("Explore", "general", {}, "agent-1"))
+    writing.create(store, now, bytes, requests.NewSession("Explore", "general", {}, "agent-1"))
     for asked, later in steps:
         now += later
         if isinstance(asked, dict):
@@ -435,9 +435,9 @@ def by_hand(store: MemoryStore, now: datetime, asked: Any) -> None:
     for agent_id in [agent_id for agent_id, _ in store.scan()]:
         with suppress(SessionsError):
             if isinstance(asked, requests.Update):
-                sessions.update(store, now, agent_id, asked)
+                writing.update(store, now, agent_id, asked)
             else:
-                sessions.finalize(store, now, agent_id, requests.Ending(*asked))
+                writing.finalize(store, now, agent_id, requests.Ending(*asked))
 
 
 def test_the_typed_session_has_what_the_document_says() -> None:

@@ -23,6 +23,7 @@ from google.adk.sessions import BaseSessionService, Session
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 
 from gaia_sessions import errors
+from gaia_sessions.api import app_sessions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.app_sessions import Seen, app_id_of, event_time
@@ -30,7 +31,6 @@ from gaia_sessions.session.record import is_open
 from gaia_sessions.session.shared_state import NEVER_STORED, Delta, new_state
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
-from gaia_sessions.usecases import app_sessions
 
 from .events import app_event
 

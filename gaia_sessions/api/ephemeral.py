@@ -14,7 +14,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_final
 from gaia_sessions.system import utc_now
 
-from .cancellation import CancellationToken
+from .cancellation_token import CancellationToken
 from .memory import Memory, with_budget_of_memory
 from .send import error_text
 from .sessions import Sessions

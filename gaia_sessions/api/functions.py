@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.usecases.cleanup import CleanupReport
-    from gaia_sessions.usecases.listing import Line, Wanted
+
+    from .cleanup import CleanupReport
+    from .listing import Line, Wanted
 
 
 def create_session(  # noqa: PLR0913  # those of the method

@@ -47,28 +47,28 @@ if TYPE_CHECKING:
     from gaia_sessions.session.work_spans import Span
     from gaia_sessions.store.key_lock import KeyLock
     from gaia_sessions.store.port import Entry, HeldLock, Output, Store
-    from gaia_sessions.usecases.cancellation import CancelledSession
-    from gaia_sessions.usecases.cleanup import CleanupReport
-    from gaia_sessions.usecases.importing import Imported
-    from gaia_sessions.usecases.listing import Filter, Line, Wanted
-    from gaia_sessions.usecases.pending import Pending
-    from gaia_sessions.usecases.preview import Preview
-    from gaia_sessions.usecases.reconcile import Reconciled
-    from gaia_sessions.usecases.removal import RemovedSession
-    from gaia_sessions.usecases.reporting import ReportOnTurn
-    from gaia_sessions.usecases.resume import Standing
-    from gaia_sessions.usecases.resumptions import Resumption
-    from gaia_sessions.usecases.running import Begun
-    from gaia_sessions.usecases.sessions import Written
-    from gaia_sessions.usecases.showing import Shown, View
-    from gaia_sessions.usecases.state import State
-    from gaia_sessions.usecases.stats import Stats
-    from gaia_sessions.usecases.sums import UsageByAgent
-    from gaia_sessions.usecases.transcript import Turn
-    from gaia_sessions.usecases.tree import TreeLine
 
+    from .cancelling import CancelledSession
+    from .cleanup import CleanupReport
     from .command import Token
+    from .importing import Imported
+    from .listing import Filter, Line, Wanted
+    from .pending import Pending
+    from .preview import Preview
+    from .reconcile import Reconciled
+    from .removal import RemovedSession
+    from .reporting import ReportOnTurn
+    from .resume import Standing
+    from .resumptions import Resumption
+    from .running import Begun
+    from .showing import Shown, View
+    from .state import State
+    from .stats import Stats
+    from .sums import UsageByAgent
+    from .transcript import Turn
+    from .tree import TreeLine
     from .waiting import NoReport
+    from .writing import Written
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
@@ -151,7 +151,8 @@ class Sessions:
         """
         from gaia_sessions.session.requests import NewSession
         from gaia_sessions.session.shared_state import new_state
-        from gaia_sessions.usecases import sessions
+
+        from . import writing
 
         new = NewSession(
             agent_name,
@@ -168,7 +169,7 @@ class Sessions:
             user=user,
             state=None if state is None else new_state(state, self.config.state_keys),
         )
-        return self._write(sessions.create, os.urandom, new)["agent_id"]
+        return self._write(writing.create, os.urandom, new)["agent_id"]
 
     def ensure(
         self,
@@ -192,7 +193,8 @@ class Sessions:
             raise SessionNotFound(agent_id)
         from gaia_sessions.session.requests import NewSession
         from gaia_sessions.session.shared_state import new_state
-        from gaia_sessions.usecases import sessions
+
+        from . import writing
 
         new = NewSession(
             agent_name,
@@ -202,14 +204,14 @@ class Sessions:
             user=user,
             state=None if state is None else new_state(state, self.config.state_keys),
         )
-        return self._write(sessions.ensure, os.urandom, new)
+        return self._write(writing.ensure, os.urandom, new)
 
     def state(self, agent_id: str) -> State:
         """[The state](state.md) that the session sees, its own keys and those that it shares.
 
         Raises ``SessionNotFound``, ``CorruptSession``, and ``StoreFailure`` if what it shares cannot be read.
         """
-        from gaia_sessions.usecases import state
+        from . import state
 
         return state.read(self._store, agent_id)
 
@@ -232,7 +234,8 @@ class Sessions:
         ``SessionFinal``, ``Cancelled``, ``RevisionChanged``, ``TooLarge``, ``SessionNotFound``, ``CorruptSession``.
         """
         from gaia_sessions.session.shared_state import Delta
-        from gaia_sessions.usecases import state
+
+        from . import state
 
         return self._write(
             state.change,
@@ -330,7 +333,7 @@ class Sessions:
         ``resume`` is the policy's decision; ``liveness`` is there while an agent is at work on it, ``cancellation`` if
         it is cancelled, ``children`` if it has any. The record of a later version has none of these but ``children``.
         """
-        from gaia_sessions.usecases.showing import shown
+        from .showing import shown
 
         return shown(self._preview(), agent_id, utc_now(), self.config.limits)
 
@@ -376,7 +379,7 @@ class Sessions:
 
         What was approved or denied waits for nobody. What expired is among them: an answer makes it resumable again.
         """
-        from gaia_sessions.usecases.pending import pending
+        from .pending import pending
 
         return pending(self._preview(), utc_now(), self.config.limits, app)
 
@@ -415,7 +418,7 @@ class Sessions:
 
         A missing or corrupt session gets one too.
         """
-        from gaia_sessions.usecases import resume
+        from . import resume
 
         return resume.explain(self._preview(), utc_now(), agent_id, self.config.limits)
 
@@ -442,7 +445,7 @@ class Sessions:
 
     def listed(self, **wanted: Unpack[Wanted]) -> tuple[Sequence[Line], Mapping[str, int]]:
         """For commands: what ``list`` finds, and how many sessions of which app it left out."""
-        from gaia_sessions.usecases import listing
+        from . import listing
 
         now = utc_now()
         asked = _filter(wanted, now)
@@ -450,7 +453,7 @@ class Sessions:
 
     def arranged(self, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine], Mapping[str, int]]:
         """For commands: what ``tree`` finds, and how many sessions of which app it left out."""
-        from gaia_sessions.usecases import tree
+        from . import tree
 
         now = utc_now()
         asked = _filter(wanted, now)
@@ -458,7 +461,7 @@ class Sessions:
 
     def subtree(self, agent_id: str) -> Sequence[TreeLine]:
         """A session with all that is below it, as ``tree`` has them."""
-        from gaia_sessions.usecases import tree
+        from . import tree
 
         return tree.subtree(self._preview(), agent_id, utc_now(), self.config.limits)
 
@@ -469,7 +472,8 @@ class Sessions:
         not that of all sessions.
         """
         from gaia_sessions.store.above import Above
-        from gaia_sessions.usecases import showing
+
+        from . import showing
 
         sessions = self._preview()
         return showing.children(sessions, Above(sessions), agent_id, utc_now(), self.config.limits)
@@ -502,8 +506,7 @@ class Sessions:
         ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. An
         error stands in place of one that cannot be read. Raises ``BadArgument``.
         """
-        from gaia_sessions.usecases import transcript
-
+        from . import transcript
         from .times import moment_of
 
         made_since = None if since is None else moment_of(since, "since", utc_now())
@@ -548,7 +551,8 @@ class Sessions:
         no list of messages, ``TooLarge`` for a message of more than 1 MiB and for 64 MiB in all.
         """
         from gaia_sessions.session.transcript import message_of
-        from gaia_sessions.usecases import transcript
+
+        from . import transcript
 
         given = [*messages]
 
@@ -566,7 +570,7 @@ class Sessions:
         at most ``max_tokens``, 4 bytes a token, or without that as much as a briefing has room for; the system prompt
         comes on top. Raises ``BadArgument``.
         """
-        from gaia_sessions.usecases.briefing import context_of_session
+        from .briefing import context_of_session
 
         return context_of_session(self._preview(), utc_now(), agent_id, self.config.limits, turns, max_tokens)
 
@@ -576,7 +580,7 @@ class Sessions:
         They are those of the transcript, with one summary in place of those that ``compact`` replaced. Of the ``last``
         ones a result is left out whose call is not among them.
         """
-        from gaia_sessions.usecases import transcript
+        from . import transcript
 
         return transcript.remembered(self._store, agent_id, last)
 
@@ -586,7 +590,7 @@ class Sessions:
         The newest fifth stays, and the transcript keeps all messages. The tokens of the summary count in place of those
         that were charged for the others. Raises ``SessionFinal``.
         """
-        from gaia_sessions.usecases import transcript
+        from . import transcript
 
         return self._write(transcript.compact, agent_id)
 
@@ -600,7 +604,8 @@ class Sessions:
         from gaia_sessions.session.compaction import without_memory
         from gaia_sessions.session.transcript import without_turns
         from gaia_sessions.store.subagent_events import with_reset_noted
-        from gaia_sessions.usecases.claiming import check_no_send
+
+        from .claiming import check_no_send
 
         rule = without_memory if forget else without_turns
 
@@ -624,7 +629,7 @@ class Sessions:
         Each session counts once, with what counts against its budget: the tokens of a parent do not include those of
         its children. Those of which nobody reported any are counted as ``unreported``. Raises what ``list`` raises.
         """
-        from gaia_sessions.usecases import sums
+        from . import sums
 
         now = utc_now()
         asked: Wanted = {"every_app": "app" not in wanted, **wanted}
@@ -646,7 +651,7 @@ class Sessions:
         nothing: every total has its phases. on_read: is called now and then with the number of sessions that were read.
         Raises ``BadArgument``.
         """
-        from gaia_sessions.usecases import stats
+        from . import stats
 
         now = utc_now()
         wanted = stats.Filter(by=by, **_moments({"since": since, "until": until}, now))
@@ -754,7 +759,7 @@ class Sessions:
         The first time and reason stay. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
         ``InvalidInput`` for a reason that is no text.
         """
-        from gaia_sessions.usecases.cancellation import cancel
+        from .cancelling import cancel
 
         return self._write(cancel, agent_id, reason, below=not only)
 
@@ -765,7 +770,7 @@ class Sessions:
 
         Raises ``SessionNotFound`` if there is none, and what ``cancel`` raises, once all others are cancelled.
         """
-        from gaia_sessions.usecases.cancellation import cancel_conversation
+        from .cancelling import cancel_conversation
 
         return self._write(cancel_conversation, host_session_id, reason, below=not only)
 
@@ -882,7 +887,7 @@ class Sessions:
         for an approval and was not denied it; that a program of your own is at work shows only in what it writes.
         With ``corrupt``, sessions that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
         """
-        from gaia_sessions.usecases import cleanup
+        from . import cleanup
 
         now = utc_now()
         settings = self.config
@@ -924,7 +929,8 @@ class Sessions:
         and ``unsure`` are left alone.
         """
         from gaia_sessions.ingest.consumption import count_ended_runs
-        from gaia_sessions.usecases.reconcile import reconcile
+
+        from .reconcile import reconcile
 
         store = self._store_for(dry_run=dry_run)
         report = reconcile(store, utc_now(), self.root)
@@ -938,7 +944,7 @@ class Sessions:
         their ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Raises
         ``NoSuchFolder``, and ``StoreFailure`` if one of them cannot be read, before anything is imported.
         """
-        from gaia_sessions.usecases.importing import import_folders
+        from .importing import import_folders
 
         named: list[str] = [os.fspath(directory) for directory in directories]
         paths = [os.path.join(working_directory(), path) if path else path for path in named]
@@ -963,34 +969,35 @@ class Sessions:
 
     def ids_below(self, agent_id: str) -> Sequence[str]:
         """For commands: the ids of all sessions below one. Raises ``SessionNotFound``."""
-        from gaia_sessions.usecases import tree
+        from . import tree
 
         return tree.ids_below(self._preview(), agent_id)
 
     def view(self, agent_id: str) -> View:
         """For commands: what a person is shown of a session."""
-        from gaia_sessions.usecases.showing import view
+        from .showing import view
 
         return view(self._preview(), agent_id, utc_now(), self.config)
 
     def decide(self, written: Written) -> Decision:
         """For commands: the policy's decision about what was just written."""
-        from gaia_sessions.usecases.resume import decide_on_known
+        from .resume import decide_on_known
 
         return decide_on_known(written.record, written.cancellation, written.now, self.config.limits)
 
     def updated(self, agent_id: str, request: Update) -> Written:
         """For commands: what ``update`` did."""
-        from gaia_sessions.usecases import sessions
+        from . import writing
 
-        return self._write(sessions.update, agent_id, request, self.config.limits, _shell)
+        return self._write(writing.update, agent_id, request, self.config.limits, _shell)
 
     def answered(
         self, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str
     ) -> Written:
         """For commands: what ``approve`` or ``deny`` did, ``by`` a command or a program."""
         from gaia_sessions.session.requests import Answer
-        from gaia_sessions.usecases import sessions
+
+        from . import writing
 
         shell = _shell()
         if shell is not None and self.config.limits.explicit_approvals:
@@ -998,26 +1005,26 @@ class Sessions:
             from gaia_sessions.session.runs import client_of
 
             raise AnswerOfAgent(agent_id, client_of({"host": shell}), {"approval": "approve", "denial": "deny"}[key])
-        return self._write(sessions.answer, agent_id, Answer(key, message, if_revision, by=by, shell=shell))
+        return self._write(writing.answer, agent_id, Answer(key, message, if_revision, by=by, shell=shell))
 
     def finalized(self, agent_id: str, ending: Ending) -> Written:
         """For commands: what ``finalize`` did; nothing if the session had already ended with this outcome."""
-        from gaia_sessions.usecases import sessions
+        from . import writing
 
-        return self._write(sessions.finalize, agent_id, ending, self.config.limits, _shell)
+        return self._write(writing.finalize, agent_id, ending, self.config.limits, _shell)
 
     def begin_run(self, start: Start, fields: Run) -> Begun:
         """For commands: begins a run with ``fields``, the ``wrapper`` and the limits of time, where ``start`` says.
 
         Raises ``RunNotAllowed`` if the session may not go on, ``Cancelled``, and what ``create`` raises.
         """
-        from gaia_sessions.usecases import running
+        from . import running
 
         return self._write(running.begin, os.urandom, start, fields, self.config.limits, _shell())
 
     def briefing(self, begun: Begun) -> str:
         """For commands: what the command of a run that was ``begun`` is told of earlier work; empty without any."""
-        from gaia_sessions.usecases.briefing import briefing
+        from .briefing import briefing
 
         if begun.earlier is None:
             return ""
@@ -1028,14 +1035,15 @@ class Sessions:
 
         Raises ``RunGone`` if the session has another run in its place.
         """
-        from gaia_sessions.usecases import running
+        from . import running
 
         return self._write(running.end, agent_id, run, ended)
 
     def note_figures(self, agent_id: str, run: Run, told: Told) -> Record:
         """For commands: notes what a client says that the ``run`` used so far. Raises ``RunGone``."""
         from gaia_sessions.session.clients import with_figures
-        from gaia_sessions.usecases.claiming import own_run
+
+        from .claiming import own_run
 
         return self._change(
             agent_id, lambda record, _: with_figures(record, own_run(record, run), told)[0], RESERVED_BYTES
@@ -1050,7 +1058,7 @@ class Sessions:
 
         Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``, ``TooDeep``.
         """
-        from gaia_sessions.usecases import sending
+        from . import sending
 
         return self._write(sending.begin, agent_id, fields, lock, self.config.limits, _shell())
 
@@ -1061,26 +1069,27 @@ class Sessions:
 
         ``told`` is what a client that answered tells of itself. Raises ``RunGone``, and what ``add_turn`` raises.
         """
-        from gaia_sessions.usecases import sending
+        from . import sending
 
         return self._write(sending.answer, agent_id, run, said, answered, told)
 
     def fail_send(self, agent_id: str, run: Run, ended: SendEnd) -> tuple[Record, Entry]:
         """For commands: ends a send without an answer: the record, and what was noted. Raises ``RunGone``."""
-        from gaia_sessions.usecases import sending
+        from . import sending
 
         return self._write(sending.fail, agent_id, run, ended)
 
     def report_on_turn(self, record: Record, messages: Sequence[Message]) -> ReportOnTurn:
         """For commands: what a session has used, and the report on it, as its ``record`` was just written."""
         from gaia_sessions.store.above import Above
-        from gaia_sessions.usecases import reporting
+
+        from . import reporting
 
         return reporting.report_on_turn(Above(self._store), record, messages, utc_now(), self.config)
 
     def said_earlier(self, record: Record) -> Sequence[dict[str, str]]:
         """For commands: what was said before the own messages of a session, by agents of hosts, or in earlier ones."""
-        from gaia_sessions.usecases import sending
+        from . import sending
 
         return sending.said_earlier(self._store, record)
 
@@ -1097,13 +1106,13 @@ class Sessions:
         Counts what those used that began after its ``run``, which is over. Returns the ids of the sessions of which it
         ended a run. One that cannot be read or written stops no other, and nothing is raised.
         """
-        from gaia_sessions.usecases import running
+        from . import running
 
         return self._write(running.end_runs_of_gone_hosts_below, agent_id, run, pid_ns)
 
     def report_as_ended(self, begun: Begun, ended: CommandEnd) -> Report:
         """For commands: the report as it would be if the end of the run that was ``begun`` had been stored."""
-        from gaia_sessions.usecases import running
+        from . import running
 
         return running.report_as_ended(self._store, utc_now(), begun, ended, self.config)
 
@@ -1112,7 +1121,8 @@ class Sessions:
     ) -> tuple[Sequence[RemovedSession], Sequence[SessionsError]]:
         """For commands: what ``remove`` did, and the errors of those that could not be removed after all."""
         from gaia_sessions.errors import BadArgument
-        from gaia_sessions.usecases import removal
+
+        from . import removal
 
         if isinstance(agent_ids, str | bytes):  # or each letter would be an id
             raise BadArgument("agent_ids", agent_ids, "a list of IDs")
@@ -1138,7 +1148,8 @@ class Sessions:
         """
         from gaia_sessions.session.record import check_readable
         from gaia_sessions.session.transcript import committed_bytes
-        from gaia_sessions.usecases import transcript
+
+        from . import transcript
 
         record = self.preview(agent_id)
         check_readable(record)
@@ -1153,7 +1164,7 @@ class Sessions:
         The cheapest comes first; what waits for a limit and what the user stopped last. Then, how many may not go on
         any more, by their states. host_session_id: only that conversation's.
         """
-        from gaia_sessions.usecases import resumptions
+        from . import resumptions
 
         claude = claude_folder(self.root)
         project = os.path.dirname(claude) if claude else None
@@ -1164,7 +1175,7 @@ class Sessions:
         self, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False
     ) -> tuple[Cancellation | None, Sequence[str]]:
         """For commands and tokens: why the session is cancelled, and what is above it, for a cheaper next look."""
-        from gaia_sessions.usecases.cancellation import cancellation_and_above
+        from .cancelling import cancellation_and_above
 
         return cancellation_and_above(self._store, agent_id, known_above, are_all=are_all)
 
@@ -1174,7 +1185,8 @@ class Sessions:
         Of a session it returns the report, and how it stands.
         """
         from gaia_sessions.store.above import Above
-        from gaia_sessions.usecases import reporting
+
+        from . import reporting
 
         sessions, now = self._preview(), utc_now()
         above = Above(sessions)
@@ -1202,7 +1214,7 @@ class Sessions:
         )
 
     def _preview(self) -> Preview:
-        from gaia_sessions.usecases.preview import Preview
+        from .preview import Preview
 
         return Preview(self._store, utc_now(), self.config)
 
@@ -1248,7 +1260,7 @@ def _shell() -> str | None:
 
 def _filter(wanted: Wanted, now: datetime) -> Filter:
     """What is ``wanted``, with its times read."""
-    from gaia_sessions.usecases.listing import TIMES, Filter
+    from .listing import TIMES, Filter
 
     times: dict[str, datetime | Span] = {**_moments({name: wanted.get(name) for name in TIMES}, now)}
     if wanted.get("around") is not None:

@@ -14,7 +14,7 @@ from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.transcript import spoken
 from gaia_sessions.store.subagent_events import SESSION_RESET
 
-from .cancellation import CancellationToken
+from .cancellation_token import CancellationToken
 from .ephemeral import EphemeralSession
 from .send import SECONDS_BETWEEN_TRIES, Said, Send, messages_of
 from .sessions import Sessions

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from gaia_sessions.session.report import Report
-    from gaia_sessions.usecases.resume import Standing
+
+    from .resume import Standing
 
     ReportOn: TypeAlias = Callable[[str], tuple[Report, Standing]]
     Found: TypeAlias = tuple[Report | "NoReport", Standing | None]

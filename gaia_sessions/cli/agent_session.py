@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_sessions.usecases.listing import CorruptSummary, Summary
+    from gaia_sessions.api.listing import CorruptSummary, Summary
 
     from .call import Call
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions.api.reconcile_rules import CLOSING_VERDICTS, UNSURE
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, StoreFailure, plural
 from gaia_sessions.ingest.deferred import has_waited_too_long
 from gaia_sessions.session.figures import read_figures
@@ -15,7 +16,6 @@ from gaia_sessions.store import atomic, documents, figures_file, index, index_re
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.system.project_root import claude_folder
-from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS, UNSURE
 
 from .findings import PROBLEM, edit_command, first_few, not_checked, ok, problem, shell_command, warning
 from .machine import clock

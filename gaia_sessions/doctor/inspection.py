@@ -8,13 +8,13 @@ from __future__ import annotations
 from functools import cached_property
 
 from gaia_sessions import config
+from gaia_sessions.api.preview import Preview
+from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of, words_that_are_no_answers
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import read_lines
-from gaia_sessions.usecases.preview import Preview
-from gaia_sessions.usecases.reconcile import reconcile
 
 from . import tree
 from .findings import own_command
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from gaia_sessions.api.reconcile import Verdict
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
     from gaia_sessions.system.project_root import SkippedProject
-    from gaia_sessions.usecases.reconcile import Verdict
 
 
 class Records:

@@ -6,19 +6,19 @@ anybody's text, so each is cut and kept on its line.
 
 from __future__ import annotations
 
+from gaia_sessions.api.resume import standing
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.schema import AGENT_STATES, WAITING, WORKING
 from gaia_sessions.session.visible import visible_line
-from gaia_sessions.usecases.resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from gaia_sessions.api.resume import FindCancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.usecases.resume import FindCancellation
 
 MOST_AGENTS = 4
 

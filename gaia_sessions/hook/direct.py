@@ -134,7 +134,7 @@ def _requested_id(request: Request) -> Json:
 def _decide(agent_id: str | None, context: DirectContext) -> Answer:
     if agent_id is None:
         return _refusal(None, "no_existing_session")
-    from gaia_sessions.usecases import preview, resume
+    from gaia_sessions.api import preview, resume
 
     sessions = preview.Preview(context.store, context.now, context.config, context.time.is_late)
     decision, record = resume.read_and_decide(sessions, context.now, agent_id, context.config.limits)
@@ -164,12 +164,12 @@ def _resume_metadata(record: Record, decision: Decision) -> Answer:
 
 
 def _create(context: DirectContext, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
+    from gaia_sessions.api import writing
     from gaia_sessions.session.requests import NewSession
-    from gaia_sessions.usecases import sessions
 
     context.apply_inbox()
     new = NewSession("unknown" if agent_name is None else agent_name, "general", metadata, agent_id)
-    return sessions.create(context.store, context.now, os.urandom, new)["agent_id"]
+    return writing.create(context.store, context.now, os.urandom, new)["agent_id"]
 
 
 def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:

@@ -44,7 +44,7 @@ def cancel_around(store: FileStore, record: Record, payload: HookPayload) -> Ses
 
     What kept it from being cancelled is returned: the call is refused in any case.
     """
-    from gaia_sessions.usecases.cancellation import cancel
+    from gaia_sessions.api.cancelling import cancel
 
     agent_id = record["agent_id"]
     reason = reason_to_cancel(agent_id, payload.text("tool_name"))

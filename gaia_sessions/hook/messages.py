@@ -77,7 +77,7 @@ def _asked_by(record: Record) -> str:
     """What ``record`` asks of a person; empty if nobody does."""
     if not is_asking(record):
         return ""
-    from gaia_sessions.usecases.questions import question_of  # most work asks nothing
+    from gaia_sessions.api.questions import question_of  # most work asks nothing
 
     return question_of(record).asked
 

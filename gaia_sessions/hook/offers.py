@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    from gaia_sessions.api.resume import FindCancellation
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.file_store import FileStore
-    from gaia_sessions.usecases.resume import FindCancellation
 
     from .messages import Resumable
 
@@ -86,8 +86,8 @@ def _sessions_of(
     store: FileStore, payload: HookPayload, event: Event, is_late: Callable[[], bool], above: Above
 ) -> Iterator[Record]:
     """The open sessions that the conversation may be told of; for one that continues, only its own."""
+    from gaia_sessions.api.preview import Preview
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.usecases.preview import Preview
 
     only_conversation = event["host_session_id"] if event.get("source") in _CONTINUING_SOURCES else None
     sessions = Preview(store, payload.now, payload.config, is_late)
@@ -141,7 +141,7 @@ def resumable(find_cancellation: FindCancellation, record: Record, now: datetime
     has_lost_client = is_new(record["phase"]) and gone_runs(record)
     if not has_lost_client and not is_resumable(record["phase"]):
         return None
-    from gaia_sessions.usecases.resume import standing
+    from gaia_sessions.api.resume import standing
 
     if any("workflow" in run or run.get("interruption") == STOPPED_BY_USER for run in record.get("runs", ())[-1:]):
         return None  # the host resumes a whole workflow; and what the user stopped is offered to nobody

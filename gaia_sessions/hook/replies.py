@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gaia_sessions.api.resume import FindCancellation
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.ingest import EventResult
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.port import Store
-    from gaia_sessions.usecases.resume import FindCancellation
 
     from .messages import Resumable
 
@@ -98,8 +98,8 @@ def _delegation_reply(context: ReplyContext) -> Reply | None:
     resumed, tool_input = context.result.resumed, context.payload.raw.get("tool_input")
     if resumed is None or not isinstance(tool_input, dict) or context.host.rewrite_prompt is None:
         return None
+    from gaia_sessions.api.briefing import briefing
     from gaia_sessions.hosts.marker import NOTE
-    from gaia_sessions.usecases.briefing import briefing
 
     note = [NOTE] if _includes_note(context) else []
     told = briefing(resumed, context.result.reason, context.store, context.is_late)
@@ -129,7 +129,7 @@ def _answered(context: ReplyContext) -> list[str]:
     """What an agent is told that a message woke, of what was answered since it asked."""
     if context.result.resumed is None:
         return []
-    from gaia_sessions.usecases.briefing import answers_for_woken
+    from gaia_sessions.api.briefing import answers_for_woken
 
     return answers_for_woken(context.result.resumed)
 

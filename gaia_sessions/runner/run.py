@@ -10,7 +10,8 @@ import time
 from contextlib import suppress
 from functools import partial
 
-from gaia_sessions.api.cancellation import CancellationToken
+from gaia_sessions.api.briefing import GO_ON, answer_for_agent
+from gaia_sessions.api.cancellation_token import CancellationToken
 from gaia_sessions.errors import (
     DurabilityUnknown,
     InvalidInput,
@@ -25,7 +26,6 @@ from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TO
 from gaia_sessions.session.trace import traceparent
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases.briefing import GO_ON, answer_for_agent
 
 from . import contain, tree
 from .clients import client_of_run, limited_words
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_sessions.api.command import Command
+    from gaia_sessions.api.running import Begun
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import HostProcess, Record, Run
     from gaia_sessions.store.port import Output
-    from gaia_sessions.usecases.running import Begun
 
     from .clients import ClientOfRun
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FORKS = get_context("fork")
 
-for _room in ("cli.commands", "cli.render", "runner", "session", "store", "usecases"):
+for _room in ("cli.commands", "cli.render", "runner", "session", "store", "api"):
     for _module in pkgutil.iter_modules(import_module(f"gaia_sessions.{_room}").__path__, f"gaia_sessions.{_room}."):
         import_module(_module.name)  # here once, which else each fork would do
 

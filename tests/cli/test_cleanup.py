@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.directory import Directory
@@ -17,7 +18,6 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.locks import acquire, sleep_and_retry
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
 from tests.cli.conftest import fresh_table, ids_in
 from tests.records import LIMITS
 from tests.table import table

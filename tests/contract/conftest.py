@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session.clock import format_time
@@ -20,7 +21,6 @@ from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
-from gaia_sessions.usecases.preview import Preview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.adk.events import app_event
+from gaia_sessions.api import app_sessions
 from gaia_sessions.errors import InvalidInput, SessionFinal, StateChanged, TooLarge
 from gaia_sessions.session.app_sessions import Seen
 from gaia_sessions.session.phases import COMPLETED
@@ -14,7 +15,6 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.shared_state import Delta
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import with_phase
-from gaia_sessions.usecases import app_sessions
 from tests.records import START
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from gaia_sessions.api import cancelling, cleanup, writing
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
@@ -36,7 +37,6 @@ from gaia_sessions.session.updates import Change
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
-from gaia_sessions.usecases import cancellation, cleanup, sessions
 from tests.examples import examples
 from tests.records import LIMITS, id_found
 
@@ -140,7 +140,7 @@ class Twins(RuleBasedStateMachine):
     def begin(self) -> None:
         now = self.now
         self.each(
-            lambda store: sessions.create(
+            lambda store: writing.create(
                 store, now, random_bytes_of(0), requests.NewSession("Explore", "the first of all")
             )
         )
@@ -153,7 +153,7 @@ class Twins(RuleBasedStateMachine):
     def create(self, chosen: str | None, name: str, purpose: str, metadata: object) -> None:
         seed, now = next(self.seeds), self.now
         self.each(
-            lambda store: sessions.create(
+            lambda store: writing.create(
                 store, now, random_bytes_of(seed), requests.NewSession(name, purpose, metadata, chosen)
             )
         )
@@ -183,7 +183,7 @@ class Twins(RuleBasedStateMachine):
 
         def act(store: Store) -> object:
             asked = requests.Update(phase, metadata, error, resume_ready=ready, if_revision=revision)
-            return sessions.update(store, now, agent_id, asked).record
+            return writing.update(store, now, agent_id, asked).record
 
         self.each(act)
 
@@ -198,19 +198,19 @@ class Twins(RuleBasedStateMachine):
         agent_id, now = self.any_id(chosen, number), self.now
 
         def act(store: Store) -> object:
-            return sessions.finalize(store, now, agent_id, requests.Ending(ending, summary, error)).record
+            return writing.finalize(store, now, agent_id, requests.Ending(ending, summary, error)).record
 
         self.each(act)
 
     @rule(chosen=IDS, number=st.integers(0, 20), reason=st.one_of(st.none(), ANY_TEXT), below=st.booleans())
     def cancel(self, chosen: str, number: int, reason: str | None, below: bool) -> None:  # noqa: FBT001  # drawn by name
         agent_id, now = self.any_id(chosen, number), self.now
-        self.each(lambda store: cancellation.cancel(store, now, agent_id, reason, below=below))
+        self.each(lambda store: cancelling.cancel(store, now, agent_id, reason, below=below))
 
     @rule(chosen=IDS, number=st.integers(0, 20))
     def ask_whether_it_is_cancelled(self, chosen: str, number: int) -> None:
         agent_id = self.any_id(chosen, number)
-        self.each(lambda store: cancellation.cancellation_and_above(store, agent_id))
+        self.each(lambda store: cancelling.cancellation_and_above(store, agent_id))
 
     @rule(hours=st.sampled_from([0, 0.01, 0.5, 1, 24, -1]), dry_run=ONCE_IN_A_WHILE)
     def clean_up(self, hours: float, dry_run: bool) -> None:  # noqa: FBT001  # drawn by name

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api.cancelling import cancel, cancellation_and_above
 from gaia_sessions.errors import InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.above import Above
-from gaia_sessions.usecases.cancellation import cancel, cancellation_and_above
 from tests.contract.conftest import STORES
 from tests.table import table
 

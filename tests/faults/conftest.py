@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions
+from gaia_sessions.api import cancelling, writing
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session import command_runs, requests, runs
 from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import cancellation, sessions
 from tests.faults.worker import PROMPT, TURN
 from tests.forks import PATIENCE, forks
 
@@ -201,14 +201,14 @@ def root_of(project: str | Path) -> str:
 
 def _populate(root: str) -> None:
     store, now = FileStore(root), datetime.now(UTC)
-    sessions.create(store, now, os.urandom, requests.NewSession("worker", "young", {"kept": True}, "agent-1"))
-    sessions.update(store, now, "agent-1", requests.Update("planning"))
-    sessions.create(store, now, os.urandom, requests.NewSession("worker", "young", None, "agent-2"))
+    writing.create(store, now, os.urandom, requests.NewSession("worker", "young", {"kept": True}, "agent-1"))
+    writing.update(store, now, "agent-1", requests.Update("planning"))
+    writing.create(store, now, os.urandom, requests.NewSession("worker", "young", None, "agent-2"))
     store.append("agent-1", JOURNAL, [{"by": "somebody before"}])
     old = now - timedelta(days=2)
     for agent_id in ("old-1", "old-2"):
-        sessions.create(store, old, os.urandom, requests.NewSession("worker", "old", None, agent_id))
-    sessions.finalize(store, old, "old-2", requests.Ending("failed"))
+        writing.create(store, old, os.urandom, requests.NewSession("worker", "old", None, agent_id))
+    writing.finalize(store, old, "old-2", requests.Ending("failed"))
 
 
 def _populate_and_defer(root: str) -> None:
@@ -235,9 +235,9 @@ def _populate_below_cancelled(root: str) -> None:
     """What is below the session parent is cancelled with it."""
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
-    sessions.create(store, now, os.urandom, requests.NewSession("worker", "above", None, "parent"))
+    writing.create(store, now, os.urandom, requests.NewSession("worker", "above", None, "parent"))
     store.change("agent-1", lambda record: {**record, "parent_id": "parent"})
-    cancellation.cancel(store, now, "parent", "by a worker", below=True)
+    cancelling.cancel(store, now, "parent", "by a worker", below=True)
 
 
 def _populate_and_talk(root: str) -> None:
@@ -294,13 +294,13 @@ def _populate_elsewhere(root: str) -> None:
     """Beside the root is another one, whose only session has one file of each kind and an event that waits."""
     _populate(root)
     there, now = FileStore(_elsewhere(Path(root).parents[1])), datetime.now(UTC)
-    sessions.create(there, now, os.urandom, requests.NewSession("worker", "from elsewhere", None, "agent-new"))
-    sessions.update(there, now, "agent-new", requests.Update("planning"))
+    writing.create(there, now, os.urandom, requests.NewSession("worker", "from elsewhere", None, "agent-new"))
+    writing.update(there, now, "agent-new", requests.Update("planning"))
     for text in ("archived", "before 0"):
         there.empty_transcript("agent-new", lambda record: record)
         there.add_messages("agent-new", [new_message("user", text, now)], lambda record: record)
     there.append("agent-new", JOURNAL, [{"by": "somebody before"}])
-    cancellation.cancel(there, now, "agent-new", "by a worker", below=True)
+    cancelling.cancel(there, now, "agent-new", "by a worker", below=True)
     ending: Event = {"kind": "finalize", "at": now.isoformat(), "agent_id": "agent-new", "outcome": "completed"}
     there.defer(ending, now)
 
@@ -312,8 +312,8 @@ def _elsewhere(project: str | Path) -> str:
 def _populate_and_pause(root: str) -> None:
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
-    sessions.create(store, now, os.urandom, requests.NewSession("Explore", "paused", None, "paused"))
-    sessions.update(store, now, "paused", requests.Update("planning"))
+    writing.create(store, now, os.urandom, requests.NewSession("Explore", "paused", None, "paused"))
+    writing.update(store, now, "paused", requests.Update("planning"))
 
 
 def _populate_and_begin(root: str) -> None:
@@ -329,8 +329,8 @@ def _populate_and_cancel(root: str) -> None:
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
     below = requests.NewSession("worker", "young", None, "below", parent_id="agent-2")
-    sessions.create(store, now, os.urandom, below)
-    cancellation.cancel(store, now, "agent-2", "before", below=True)
+    writing.create(store, now, os.urandom, below)
+    cancelling.cancel(store, now, "agent-2", "before", below=True)
 
 
 def _record(condition: Callable[[Mapping[str, object]], bool]) -> Holds:

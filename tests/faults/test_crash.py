@@ -40,8 +40,8 @@ from tests.records import id_found
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gaia_sessions.api.listing import Line
     from gaia_sessions.session.transcript import Message
-    from gaia_sessions.usecases.listing import Line
     from tests.faults.conftest import Call, Case
 
     CaseOf = Callable[[Operation], Case]

@@ -188,8 +188,8 @@ def beginners() -> Iterator[Forks]:
     forks = Forks(
         [
             "gaia_sessions.adk.events",
-            "gaia_sessions.usecases.app_sessions",
-            "gaia_sessions.usecases.removal",
+            "gaia_sessions.api.app_sessions",
+            "gaia_sessions.api.removal",
             "resource",
         ]
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.adk.events import app_event
+from gaia_sessions.api import app_sessions, removal
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
@@ -23,7 +24,6 @@ from gaia_sessions.session.shared_state import Delta
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases import app_sessions, removal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api.reconcile import reconcile
+from gaia_sessions.api.resume import read_and_decide
 from gaia_sessions.config import Config
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.runs import with_run
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
-from gaia_sessions.usecases.reconcile import reconcile
-from gaia_sessions.usecases.resume import read_and_decide
 from tests.hook.test_lives import (
     DENIED,
     DONE,

@@ -35,7 +35,7 @@ STANDARD = frozenset(
 OPENSSL = frozenset(["_blake2", "_hashlib", "hashlib"])
 """What a digest of a prompt takes, for hosts that give a delegation no id."""
 
-ROOMS = frozenset(["errors", "jsonio", "session", "system", "config", "store", "ingest", "usecases", "hosts", "hook"])
+ROOMS = frozenset(["errors", "jsonio", "session", "system", "config", "store", "ingest", "api", "hosts", "hook"])
 """The packages that a hook may load; the others are for people who wait."""
 
 # At most so many modules of ours are loaded, package files among them.
@@ -97,7 +97,7 @@ def loaded(
 
 def is_quiet(found: Loaded) -> bool:
     """Whether no session can have been read or written."""
-    return not found.rooms() & {"ingest", "usecases"} and "store.file_store" not in found.ours
+    return not found.rooms() & {"ingest", "api"} and "store.file_store" not in found.ours
 
 
 def test_the_standard_library_has_every_module_that_may_be_loaded_of_it() -> None:
@@ -108,7 +108,7 @@ def test_the_standard_library_has_every_module_that_may_be_loaded_of_it() -> Non
 def test_empty_input_loads_next_to_nothing(host: Host, hook: str) -> None:
     found = loaded(host, hook, "", most=MOST_FOR_NOTHING)
 
-    assert not found.rooms() & {"store", "ingest", "usecases"}
+    assert not found.rooms() & {"store", "ingest", "api"}
 
 
 SILENT: dict[str, tuple[str, Prepare, tuple[str, ...]]] = {
@@ -135,7 +135,7 @@ def test_what_concerns_no_agent_opens_no_store(
 def test_a_direct_stop_without_an_id_looks_at_no_session(host: Host) -> None:
     found = loaded(host, "subagent_stop", {}, most=MOST_FOR_DIRECT)
 
-    assert not found.rooms() & {"ingest", "usecases"}
+    assert not found.rooms() & {"ingest", "api"}
 
 
 def approved(host: Host) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api.preview import Preview
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
@@ -19,7 +20,6 @@ from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases.preview import Preview
 from tests.hook.conftest import ASKS, own_host, stopped_while_held
 from tests.hook.test_lives import CAPTURES, Life, of_captures
 from tests.table import table

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCE = Path(gaia_sessions.__file__).parent
-ROOMS = ["session", "system", "config", "store", "ingest", "usecases", "hook"]
+ROOMS = ["session", "system", "config", "store", "ingest", "hook"]
 
 MODULES = {name.replace("-", "_") for name in hosts.HOSTS}
 CONSTANTS = {name.upper() for name in MODULES}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_sessions.api import writing
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionFinal, TooLarge
 from gaia_sessions.ingest import HandlerContext, deferred, dispatch
@@ -21,7 +22,6 @@ from gaia_sessions.session.record import encode
 from gaia_sessions.session.retention import BYTES_FOR_RUN, RESERVED_BYTES
 from gaia_sessions.session.runs import CLAIM_LIFETIME
 from gaia_sessions.store.memory import MemoryStore
-from gaia_sessions.usecases import sessions
 from tests.records import START
 from tests.table import table
 
@@ -96,7 +96,7 @@ class Full:
 
     def update(self, asked: requests.Update) -> None:
         self.now += timedelta(seconds=7)
-        sessions.update(self.store, self.now, self.agent_id, asked)
+        writing.update(self.store, self.now, self.agent_id, asked)
 
     def take(self, step: tuple[Any, ...]) -> None:
         match step:
@@ -209,7 +209,7 @@ def test_a_command_ends_a_full_session_whose_claims_never_started(limit: int, cl
     full = claimed(limit, claims)
 
     ending = requests.Ending("abandoned", "nobody came", "it never started")
-    sessions.finalize(full.store, full.now, full.agent_id, ending)
+    writing.finalize(full.store, full.now, full.agent_id, ending)
 
     record = full.record
     assert (record["phase"], record["summary"], record["metadata"]) == ("abandoned", "nobody came", full.metadata)
@@ -265,9 +265,9 @@ def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> Non
             full.update(asked)
         assert full.record == before
     with pytest.raises(TooLarge):
-        sessions.finalize(full.store, full.now, full.agent_id, requests.Ending("completed", "s" * 5000))
+        writing.finalize(full.store, full.now, full.agent_id, requests.Ending("completed", "s" * 5000))
 
-    sessions.finalize(full.store, full.now, full.agent_id, requests.Ending("completed", "it is done"))
+    writing.finalize(full.store, full.now, full.agent_id, requests.Ending("completed", "it is done"))
     assert is_final(full.record["phase"])
 
 
@@ -276,7 +276,7 @@ def test_a_creation_leaves_room_for_the_end() -> None:
     for name, size in (("agent-1", LIMIT - RESERVED_BYTES - 1000), ("agent-2", LIMIT - RESERVED_BYTES)):
         metadata = {"fill": "x" * size}
         try:
-            sessions.create(store, START, bytes, requests.NewSession("Explore", "general", metadata, name))
+            writing.create(store, START, bytes, requests.NewSession("Explore", "general", metadata, name))
         except TooLarge:
             assert name == "agent-2"
     assert [agent_id for agent_id, _ in store.scan()] == ["agent-1"]

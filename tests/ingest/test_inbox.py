@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
+from gaia_sessions.api import resume
+from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import deferred
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import resume
-from gaia_sessions.usecases.preview import Preview
 from tests.hook.conftest import ASKS, own_host, stopped_while_held
 from tests.table import table
 

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.hook import apply_each
@@ -21,7 +22,6 @@ from gaia_sessions.ingest.several import IN_ONE_FILE, hold
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
-from gaia_sessions.usecases.preview import Preview
 from tests.ingest.conftest import own_folder
 from tests.table import table
 

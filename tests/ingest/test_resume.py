@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.errors import NothingToAnswer
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
-from gaia_sessions.usecases.reconcile import reconcile
 from tests.hook.conftest import ASKS, asking, own_host
 from tests.table import table
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.adk.events import app_event
+from gaia_sessions.api import app_sessions, removal, writing
+from gaia_sessions.api.briefing import briefing
 from gaia_sessions.config import Config
 from gaia_sessions.errors import (
     Cancelled,
@@ -40,8 +42,6 @@ from gaia_sessions.session.shared_state import Delta
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import app_sessions, removal, sessions
-from gaia_sessions.usecases.briefing import briefing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -428,7 +428,7 @@ def brings_back(root: str, me: str, seconds: str) -> dict[str, Any]:
     while time.monotonic() < end:
         agent_id, born = chance.choice(ids_of_the_moment()), f"{me}.{len(created)}"
         try:
-            sessions.create(
+            writing.create(
                 store, datetime.now(UTC) - LONG_AGO, os.urandom, NewSession("racer", "-", {"born": born}, agent_id)
             )
         except (SessionExists, LockTimeout) as error:

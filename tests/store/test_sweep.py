@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api import cleanup
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import atomic, index, locks
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import cleanup
 from tests.records import LIMITS, id_found
 
 if TYPE_CHECKING:

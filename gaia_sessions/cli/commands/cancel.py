@@ -16,12 +16,12 @@ from gaia_sessions.session.state import STARTING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from gaia_sessions.api.cancelling import CancelledSession
+    from gaia_sessions.api.listing import Line
     from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.api.tree import TreeLine
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.schema import Run
-    from gaia_sessions.usecases.cancellation import CancelledSession
-    from gaia_sessions.usecases.listing import Line
-    from gaia_sessions.usecases.tree import TreeLine
 
 _FEW = 16
 """Of so many sessions each is looked for with what is below it; of more, all sessions are read, but once."""

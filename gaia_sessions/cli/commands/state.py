@@ -19,9 +19,9 @@ from gaia_sessions.session.shared_state import Delta
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gaia_sessions.api.state import State
     from gaia_sessions.cli.call import Call
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.usecases.state import State
 
 _KEY = click.argument("key", metavar="KEY")
 _LONGEST = 1000

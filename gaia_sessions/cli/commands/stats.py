@@ -15,8 +15,8 @@ from gaia_sessions.session.totals import GROUPINGS
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from gaia_sessions.api.stats import Stats
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.usecases.stats import Stats
 
 
 @declare(

@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.usecases.listing import Sums
-    from gaia_sessions.usecases.sums import UsageByAgent
+    from gaia_sessions.api.listing import Sums
+    from gaia_sessions.api.sums import UsageByAgent
 
 _HEADINGS = ["agent", "sessions", "tokens", "unreported", "of budget"]
 _UNREPORTED, _OF_BUDGET = 3, 4

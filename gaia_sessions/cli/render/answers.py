@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from gaia_sessions.api.pending import Pending
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import GivenAnswer, Record
-    from gaia_sessions.usecases.pending import Pending
 
 _INDENT = 4
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
+    from gaia_sessions.api.cancelling import CancelledSession
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.usecases.cancellation import CancelledSession
 
 
 _MOST_AT_WORK = 10

@@ -15,9 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gaia_sessions.api.transcript import Turn
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.usecases.transcript import Turn
 
 
 def message_lines(message: NewMessage) -> Iterator[str]:

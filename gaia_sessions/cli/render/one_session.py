@@ -5,6 +5,8 @@ A terminal and a pipe get the same lines; only a terminal breaks those that are 
 
 from __future__ import annotations
 
+from gaia_sessions.api.questions import question_of
+from gaia_sessions.api.reporting import why_failed
 from gaia_sessions.errors import plural
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import state
@@ -32,8 +34,6 @@ from gaia_sessions.session.schema import (
     STOPPED,
 )
 from gaia_sessions.session.todos import numbered_todos, open_todos
-from gaia_sessions.usecases.questions import question_of
-from gaia_sessions.usecases.reporting import why_failed
 
 from .answers import given_text
 from .budgets import budget_text, todo_lines
@@ -71,10 +71,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from gaia_sessions.api.listing import Line
+    from gaia_sessions.api.showing import View
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record, Run, Tools
-    from gaia_sessions.usecases.listing import Line
-    from gaia_sessions.usecases.showing import View
 
     Fact = tuple[str, str]
     """Its name, and its text, whose lines stay as they are."""

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from gaia_sessions.api.listing import CorruptSummary, Line, Summary
+    from gaia_sessions.api.removal import RemovedSession
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.usecases.listing import CorruptSummary, Line, Summary
-    from gaia_sessions.usecases.removal import RemovedSession
 
 
 NO_PURPOSE = "general"

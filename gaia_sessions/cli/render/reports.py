@@ -5,8 +5,8 @@ Owns the wording of those reports.
 
 from __future__ import annotations
 
+from gaia_sessions.api.reconcile_rules import CLOSING_VERDICTS
 from gaia_sessions.errors import plural
-from gaia_sessions.usecases.reconcile_rules import CLOSING_VERDICTS
 
 from .plain import left_out_line
 from .words import duration, safe
@@ -15,9 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gaia_sessions.usecases.cleanup import CleanupReport
-    from gaia_sessions.usecases.importing import Imported
-    from gaia_sessions.usecases.reconcile import Reconciled, SkippedSession, Verdict
+    from gaia_sessions.api.cleanup import CleanupReport
+    from gaia_sessions.api.importing import Imported
+    from gaia_sessions.api.reconcile import Reconciled, SkippedSession, Verdict
 
 _LONGEST = 500
 _KEPT = {

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import shlex
 
+from gaia_sessions.api.resumptions import DELEGATION, LINE, MESSAGE, RUN, WORKFLOW
 from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.session.runs import crash_text
-from gaia_sessions.usecases.resumptions import DELEGATION, LINE, MESSAGE, RUN, WORKFLOW
 
 from .plain import agent_and_purpose
 from .words import WHY_STOPPED, Command, Copyable, Hint, Prose, ago, local_time, safe, time_left
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from gaia_sessions.usecases.resumptions import Resumption
+    from gaia_sessions.api.resumptions import Resumption
 
 _WHY = {
     **WHY_STOPPED,

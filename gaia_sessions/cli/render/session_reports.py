@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
+    from gaia_sessions.api.resume import Standing
     from gaia_sessions.api.waiting import NoReport
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.report import Report
-    from gaia_sessions.usecases.resume import Standing
 
 _LASTING = (state.WAITING, state.STARTING, state.LIMITED, state.PAUSED, state.NEW, state.BY_HAND)
 """The states that are no event: what has them stands so for a while."""

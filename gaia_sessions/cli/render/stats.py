@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from gaia_sessions.api.stats import Stats
     from gaia_sessions.session.totals import PhaseTotals, Totals
-    from gaia_sessions.usecases.stats import Stats
 
 _BAR, _PART_OF_BAR = 24, "█"
 _NARROW = 48

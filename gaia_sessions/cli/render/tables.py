@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TextIO
 
-    from gaia_sessions.usecases.listing import Line
+    from gaia_sessions.api.listing import Line
 
 _STYLES = {
     "waiting": "bold yellow",

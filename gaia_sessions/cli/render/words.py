@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
+    from gaia_sessions.api.pending import Pending
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import ResumeSummary
     from gaia_sessions.session.schema import Run
     from gaia_sessions.session.work_spans import Overlap
-    from gaia_sessions.usecases.pending import Pending
 
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 

@@ -13,6 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from gaia_sessions.api.listing import summarize
+from gaia_sessions.api.resume import Standing
+from gaia_sessions.api.showing import View
+from gaia_sessions.api.sums import total_of
 from gaia_sessions.cli.render import decisions, one_session, plain, reports, tables, tree_table, trees
 from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.cli.render.words import Copyable, Prose, ago, duration, local_time, resume_text, safe, seen_text
@@ -23,10 +27,6 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import ADVICE, RESUMABLE_REASON, Limits, decide, decide_without_record
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.state import state_of
-from gaia_sessions.usecases.listing import summarize
-from gaia_sessions.usecases.resume import Standing
-from gaia_sessions.usecases.showing import View
-from gaia_sessions.usecases.sums import total_of
 from tests.records import LIMITS
 from tests.table import table
 

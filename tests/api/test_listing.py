@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api.listing import Filter, list_sessions
 from gaia_sessions.errors import BadArgument, SessionNotFound, UnknownState
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.policy import decide
 from gaia_sessions.session.state import STATES
 from gaia_sessions.session.trace import trace_of
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases.listing import Filter, list_sessions
 from tests.records import LIMITS, WHEN, record_with
 from tests.table import table
 

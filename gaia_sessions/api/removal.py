@@ -225,7 +225,7 @@ def remove(
     that came since. Nobody is put below it meanwhile. What it leaves is written before, if ``leaving`` has not yet.
     ``timeout`` is as in ``Store.open``, also for each of its children. Raises what ``Store.delete`` raises.
     """
-    from .cancellation import hand_on
+    from .cancelling import hand_on
 
     def should_delete_first_handing_on(found: RecordOrError) -> bool:
         below = list(all_below(store, agent_id))

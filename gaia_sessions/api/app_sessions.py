@@ -23,7 +23,7 @@ from gaia_sessions.session.shared_state import Delta, merged, scopes_of, with_ke
 from gaia_sessions.session.transcript import last_seq
 from gaia_sessions.store.above import Above
 
-from . import removal, sessions
+from . import removal, writing
 from .claiming import refuse_if_cancelled
 from .state import commit_with_shared
 
@@ -53,7 +53,7 @@ def create(
     if app_id is not None and find(store, app, user, app_id) is not None:
         raise SessionExists(app_id)
     new = NewSession(app, "general", agent_id=agent_id, app=app, user=user, app_id=app_id, state=state)
-    return sessions.create(store, now, random_bytes, new)
+    return writing.create(store, now, random_bytes, new)
 
 
 def find(reader: StoreReader, app: str, user: str, app_id: str) -> Record | None:

@@ -20,7 +20,7 @@ from gaia_sessions.store.above import Above
 from gaia_sessions.store.journal import event_entry
 from gaia_sessions.system import gone_runs
 
-from .cancellation import settled
+from .cancelling import settled
 from .reconcile_evidence import EvidenceReader
 from .reconcile_rules import CLOSING_VERDICTS, judge
 

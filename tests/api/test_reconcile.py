@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api.reconcile import reconcile
+from gaia_sessions.api.reconcile_rules import Evidence, judge
 from gaia_sessions.doctor.report import examine
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session.clock import format_time
@@ -22,8 +24,6 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import LOG_NAMES
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases.reconcile import reconcile
-from gaia_sessions.usecases.reconcile_rules import Evidence, judge
 from tests.hook.client import client
 from tests.records import WHEN, record_with
 from tests.table import table

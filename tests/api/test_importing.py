@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api.importing import import_folders
 from gaia_sessions.config import Config
 from gaia_sessions.errors import NoSuchFolder, SessionNotFound, StoreFailure
 from gaia_sessions.session.clock import format_time
@@ -24,7 +25,6 @@ from gaia_sessions.store import index
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import Source
 from gaia_sessions.store.output_file import LARGEST_FILE
-from gaia_sessions.usecases.importing import import_folders
 from tests.figures import left
 from tests.table import table
 

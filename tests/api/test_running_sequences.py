@@ -11,6 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from gaia_sessions.api import running, writing
+from gaia_sessions.api.cancelling import cancel
+from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.errors import Cancelled, Conflict, RunNotAllowed
 from gaia_sessions.session.command_runs import CAUSES, CommandEnd
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE, is_final
@@ -19,9 +22,6 @@ from gaia_sessions.session.schema import LOST
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases import running, sessions
-from gaia_sessions.usecases.cancellation import cancel
-from gaia_sessions.usecases.reconcile import reconcile
 from tests.records import LIMITS
 
 HERE: Any = describe(os.getpid())
@@ -109,12 +109,12 @@ class CommandsAreRun(RuleBasedStateMachine):
             if what.startswith("cancel"):
                 cancel(self.store, self.now, agent_id, None, below=what == "cancel")
             elif what in OUTCOMES:
-                sessions.finalize(self.store, self.now, agent_id, Ending(what))
+                writing.finalize(self.store, self.now, agent_id, Ending(what))
             elif what in PHASES:
-                sessions.update(self.store, self.now, agent_id, Update(what))
+                writing.update(self.store, self.now, agent_id, Update(what))
             else:
                 key: Any = {"approve": "approval", "deny": "denial"}[what]
-                sessions.answer(self.store, self.now, agent_id, Answer(key, "a note", None, by="command", shell=None))
+                writing.answer(self.store, self.now, agent_id, Answer(key, "a note", None, by="command", shell=None))
 
     @rule()
     def judge(self) -> None:

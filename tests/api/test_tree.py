@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_sessions.api.listing import Filter, list_sessions
+from gaia_sessions.api.sums import sums_of, total_of
+from gaia_sessions.api.tree import session_tree, subtree
 from gaia_sessions.session.clock import format_time, timedelta
 from gaia_sessions.store.memory import MemoryStore
-from gaia_sessions.usecases.listing import Filter, list_sessions
-from gaia_sessions.usecases.sums import sums_of, total_of
-from gaia_sessions.usecases.tree import session_tree, subtree
 from tests.records import LIMITS, START, record_with
 
 if TYPE_CHECKING:

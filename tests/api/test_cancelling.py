@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gaia_sessions.api import cancelling, cleanup, listing, removal, tree
+from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest.parents import with_parent_known
 from gaia_sessions.session.clock import format_time
@@ -20,8 +22,6 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases import cancellation, cleanup, listing, removal, tree
-from gaia_sessions.usecases.reconcile import reconcile
 from tests.examples import examples
 from tests.records import LIMITS, START, WHEN, record_with
 from tests.table import table
@@ -80,7 +80,7 @@ def play(store: Store, model: Model, number: int, step: tuple[str, str, str | No
     elif what == "cancel":
         if model.first_cancelled(one) is None:
             model.cancelled[one] = number
-        cancellation.cancel(store, START + timedelta(seconds=number), one, f"step {number}", below=True)
+        cancelling.cancel(store, START + timedelta(seconds=number), one, f"step {number}", below=True)
     elif what == "end":
         store.change(one, lambda record: {**record, "phase": "completed"})
     elif model.first_cancelled(one) or one not in model.parents.values():
@@ -123,7 +123,7 @@ def assert_as_in(model: Model, store: Store) -> None:
         first = model.first_cancelled(one)
         record = store.read(one)
         found = Above(store).cancellation(record)
-        assert found == above.cancellation(record) == cancellation.cancellation_and_above(store, one)[0]
+        assert found == above.cancellation(record) == cancelling.cancellation_and_above(store, one)[0]
         if first is None:
             assert found is None
             continue
@@ -194,7 +194,7 @@ def test_what_was_cancelled_is_ended_with_a_few_looks_at_each_session_also_below
     made: Any, number: int, keys: dict[str, Any]
 ) -> None:
     store = made(number, **keys)
-    cancellation.cancel(store, START, "s-0", "enough", below=True)
+    cancelling.cancel(store, START, "s-0", "enough", below=True)
     store.looks = 0
 
     report = reconcile(store, LATER)
@@ -209,7 +209,7 @@ def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_end
 ) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
     put(store, 0)
-    cancellation.cancel(store, START, "s-0", "enough", below=True)
+    cancelling.cancel(store, START, "s-0", "enough", below=True)
     proved = Above.proved_cancellation
 
     def then_made_anew(above: Above, record: Record) -> object:

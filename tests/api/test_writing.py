@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions.api import writing
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import RESUMABLE
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.usecases import sessions
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,11 +56,11 @@ def test_a_child_begins_at_the_same_cost_after_ten_ended_ones_as_after_a_thousan
 @pytest.mark.parametrize("moves", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
 def test_however_many_moves_leave_a_record_of_bounded_size(root: str, now: datetime, moves: int) -> None:
     store = FileStore(root, durable=False)
-    sessions.create(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))
+    writing.create(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))
     path, sizes = Path(root, "agent-123", "state.json"), []
     for number in range(1, moves + 1):
         asked = requests.Update(RESUMABLE[number % 3])
-        sessions.update(store, now + timedelta(seconds=number), "agent-123", asked)
+        writing.update(store, now + timedelta(seconds=number), "agent-123", asked)
         sizes.append(path.stat().st_size)
     kept = store.read("agent-123")
     assert (len(kept["history"]), kept["history_dropped"], kept["revision"]) == (200, moves - 200, moves + 1)

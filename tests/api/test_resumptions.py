@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api.listing import Filter, list_sessions
+from gaia_sessions.api.resumptions import Rule, resumptions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.render.resumptions import resumption_lines
 from gaia_sessions.hosts import HOSTS
@@ -24,8 +26,6 @@ from gaia_sessions.session.schema import ENDS, INTERRUPTIONS
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases.listing import Filter, list_sessions
-from gaia_sessions.usecases.resumptions import Rule, resumptions
 from tests.hook.test_hosts_replay import CAPTURES as OTHERS
 from tests.hook.test_hosts_replay import fresh
 from tests.hook.test_lives import CAPTURES, lives

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions
+from gaia_sessions.api import app_sessions, removal
+from gaia_sessions.api.cancelling import cancel
+from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.api.stats import Filter, stats_of
 from gaia_sessions.errors import DurabilityUnknown, FiguresLost, StoreFailure
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system import utc_now
-from gaia_sessions.usecases import app_sessions, removal
-from gaia_sessions.usecases.cancellation import cancel
-from gaia_sessions.usecases.cleanup import CleanupPolicy, cleanup
-from gaia_sessions.usecases.stats import Filter, stats_of
 from tests.figures import counted, left, standing_figures, unread
 from tests.records import LIMITS, moved, record_with
 from tests.table import table

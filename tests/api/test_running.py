@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions
+from gaia_sessions.api import running
+from gaia_sessions.api.briefing import ENDED
 from gaia_sessions.errors import (
     Cancelled,
     Conflict,
@@ -42,16 +44,14 @@ from gaia_sessions.session.requests import Start
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system.processes import describe
-from gaia_sessions.usecases import running
-from gaia_sessions.usecases.briefing import ENDED
 from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gaia_sessions.api.running import Begun
     from gaia_sessions.session.schema import HostProcess
-    from gaia_sessions.usecases.running import Begun
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from .briefing import ENDED
 from .claiming import ended_session, own_run, refuse_if_cancelled, with_lost_runs
 from .reporting import latest_messages, why_failed
 from .resume import decide_on_known, standing
-from .sessions import below_parent, check_free_place, children_lock
+from .writing import below_parent, check_free_place, children_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_sessions.api import transcript
 from gaia_sessions.errors import BadArgument, InvalidInput
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.memory import MemoryStore
-from gaia_sessions.usecases import transcript
 from tests.table import table
 
 if TYPE_CHECKING:
