@@ -488,7 +488,7 @@ ROWS = {
     "go on with what stopped, or was approved": Row(
         "crashed", 0, ["general-purpose: ", "\n  ID\n", "claude 'Delegate to the agent type general-purpose"]
     ),
-    "know why it cannot be resumed": Row("done", 1, ["no: ID ", "(phase_not_resumable)"]),
+    "go on with this one, or know why it cannot": Row("done", 1, ["no: ID ", "(phase_not_resumable)"]),
     "see what failed since yesterday": Row("failed", 0, ["ID  general-purpose: Job alpha  error", "  crashed"]),
     "read what it said": Row("done", 0, ["Report of alpha: 42."]),
     "know the tokens of each agent": Row("done", 0, ["general-purpose  ", "all agents  ", "  8,318  "]),
@@ -550,13 +550,13 @@ def test_the_morning_after_a_crash_what_was_expired_goes_on(lab: Lab) -> None:
     lines = block("README.md", "sh", 1).splitlines()
 
     _, before = lab.gaia("resume")
-    listed, pending, updated, resumed = (lab.run(line, ID=crashed) for line in lines)
+    listed, pending, found, resumed = (lab.run(line, ID=crashed) for line in lines)
 
-    assert [one.returncode for one in (listed, pending, updated, resumed)] == [0, 0, 0, 0]
+    assert [one.returncode for one in (listed, pending, found, resumed)] == [0, 0, 0, 0]
     assert f"{crashed}  general-purpose: Job alpha  crashed" in listed.stdout
     assert "expired 9 hours ago; to approve it all the same" in pending.stdout
     assert f"gaia-sessions approve {lab.ids['waiting']}" in pending.stdout
-    assert (crashed in before, crashed in resumed.stdout) == (False, True)
+    assert (crashed in before, crashed in found.stdout, crashed in resumed.stdout) == (False, False, True)
 
 
 def test_a_program_learns_who_waits_and_answers(lab: Lab) -> None:

@@ -59,7 +59,7 @@ def explain(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> D
     """The decision on a session, with its state if there is a record that can be read. Raises ``InvalidId``."""
     from gaia_sessions.store.above import Above
 
-    found = _find(sessions, agent_id)
+    found = read_or_error(sessions, agent_id)
     if isinstance(found, errors.SessionsError):
         return decide(Above(sessions).cancellation, agent_id, found, now, limits)
     stands = standing(Above(sessions).cancellation, found, now, limits)
@@ -73,12 +73,13 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
     """
     from gaia_sessions.store.above import Above  # a hook that has just written knows whether it is cancelled
 
-    found = _find(sessions, agent_id)
+    found = read_or_error(sessions, agent_id)
     decision = decide(Above(sessions).cancellation, agent_id, found, now, limits)
     return decision, None if isinstance(found, errors.SessionsError) else found
 
 
-def _find(sessions: Reader, agent_id: str) -> RecordOrError:
+def read_or_error(sessions: Reader, agent_id: str) -> RecordOrError:
+    """The record of the session, or why it is missing or corrupt. Raises ``InvalidId``."""
     check_agent_id(agent_id)
     try:
         return sessions.read(agent_id)

@@ -1,7 +1,7 @@
-"""Which sessions may go on again that stopped before their work was done, in which order, and how.
+"""How work goes on again: of one session that a person names, or of all that stopped before their work was done.
 
-Owns which they are: those whose state says so and that the policy lets resume, or will once a limit is reset.
-What a person has answered is among them; what rests by its own word, or waits for an answer, is not.
+Owns which all are, and their order: those whose state says so and that the policy lets resume, or will once a limit is
+reset. What a person has answered is among them; what rests by its own word, or waits for an answer, is not.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts import resumption as by_its_host
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import resume_line
-from gaia_sessions.session.policy import claimed_runs, live_runs, may_go_on
+from gaia_sessions.session.policy import claimed_runs, is_only_expired, live_runs, may_go_on
 from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.runs import conversation_of, has_ended, host_outlives_conversation, was_only_delegated
 from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
-from gaia_sessions.session.state import ANSWERED, BROKEN_OFF, LIMITED, latest_begun
+from gaia_sessions.session.state import ANSWERED, BROKEN_OFF, DENIED, LIMITED, WAITING, latest_begun
 from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
 
-from .resume import standing
+from .resume import decide, read_or_error, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, final
 
     from gaia_sessions.hosts import Work
-    from gaia_sessions.session.policy import Limits
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.policy import Decision, Limits
+    from gaia_sessions.session.schema import Answer, Record, Run
     from gaia_sessions.store.port import Reader
 
     from .resume import Standing
@@ -40,21 +40,24 @@ if TYPE_CHECKING:
         """One session that may go on again, and how.
 
         state, state_since: [how it stands](policy.md#states). why: the interruption, or else the end of the run; the
-        state of what was answered, for which means is ``resume_line``: the briefing has the answer.
-        detail: what its host said of that end. stopped_at: absent for a run that has no end. until: when the session
-        expires; None while it waits for a limit, until ``paused_until``. means: that of the host, or ``resume_line``
-        where it has no command, or ``run`` for work that a command did, or ``none``; then problem says in words why.
-        command: None without one, and while the session waits. run_command: as in ``Decision``, in place of the
-        resume_line. host_is_alive: the process that ran it still exists. claimed_at: when it was delegated; only there
-        if its agent never started.
+        state of what did not break off. What asks or was answered has the means ``resume_line``: the briefing has the
+        answer. detail: what its host said of that end. stopped_at: absent for a run that has no end. until: when the
+        session expires; None while it waits for a limit, until ``paused_until``. means: that of the host, or
+        ``resume_line`` where it has no command, or ``run`` for work that a command did, or ``none``. problem: why
+        there is none, or why the work goes on only another way, in words. command: None without one, and while the
+        session waits. run_command: as in ``Decision``, in place of the resume_line. host_is_alive: the process that ran
+        it still exists. claimed_at: when it was delegated; only there if its agent never started. had_expired: it was
+        named, and has got new activity.
         """
 
         agent_id: str
         agent_name: str
         purpose: str
         phase: str
+        should_resume: bool
         state: str
         state_since: NotRequired[str]
+        had_expired: NotRequired[bool]
         why: str
         detail: NotRequired[str]
         stopped_at: NotRequired[str]
@@ -88,6 +91,8 @@ MESSAGE, WORKFLOW, DELEGATION, LINE, RUN, NONE = MEANS = (
 _CLIENT_RUNS = "its client still runs, and its agent may go on there; if not, end that client, and ask again"
 _WORKFLOW_RUNS = "its workflow still runs; once that is over, ask again"
 _FILES_ARE_GONE = "its files are gone: start the workflow again"
+_APP_GOES_ON = "only its app goes on with it, with its next event"
+_WAS_DENIED = "what it asked for was denied"
 
 
 class Rule:
@@ -118,6 +123,24 @@ def resumptions(
     found.sort(key=_order)
     shown = _once_for_each_workflow(_without_agents_of_shown_workflows(found))
     return [_unless_workflow_runs(sessions, above, candidate, rule) for candidate in shown], {**left_out}
+
+
+def resumption(sessions: Reader, rule: Rule, agent_id: str) -> Resumption | Decision:
+    """How the session goes on; if the policy does not let it, that decision. Raises ``InvalidId``."""
+    above, record = Above(sessions), read_or_error(sessions, agent_id)
+    if isinstance(record, SessionsError):
+        return decide(above.cancellation, agent_id, record, rule.now, rule.limits)
+    stands = standing(above.cancellation, record, rule.now, rule.limits)
+    if not stands.decision["should_resume"]:
+        return {**stands.decision, **stands.state}
+    run = latest_begun(record, stands.dead_runs) or {}
+    found = _unless_workflow_runs(sessions, above, (_resumption(record, run, stands, rule), record, run), rule)
+    return _without_way(found, _APP_GOES_ON) if "app" in stands.decision else found
+
+
+def needs_only_activity(decision: Decision) -> bool:
+    """Whether an update lets the work go on as it was: it only was idle for too long, and nothing was denied."""
+    return is_only_expired(decision) and not {"app", "denial"} & decision.keys()
 
 
 def _stopped(
@@ -172,16 +195,18 @@ def _without_way(resumption: Resumption, problem: str) -> Resumption:
 
 def _resumption(record: Record, run: Run, stands: Standing, rule: Rule) -> Resumption:
     decision, state = stands.decision, stands.state["state"]
-    is_waiting, is_answered = "paused_until" in decision, state in ANSWERED
+    is_waiting, broke_off = "paused_until" in decision, state in (*BROKEN_OFF, LIMITED)
     work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": rule.project}
-    by_host = None if is_answered and "workflow" not in run else by_its_host(run, work)
+    is_for_briefing = state in (*ANSWERED, WAITING) and "workflow" not in run
+    by_host = None if is_for_briefing else by_its_host(run, work)
     resumption: Resumption = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
         "purpose": record["purpose"],
         "phase": record["phase"],
+        "should_resume": decision["should_resume"],
         "state": state,
-        "why": state if is_answered else run.get("interruption") or (run["end"] if has_ended(run) else LOST),
+        "why": run.get("interruption") or (run["end"] if has_ended(run) else LOST) if broke_off else state,
         "until": decision["until"],
         "host_is_alive": "host_process" in run and is_alive(run["host_process"]),
         "means": by_host["means"] if by_host else RUN if "run_command" in decision else LINE,
@@ -206,9 +231,22 @@ def _resumption(record: Record, run: Run, stands: Standing, rule: Rule) -> Resum
             resumption[key] = run[key]
     if was_only_delegated(run):
         resumption["claimed_at"] = run["claimed_at"]
+    return _with_problem(resumption, record, run, is_on_disk=by_host is not None)
+
+
+def _with_problem(resumption: Resumption, record: Record, run: Run, *, is_on_disk: bool) -> Resumption:
     if host_outlives_conversation(run, is_alive):
         return _without_way(resumption, _CLIENT_RUNS)
-    return _without_way(resumption, _FILES_ARE_GONE) if "workflow" in run and by_host is None else resumption
+    if "workflow" in run and not is_on_disk:
+        return _without_way(resumption, _FILES_ARE_GONE)
+    if resumption["state"] == DENIED:
+        return {**resumption, "problem": denial_text(record["denial"])}
+    return resumption
+
+
+def denial_text(denial: Answer) -> str:
+    """That what was asked was denied, and why."""
+    return _WAS_DENIED + (f": {denial['message']}" if denial["message"] else "")
 
 
 def _order(candidate: Candidate) -> tuple[bool, float, int, bool, float, str]:

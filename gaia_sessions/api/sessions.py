@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from .removal import RemovedSession
     from .reporting import ReportOnTurn
     from .resume import Standing
-    from .resumptions import Resumption
+    from .resumptions import Resumption, Rule
     from .running import Begun
     from .showing import Shown, View
     from .state import State
@@ -1166,10 +1166,27 @@ class Sessions:
         """
         from . import resumptions
 
+        return resumptions.resumptions(self._preview(), self._rule_of_resumptions(), host_session_id)
+
+    def resumption(self, agent_id: str) -> Resumption | Decision:
+        """For commands: how a session goes on, or the decision by which it may not.
+
+        What needs only activity gets it, as by ``update``. Raises ``InvalidId``, and what ``update`` does.
+        """
+        from . import resumptions
+
+        found = resumptions.resumption(self._preview(), self._rule_of_resumptions(), agent_id)
+        if "means" in found or not resumptions.needs_only_activity(found):
+            return found
+        self.update(agent_id)
+        found = resumptions.resumption(self._preview(), self._rule_of_resumptions(), agent_id)
+        return {**found, "had_expired": True} if "means" in found else found
+
+    def _rule_of_resumptions(self) -> Rule:
+        from .resumptions import Rule
+
         claude = claude_folder(self.root)
-        project = os.path.dirname(claude) if claude else None
-        rule = resumptions.Rule(utc_now(), self.config.limits, project)
-        return resumptions.resumptions(self._preview(), rule, host_session_id)
+        return Rule(utc_now(), self.config.limits, os.path.dirname(claude) if claude else None)
 
     def cancellation_and_above(
         self, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False

@@ -33,7 +33,7 @@ GROUPS = {
     "Decide": {
         "approve": "Approve what a session in phase approval is waiting for.",
         "deny": "Deny what a session in phase approval is waiting for.",
-        "resume": "Print the commands that continue what stopped.",
+        "resume": "Print the commands that resume work.",
     },
     "End": {
         "cancel": "Cancel a session with everything below it.",

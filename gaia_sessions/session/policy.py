@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
-    from typing import NotRequired, TypedDict
+    from typing import NotRequired, TypedDict, final
 
     from .cancellation import Cancellation
     from .schema import Answer, Record
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         actual: object
         limit: object
 
+    @final
     class Decision(TypedDict):
         """Whether work may be resumed. reason: the first check that fails, or that all hold.
 
@@ -77,6 +78,7 @@ CANCELLED_REASON = "cancelled"
 _EXPIRED_REASON = "expired"
 _LIVE_RUN_CHECK = "no_live_run"
 _CLAIM_CHECK = "not_claimed"
+_IDLE_CHECK = "idle_seconds"
 
 
 class Limits:
@@ -248,6 +250,11 @@ def may_go_on(decision: Decision) -> bool:
     return decision["should_resume"] or decision["reason"] == "waiting_for_limit"
 
 
+def is_only_expired(decision: Decision) -> bool:
+    """Whether the work may be resumed once it has new activity, or an answer, since it only was idle for too long."""
+    return [check["name"] for check in decision["checks"] if not check["ok"]] == [_IDLE_CHECK]
+
+
 def is_running(decision: Decision) -> bool:
     """Whether the session exists and an agent is at work on it, whatever its phase."""
     return bool(live_runs(decision))
@@ -341,7 +348,7 @@ _CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
     ("not_ready", "resume_ready", _check_resume_ready),
     ("clock_skew", "clock", _check_clock),
     ("waiting_for_limit", "limit_reset", _check_reset),
-    (_EXPIRED_REASON, "idle_seconds", _check_idle),
+    (_EXPIRED_REASON, _IDLE_CHECK, _check_idle),
     ("too_many_errors", "error_count", _check_errors),
 )
 

@@ -171,7 +171,7 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
     assert gaia("wait", "a", "--timeout", "0").lines[0] == f"a: {state}"
     assert json.loads(gaia("report", "a", "--json").out)["state"] == state.partition(":")[0]
     is_stopped = state in ("crashed", "interrupted", "error")
-    assert ("`gaia-sessions resume` prints how it goes on, or why it does not" in told) == is_stopped
+    assert ("`gaia-sessions resume a` prints how it goes on, or why it does not" in told) == is_stopped
     assert ("`gaia-sessions pending` shows what it asks, and how to answer" in told) == (state == "waiting")
     assert (told[-1] == "  [gaia-sessions: resume a]") == (not is_stopped and state != "working")
 

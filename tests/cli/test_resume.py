@@ -1,4 +1,4 @@
-"""``resume``: what stopped before it was done and may go on, with a command to copy, the cheapest first."""
+"""``resume`` without an ID: what stopped before it was done and may go on, with a command to copy, cheapest first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTHING = (
     "Nothing to resume: no work that broke off, or was answered, may be resumed\n"
     "  who waits for an answer: gaia-sessions pending\n"
 )
-WHY_NOT = "  why not, and what to type for one that is still wanted: gaia-sessions should-resume ID\n"
+WHY_NOT = "  why not, or how one goes on that only expired and is still wanted: gaia-sessions resume ID\n"
 NOTHING_OF_NOBODY = (
     "Nothing to resume: no work of conversation nobody that broke off, or was answered, may be resumed\n"
     "  those of all conversations: gaia-sessions resume\n"
@@ -92,9 +92,6 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
     command = "gaia-sessions list --state crashed"
     counted = f"1 session that stopped may not be resumed for now: {command}\n{WHY_NOT}"
     assert gaia("resume").all == (0, NOTHING + counted, "")
-    assert gaia("should-resume", "idle").lines[1] == (
-        "  if it is still wanted, this makes it resumable: gaia-sessions update idle"
-    )
 
     stopped("keeps-failing", end="failed", record={"error_count": 3})
     stopped("switched-off", end="returned", record={"resume_ready": False})
@@ -120,10 +117,12 @@ def test_what_was_answered_and_nobody_goes_on_with_is_there_with_its_line(
     stopped("asks", end="stopped", record=resting) if by_host else put("asks", **resting)
     assert gaia(command, "asks").code == 0
 
+    line = "delegate to tester again, with this line in the prompt:"
+    other_way = ["  what it asked for was denied", f"  to go on another way, {line}"]
     assert gaia("resume").answer == [
         "tester: test",
         f"  {word} just now, resumable for 30 minutes",
-        "  delegate to tester again, with this line in the prompt:",
+        *(other_way if command == "deny" else [f"  {line}"]),
         "[gaia-sessions: resume asks]",
         "  asks",
     ]

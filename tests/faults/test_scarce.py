@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,6 +136,27 @@ def test_a_root_that_may_not_be_written_to_refuses_every_write_and_stays_as_it_i
 
     assert {name: ended.returncode for name, ended in told.items()} == dict.fromkeys(told, 8)
     assert [ended.stderr for ended in told.values() if root not in ended.stderr or "Traceback" in ended.stderr] == []
+    assert tree(root) == before
+
+
+def test_a_root_that_may_not_be_written_to_says_how_work_goes_on_and_renews_none(
+    read_only: tuple[str, list[str]], tree: TreeOf
+) -> None:
+    root, through = read_only
+    before = tree(root)
+
+    def resume(*words: str, idle: str) -> subprocess.CompletedProcess[str]:
+        known = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_IDLE_MINUTES": idle}
+        line = [*through, sys.executable, "-m", "gaia_sessions", "resume", *words]
+        return subprocess.run(line, env=known, capture_output=True, text=True, check=False)
+
+    listed, named = resume(idle="1000d"), resume("agent-1", idle="1000d")
+    expired, unwritable = resume(idle="1ms"), resume("agent-1", "nobody", idle="1ms")
+
+    assert [(ended.returncode, ended.stderr) for ended in (listed, named, expired)] == [(0, "")] * 3
+    assert named.stdout.endswith("[gaia-sessions: resume agent-1]\n  agent-1\n")
+    assert (unwritable.returncode, root in unwritable.stderr) == (8, True)
+    assert unwritable.stdout.startswith("no: there is no session nobody (not_found)\n")
     assert tree(root) == before
 
 

@@ -1,4 +1,4 @@
-"""``resume``: the commands by which hosts continue what was stopped."""
+"""``resume``: the commands by which work goes on: that of the sessions that are named, or all that stopped."""
 
 from __future__ import annotations
 
@@ -8,28 +8,76 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.exit_codes import EXIT_DONE, EXIT_NO
 from gaia_sessions.cli.render import resumptions
+from gaia_sessions.cli.render.decisions import invalid_id_decision
+from gaia_sessions.errors import InvalidId, SessionsError, UsageError
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
+    from gaia_sessions.api.resumptions import Resumption
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.session.policy import Decision
 
 
-@declare("resume", "resume --host-session 0b7e3c1a-5a0e-4c57-9d0c-2f6f0d1d8a55", "resume --json")
+@declare("resume", "resume agent-123", "resume --host-session 0b7e3c1a-5a0e-4c57-9d0c-2f6f0d1d8a55")
+@click.argument("agent_ids", metavar="[ID]...", nargs=-1)
 @click.option(
     "--host-session",
     metavar="ID",
     help="Only what belongs to this conversation: its ID in Claude Code or another client.",
 )
-def command(call: Call, *, host_session: str | None) -> None:
-    """Print the commands that continue what stopped before it was done: by an error, Esc, a limit, an overload, a lost
-    connection, or a crash of its client. The cheapest way comes first.
+def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None) -> int:
+    """Print the commands that resume work; nothing is started.
 
-    Nothing is started. What still waits for a limit is listed with the time of its reset, and what the user stopped
-    comes last.
+    Without an ID, for all that stopped before it was done: by an error, Esc, a limit, an overload, a lost connection,
+    or a crash of its client. The cheapest way comes first. What still waits for a limit is listed with the time of its
+    reset, and what the user stopped comes last.
+
+    With an ID, for that session, whatever it stopped for. One that expired gets new activity, as by `update ID`, so
+    that it may be resumed. If it may not be resumed, the answer says why, and the exit code is 1: it was cancelled or
+    denied, is at work, has ended, or had too many errors.
     """
+    if agent_ids and host_session is not None:
+        hint = "type gaia-sessions resume ID, or gaia-sessions resume --host-session ID"
+        raise UsageError("ID and --host-session cannot be combined", hint)
+    if agent_ids:
+        return _print_named(call, agent_ids)
     found, left_out = call.sessions().resumptions(host_session)
     if call.as_json:
         output.print_json_array(found)
     elif found or left_out or not call.says_there_is_no_root():
         output.print_lines(resumptions.resumption_lines(found, left_out, utc_now(), host_session))
+    return EXIT_DONE
+
+
+def _print_named(call: Call, typed: tuple[str, ...]) -> int:
+    """Answers for each session that was ``typed``, also after one for which that failed."""
+    answers: list[Resumption | Decision] = []
+    failed: list[SessionsError] = []
+    for agent_id in dict.fromkeys([call.session_id(one, writes=True) for one in typed]):
+        try:
+            answers.append(_answer(call, agent_id))
+        except SessionsError as error:
+            failed.append(error)
+    if call.as_json:
+        output.print_json_array(answers)
+    else:
+        output.print_lines(resumptions.answer_lines(answers, utc_now()))
+    if len(failed) == 1:
+        raise failed[0]
+    code = output.print_failures([str(error) for error in failed], *map(type, failed[:1]), as_json=call.as_json)
+    goes_on = all("means" in one and "problem" not in one for one in answers)
+    return code or (EXIT_DONE if goes_on else EXIT_NO)
+
+
+def _answer(call: Call, agent_id: str) -> Resumption | Decision:
+    try:
+        answer = call.sessions().resumption(agent_id)
+    except InvalidId as error:
+        return invalid_id_decision(agent_id, error)
+    if "means" not in answer and answer["reason"] == "not_found":
+        from gaia_sessions.cli.typed_ids import advice
+
+        answer["advice"] = advice(agent_id, call.sessions(), answer["advice"])
+    return answer

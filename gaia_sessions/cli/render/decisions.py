@@ -9,6 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 from gaia_sessions.session.ids import resume_line, run_command, send_command
 from gaia_sessions.session.phases import is_final, is_new, is_resumable, waits_for_approval
+from gaia_sessions.session.policy import is_only_expired
 
 from .words import Command, Copyable, duration, local_time, safe
 
@@ -95,11 +96,6 @@ def may_be_asked(decision: Decision) -> bool:
 def needs_new_session(decision: Decision) -> bool:
     """Whether a command goes on with the work in a new session, since this one has ended or its wrapper is gone."""
     return decision.get("run_command") == run_command(decision["agent_id"], ended=True)
-
-
-def is_only_expired(decision: Decision) -> bool:
-    """Whether the work may be resumed once somebody does what is advised, since it only was idle for too long."""
-    return [check["name"] for check in decision["checks"] if not check["ok"]] == ["idle_seconds"]
 
 
 def invalid_id_decision(agent_id: str, error: InvalidId) -> Decision:

@@ -14,7 +14,7 @@ from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.clock import format_time, parse_time, seconds_between
 from gaia_sessions.session.held_stops import open_text
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.policy import claimed_runs, is_running, live_runs
+from gaia_sessions.session.policy import claimed_runs, is_only_expired, is_running, live_runs
 from gaia_sessions.session.record import given_answers, is_asking
 from gaia_sessions.session.runs import (
     crash_text,
@@ -42,7 +42,6 @@ from .decisions import (
     approves,
     failed_sentences,
     is_of_conversation,
-    is_only_expired,
     may_be_asked,
     needs_new_session,
 )

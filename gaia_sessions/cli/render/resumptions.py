@@ -1,4 +1,4 @@
-"""What may go on again, and the commands that continue it: a block of lines for each session.
+"""How work goes on again, or why it does not: a block of lines for each session, with the command to copy.
 
 Owns that wording.
 """
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import shlex
 
-from gaia_sessions.api.resumptions import DELEGATION, LINE, MESSAGE, RUN, WORKFLOW
+from gaia_sessions.api.resumptions import DELEGATION, LINE, MESSAGE, NONE, RUN, WORKFLOW, denial_text
 from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
+from gaia_sessions.session.ids import send_command
 from gaia_sessions.session.runs import crash_text
+from gaia_sessions.session.state import BY_HAND, DENIED, WAITING
 
+from .decisions import decision_lines, invalid_id_line
 from .plain import agent_and_purpose
 from .words import WHY_STOPPED, Command, Copyable, Hint, Prose, ago, local_time, safe, time_left
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.api.resumptions import Resumption
+    from gaia_sessions.session.policy import Decision
 
 _WHY = {
     **WHY_STOPPED,
@@ -36,6 +40,10 @@ _HOW = {
     LINE: "delegate to {agent} again, with this line in the prompt:",
     RUN: "with a command of yours, which is given what was said so far:",
 }
+_WHAT_FOR = {WAITING: "to approve what it asks, ", DENIED: "to go on another way, "}
+"""What going on means, where that is not the same as before."""
+_SINCE = {WAITING: "asked", BY_HAND: "came to {phase}"}
+"""How a state is said with a time, where its own word does not do."""
 _HOW_TO_BEGIN = "its agent never started; this delegates the work again:"
 
 
@@ -48,20 +56,43 @@ def resumption_lines(
     """
     if not found:
         yield from _nothing(host_session)
-    for number, one in enumerate(found):
-        if number:
-            yield ""
-        yield Prose(agent_and_purpose(one["agent_name"], one["purpose"]), 2)
-        yield f"  {_why(one, now)}"
-        yield from _how(one)
-        yield f"  {one['agent_id']}"
+    yield from answer_lines(found, now)
     if left_out and host_session is None:
         if found:
             yield ""
         command = ["gaia-sessions", "list", "--state", ",".join(left_out)]
         stopped = plural(sum(left_out.values()), "session")
         yield Hint(f"{stopped} that stopped may not be resumed for now: {shlex.join(command)}")
-        yield Hint("  why not, and what to type for one that is still wanted: gaia-sessions should-resume ID")
+        yield Hint("  why not, or how one goes on that only expired and is still wanted: gaia-sessions resume ID")
+
+
+def answer_lines(answers: Sequence[Resumption | Decision], now: datetime) -> Iterator[str]:
+    """A block for each of ``answers``: how the work goes on, or why it does not."""
+    for number, one in enumerate(answers):
+        if number:
+            yield ""
+        yield from _block(one, now) if "means" in one else _refusal(one)
+
+
+def _block(one: Resumption, now: datetime) -> Iterator[str]:
+    yield Prose(agent_and_purpose(one["agent_name"], one["purpose"]), 2)
+    yield f"  {_why(one, now)}"
+    if "had_expired" in one:
+        yield "  it had expired: its idle time counts from now on"
+    yield from _how(one)
+    yield f"  {one['agent_id']}"
+
+
+def _refusal(decision: Decision) -> Iterator[str]:
+    if not decision["checks"]:
+        yield f"{invalid_id_line(decision['reason'])}: {safe(decision['agent_id'])}"
+        yield f"  {safe(decision['advice'])}"
+        return
+    first, *others = decision_lines(decision)
+    yield first
+    if "denial" in decision:
+        yield f"  {safe(denial_text(decision['denial']), _LONGEST_DETAIL)}"
+    yield from others
 
 
 def _nothing(host_session: str | None) -> Iterator[str]:
@@ -77,7 +108,7 @@ def _nothing(host_session: str | None) -> Iterator[str]:
 
 def _why(one: Resumption, now: datetime) -> str:
     """``interrupted 5 minutes ago, resumable for 25 minutes: stopped by a usage limit``."""
-    text = one["state"]
+    text = _SINCE.get(one["state"], one["state"]).format(phase=one["phase"])
     if "state_since" in one:
         text += f" {ago(one['state_since'], now)}"
     if one["until"] is not None:
@@ -94,13 +125,21 @@ def _how(one: Resumption) -> Iterator[str]:
         yield f"  waits until the limit is reset: {local_time(one['paused_until'])}"
         return
     if "problem" in one:
-        yield f"  {one['problem']}"
+        yield f"  {safe(one['problem'], _LONGEST_DETAIL)}"
+    if one["means"] == NONE:
         return
     if one["host_is_alive"] and one["means"] in (MESSAGE, WORKFLOW):
         yield "  its client still runs: if the conversation is open there, type only the quoted text into it"
     how = _HOW_TO_BEGIN if one["means"] == DELEGATION and "claimed_at" in one else _HOW[one["means"]]
-    yield "  " + how.format(agent=safe(one["agent_name"]))
+    yield "  " + _what_for(one) + how.format(agent=safe(one["agent_name"]))
     if one["command"] is not None:
         yield Copyable(one["command"])
     elif one["means"] in (LINE, RUN):
         yield Command(one["run_command"]) if "run_command" in one else Copyable(one["resume_line"])
+    if one["state"] == WAITING:
+        yield Hint("  `gaia-sessions pending` shows what it asks, and how to deny it")
+
+
+def _what_for(one: Resumption) -> str:
+    is_answered_by_text = one.get("run_command") == send_command(one["agent_id"])
+    return "to answer it, " if one["state"] == WAITING and is_answered_by_text else _WHAT_FOR.get(one["state"], "")

@@ -119,7 +119,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
         yield _ASKS
     is_of_agent = "run_command" not in stands.decision
     if is_of_agent and report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
-        yield Hint("`gaia-sessions resume` prints how it goes on, or why it does not")
+        yield Hint(f"`gaia-sessions resume {agent_id}` prints how it goes on, or why it does not")
     elif stands.decision["should_resume"] and is_of_agent:
         is_question = report.get("state") == state.WAITING
         yield f"to approve, {GIVE}:" if is_question else f"{GIVE}, and it goes on:"

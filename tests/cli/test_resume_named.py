@@ -1,0 +1,289 @@
+"""``resume ID``: how a session that is named goes on, or why it does not; only what expired is written to."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_sessions.system.processes import describe
+from tests.cli.conftest import fresh_table
+from tests.records import ago
+from tests.table import table
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tests.cli.conftest import Gaia
+
+HAD_EXPIRED = "  it had expired: its idle time counts from now on"
+LINE = "delegate to tester again, with this line in the prompt:"
+TO_DELEGATE = "[gaia-sessions: resume a]"
+LATE = timedelta(minutes=45)
+HERE = describe(os.getpid())
+
+
+def run(**keys: Any) -> dict[str, Any]:
+    return {"run": 1, "host": "codex", "started_at": ago(minutes=60), "ended_at": ago(minutes=50), **keys}
+
+
+GOES_ON: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "reported by hand": ({"phase": "planning"}, [f"  {LINE}", TO_DELEGATE]),
+    "paused": ({"phase": "planning", "runs": [run(end="stopped")]}, [f"  {LINE}", TO_DELEGATE]),
+    "crashed": ({"phase": "planning", "runs": [run(end="lost")]}, [f"  {LINE}", TO_DELEGATE]),
+    "woken by its client": (
+        {"phase": "planning", "runs": [run(host="claude-code", end="killed", interruption="interrupted")]},
+        ["  its agent cannot be woken any more; this begins a new one, with a briefing:", "claude 'Delegate to "],
+    ),
+    "of a command": (
+        {"phase": "planning", "runs": [{**run(end="stopped", wrapper={"pid": 4711}), "host": "command"}]},
+        ["  with a command of yours, which is given what was said so far:", "gaia-sessions run a -- COMMAND"],
+    ),
+    "asks": (
+        {"phase": "approval", "question": "May I?"},
+        [
+            f"  to approve what it asks, {LINE}",
+            TO_DELEGATE,
+            "  `gaia-sessions pending` shows what it asks, and how to deny it",
+        ],
+    ),
+    "approved": (
+        {"phase": "approval", "approval": {"message": "", "timestamp": ago(minutes=45)}},
+        [f"  {LINE}", TO_DELEGATE],
+    ),
+}
+
+
+@table("has_expired", [False, True])
+@fresh_table("name", GOES_ON)
+def test_what_may_be_resumed_goes_on_and_what_only_expired_gets_new_activity_as_by_an_update(
+    gaia: Gaia, put: Gaia, state: Gaia, tree: Gaia, name: str, *, has_expired: bool
+) -> None:
+    record, how = GOES_ON[name]
+    put("a", idle=LATE if has_expired else timedelta(minutes=1), **record)
+    before, old = tree(), state("a")
+    assert gaia("should-resume", "a").code == int(has_expired)
+
+    first, since, *lines, last = gaia("resume", "a").answer
+
+    assert (first, last, since.partition(", resumable for ")[1]) == ("tester: test", "  a", ", resumable for ")
+    assert lines[0] == HAD_EXPIRED or not has_expired
+    told = lines[has_expired:]
+    assert [one.startswith(other) for one, other in zip(told, how, strict=True)] == [True] * len(how)
+    assert gaia("should-resume", "a").code == 0
+    new = state("a")
+    if not has_expired:
+        assert tree() == before
+    else:
+        gaia("update", "a")
+        times = {"last_updated": 0, "revision": 0}
+        assert (new["revision"], {**new, **times}) == (old["revision"] + 1, {**state("a"), **times})
+
+
+def test_what_was_renewed_says_so_once_and_is_listed_from_then_on(gaia: Gaia, put: Gaia) -> None:
+    put("a", idle=LATE, phase="planning", runs=[run(end="lost")])
+    assert gaia("resume", "--json").json == []
+
+    [renewed] = gaia("resume", "a", "--json").json
+    [known] = gaia("resume", "a", "--json").json
+
+    assert renewed == {**known, "had_expired": True}
+    assert (known["should_resume"], known["state"], known["resume_line"]) == (True, "crashed", TO_DELEGATE)
+    assert gaia("resume", "--json").json == [known]
+
+
+DENIAL = {"phase": "approval", "denial": {"message": "too risky", "timestamp": ago(minutes=1)}}
+AT_WORK = {"run": 1, "host": "codex", "host_process": HERE, "started_at": ago(minutes=1)}
+ENDED: dict[str, Any] = {"resume_ready": False, "finalized_at": ago(minutes=1)}
+MAY_NOT: dict[str, tuple[dict[str, Any], str]] = {
+    "too_many_errors": ({"phase": "planning", "error_count": 3}, "  look at last_error and start new work"),
+    "expired": ({"phase": "planning", "error_count": 3, "idle": LATE}, "  it has had 3 errors; the limit is 3"),
+    "phase_not_resumable": ({"phase": "completed", **ENDED}, "  start new work: this session has ended"),
+    "running": ({"phase": "planning", "runs": [AT_WORK]}, "  leave it alone: its agent may still be at work"),
+    "waiting_for_limit": ({"phase": "planning", "paused_until": ago(minutes=-9)}, "  wait until the limit is reset"),
+    "not_ready": ({"phase": "planning", "resume_ready": False}, "  start new work, or allow resuming again"),
+    "clock_skew": ({"phase": "planning", "idle": timedelta(hours=-1)}, "  once the clock is right"),
+}
+
+
+@fresh_table("reason", MAY_NOT)
+def test_what_may_not_be_resumed_is_answered_as_should_resume_does_and_nothing_is_written(
+    gaia: Gaia, put: Gaia, tree: Gaia, reason: str
+) -> None:
+    record, says = MAY_NOT[reason]
+    put("a", **record)
+    before = tree()
+
+    named, asked = gaia("resume", "a"), gaia("should-resume", "a")
+
+    assert (named.code, named.err, named.lines) == (1, b"", asked.lines)
+    assert named.lines[0].endswith(f"({reason})")
+    assert [line for line in named.lines if line.startswith(says)] != []
+    [answer] = json.loads(gaia("resume", "a", "--json").out)
+    assert {**answer, "idle_seconds": 0, "checks": 0} == {
+        **json.loads(gaia("should-resume", "a", "--json").out),
+        "idle_seconds": 0,
+        "checks": 0,
+    }
+    assert tree() == before
+
+
+def test_cancelled_work_says_why_and_stays_as_it_is(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    put("a", idle=LATE, phase="planning")
+    gaia("cancel", "a", "--reason", "not needed")
+    before = tree()
+
+    code, out, err = gaia("resume", "a").all
+
+    assert (code, err, out.splitlines()[1]) == (1, "", "  because: not needed")
+    assert out.splitlines()[0].startswith("no: a was cancelled at ")
+    assert tree() == before
+
+
+def test_denied_work_says_why_and_goes_on_only_another_way(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    put("a", **DENIAL)
+    put("late", idle=LATE, **DENIAL)
+    before = tree()
+
+    assert gaia("resume", "a").lines[2:] == [
+        "  what it asked for was denied: too risky",
+        f"  to go on another way, {LINE}",
+        TO_DELEGATE,
+        "  a",
+    ]
+    first, *late = gaia("resume", "late").lines
+    assert first.endswith(" (expired)")
+    assert late == [
+        "  what it asked for was denied: too risky",
+        "  if it is still wanted, this makes it resumable: gaia-sessions update late",
+    ]
+    answered = gaia("resume", "a", "late", "--json")
+    [one, other] = json.loads(answered.out)
+    assert (answered.code, one["problem"], one["means"]) == (
+        1,
+        "what it asked for was denied: too risky",
+        "resume_line",
+    )
+    assert (other["should_resume"], other["answer"]) == (False, "denied")
+    assert tree() == before
+
+
+def test_with_explicit_approvals_what_asks_is_not_resumed_until_a_person_approves(
+    gaia: Gaia, put: Gaia, tree: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_APPROVALS", "explicit")
+    put("a", idle=LATE)
+    before = tree()
+    code, out, _ = gaia("resume", "a").all
+    assert (code, "(not_approved)" in out, "gaia-sessions approve a" in out, tree() == before) == (1, True, True, True)
+
+    assert gaia("approve", "a").code == 0
+    assert gaia("resume", "a").answer[-2:] == [TO_DELEGATE, "  a"]
+
+
+def test_a_session_of_an_app_goes_on_by_its_app_alone(gaia: Gaia, tree: Gaia) -> None:
+    gaia("create", "--id", "a", "--agent", "tester")
+    gaia("update", "a", "--phase", "planning")
+    path = Path(os.environ["GAIA_SESSIONS_ROOT"], "a", "state.json")
+    record = {**json.loads(path.read_bytes()), "app": "demo", "user": "u", "app_session": {"id": "s"}}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    before = tree()
+
+    code, out, _ = gaia("resume", "a").all
+
+    assert (code, out.splitlines()[2:]) == (1, ["  only its app goes on with it, with its next event", "  a"])
+    assert tree() == before
+
+
+def test_of_several_each_is_answered_in_the_order_that_was_typed_and_one_no_is_the_exit_code(
+    gaia: Gaia, put: Gaia
+) -> None:
+    put("goes", phase="planning")
+    put("late", idle=LATE, phase="planning")
+    put("tired", phase="planning", error_count=3)
+
+    named = gaia("resume", "late", "tired", "nobody", "a/b", "goes", "late")
+
+    blocks = named.out.decode().split("\n\n")
+    assert (named.code, named.err, len(blocks)) == (1, b"", 5)
+    assert blocks[0].endswith("  late")
+    assert [block.partition("\n")[0] for block in blocks[1:4]] == [
+        "no: tired has had 3 errors; the limit is 3 (too_many_errors)",
+        "no: there is no session nobody (not_found)",
+        "no: no session can have this ID (invalid_id): a/b",
+    ]
+    assert blocks[4].endswith("  goes\n")
+    answers = json.loads(gaia("resume", "late", "tired", "nobody", "a/b", "goes", "--json").out)
+    assert [(one["agent_id"], one["should_resume"], "means" in one) for one in answers] == [
+        ("late", True, True),
+        ("tired", False, False),
+        ("nobody", False, False),
+        ("a/b", False, False),
+        ("goes", True, True),
+    ]
+    assert gaia("resume", "late", "goes").code == 0
+
+
+def test_what_cannot_be_written_is_an_error_after_the_other_answers(gaia: Gaia, put: Gaia, root: str) -> None:
+    put("late", idle=LATE, phase="planning")
+    put("later", idle=LATE, phase="planning")
+    put("goes", phase="planning")
+    Path(root, ".locks").write_bytes(b"")
+
+    one, both = gaia("resume", "late", "goes"), gaia("resume", "late", "goes", "later", "--json")
+
+    assert (one.code, one.lines[-1], one.err.startswith(b"Error: ")) == (8, "  goes", True)
+    assert [answer["agent_id"] for answer in json.loads(both.out)] == ["goes"]
+    assert (both.code, list(json.loads(both.err)["error"])) == (8, ["code", "message", "hint"])
+
+
+def test_a_part_of_an_id_and_latest_name_a_session_and_stderr_says_which(gaia: Gaia, put: Gaia) -> None:
+    put("deploy-frontend", phase="planning", idle=LATE)
+    put("deploy-backend", phase="planning")
+
+    part, latest = gaia("resume", "frontend"), gaia("resume", "deploy-b")
+    assert (part.code, part.lines[-1], part.err) == (
+        0,
+        "  deploy-frontend",
+        b"using session deploy-frontend for frontend\n",
+    )
+    assert (latest.code, latest.lines[-1]) == (0, "  deploy-backend")
+    assert gaia("resume", "latest").lines[-1] == "  deploy-frontend"
+    assert gaia("resume", "deploy-").code == 2
+
+
+def test_ids_and_a_conversation_exclude_each_other(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    put("a", idle=LATE, phase="planning")
+    before = tree()
+    assert gaia("resume", "a", "--host-session", "x; rm -rf ~").refusal == (
+        2,
+        "ID and --host-session cannot be combined",
+        "type gaia-sessions resume ID, or gaia-sessions resume --host-session ID",
+    )
+    assert tree() == before
+
+
+HOSTILE = "x'; touch hacked; '\n$(touch hacked)`touch hacked`"
+
+
+def test_no_text_of_a_record_is_more_than_a_word_of_what_is_printed_to_be_typed(
+    gaia: Gaia, put: Gaia, tmp_path: Path
+) -> None:
+    """The line is typed in a shell where no program is found."""
+    texts = {"agent_name": HOSTILE, "purpose": HOSTILE, "question": HOSTILE}
+    hostile = run(host="claude-code", end="failed", detail=HOSTILE, host_session_id=HOSTILE, host_agent_id=HOSTILE)
+    put("a", phase="planning", runs=[hostile], **texts)
+    put("b", idle=LATE, phase="planning", runs=[{**hostile, "transcript_path": f"/x/{HOSTILE}.jsonl"}], **texts)
+
+    for one in gaia("resume", "a", "b", "--json").json:
+        name, prompt = shlex.split(one["command"])[-2:]
+        assert (name, HOSTILE in one["command"], prompt) == ("claude", False, one["prompt"])
+    for line in gaia("resume", "a", "b").lines:
+        assert "\n" not in line
+        if line.startswith("claude"):
+            subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, env={"PATH": "/nowhere"}, check=False)
+    assert not (tmp_path / "hacked").exists()
