@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 group = declare_program(
-    Group, "Durable sessions for the sub-agents of coding agents. gaia-sessions --help shows all commands."
+    Group, "Durable sessions for the sub-agents of coding agents. gaia-sessions --help --all shows all commands."
 )
 
 

@@ -1,4 +1,4 @@
-"""The commands by name: ``--help`` is made from this table without importing a command, and each is imported when it is
+"""The commands by name: ``--help`` is made of this table without importing a command, and each is imported when it is
 called.
 """
 
@@ -14,60 +14,56 @@ from .exit_codes import EXIT_DONE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 GROUPS = {
-    "Look": {
+    "People": {
         "list": "List sessions, the most recently active first.",
         "show": "Show one session: state, question, errors, runs.",
         "report": "Print the result of a session.",
-        "wait": "Wait until the work of sessions has ended.",
         "pending": "Show who waits for a person, and for what.",
         "tree": "Show sessions below their parents.",
-        "events": "Show what happened to a session, and on what evidence.",
-        "transcript": "Show the messages of a session in their order, or add one.",
-        "context": "Show what an agent that goes on is told of the turns so far.",
         "usage": "Show the tokens of all agents, or the budget of a session.",
-        "stats": "Show how sessions ended, and how long their phases took.",
-    },
-    "Decide": {
-        "approve": "Approve what a session in phase approval is waiting for.",
-        "deny": "Deny what a session in phase approval is waiting for.",
-        "resume": "Print the commands that resume work.",
-    },
-    "End": {
+        "wait": "Wait until the work of sessions has ended.",
+        "approve": "Approve what a session asks for.",
+        "deny": "Deny what a session asks for.",
+        "resume": "Print the commands that resume work; nothing is started.",
         "cancel": "Cancel a session with everything below it.",
-        "finalize": "End a session as completed, failed or abandoned.",
-    },
-    "Your own agents": {
         "run": "Run a command as a sub-agent, within limits, with one report.",
+        "hooks": "Install, remove or check the hooks in a client's settings.",
+        "doctor": "Check settings, hooks and sessions; say how to fix problems.",
+        "cleanup": "Remove sessions that have not been used for a while.",
+    },
+    "Scripts and agents": {
         "create": "Create a session and print its ID.",
-        "ensure": "Print the ID under which a conversation goes on.",
-        "state": "Keep what agents hand each other: set, get, unset, incr.",
         "update": "Update a session: phase, metadata, errors.",
+        "get": "Print the record of a session as JSON, as it is stored.",
+        "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
+        "finalize": "End a session as completed, failed or abandoned.",
         "send": "Send something to an agent, and print its answer: a turn.",
+        "stats": "Show how sessions ended, and how long their phases took.",
         "turn": "Add a turn to the transcript: what was sent and answered.",
-        "reset": "Begin the transcript of a session anew.",
+        "context": "Show what an agent that goes on is told of the turns so far.",
+        "state": "Keep what agents hand each other: set, get, unset, incr.",
         "todo": "Keep the todos of a session: add, done, cancel, list.",
         "skill": "Record which skills an agent loaded.",
-        "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
+        "ensure": "Print the ID under which a conversation goes on.",
+        "reset": "Begin the transcript of a session anew.",
         "tool": "Check whether the agent of a session may use a tool.",
         "guard": "Check whether a task is one for a sub-agent.",
         "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",
-        "get": "Print the record of a session as JSON, as it is stored.",
     },
-    "Set up and maintain": {
-        "hooks": "Install, remove or check the hooks in a client's settings.",
-        "doctor": "Check settings, hooks and sessions; say how to fix problems.",
-        "repair": "Keep a record that has something behind it in its file.",
-        "cleanup": "Remove sessions that have not been used for a while.",
+    "Details and upkeep": {
+        "events": "Show what happened to a session, and on what evidence.",
+        "transcript": "Show the messages of a session in their order, or add one.",
         "rm": "Remove sessions that you name.",
         "reconcile": "End runs whose agent is gone, although nobody reported an end.",
+        "repair": "Keep a record that has something behind it in its file.",
         "import": "Import whole sessions from other folders.",
         "schema": "Print the JSON Schema of state.json.",
     },
 }
-"""What people do, and the commands for it: first those that a person needs most often, last those for programs."""
+"""Who needs which commands: the first screen has a line for each of the first group, and of the others the names."""
 
 COMMANDS = {name: said for group in GROUPS.values() for name, said in group.items()}
 
@@ -158,6 +154,32 @@ class Commands(Group):
         module = import_module(f"gaia_sessions.cli.commands.{name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """What is called after all that stands on the line, as ``--all`` may behind it."""
+        option = super().get_help_option(ctx)
+        if option:
+            option.is_eager = False
+        return option
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if ctx.params.get("every"):
+            super().format_help(ctx, formatter)
+        else:
+            formatter.write("".join(f"{line}\n" for line in self._first_screen(ctx)))
+
+    def _first_screen(self, ctx: click.Context) -> Iterator[str]:
+        from textwrap import wrap
+
+        people, *others = GROUPS
+        widest = max(map(len, GROUPS[people]))
+        yield from (self.get_usage(ctx), self.help or "", "")
+        yield from (f"  {name:{widest}}  {said}" for name, said in GROUPS[people].items())
+        yield ""
+        for group in others:
+            names = f"{group}: {', '.join(GROUPS[group])}"
+            yield from wrap(names, 80, subsequent_indent="  ", break_on_hyphens=False)
+        yield "Every command, and exit codes: gaia-sessions --help --all; one: COMMAND --help"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # see above
         widest = max(map(len, COMMANDS))

@@ -33,6 +33,7 @@ Exit codes: {"; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.item
 
 
 commands = declare_program(Commands, "Durable sessions for the sub-agents of coding agents.", _EPILOG)
+click.option("--all", "every", is_flag=True, is_eager=True, help="With --help: every command.")(commands)
 click.version_option(__version__, "-V", "--version", prog_name="gaia-sessions")(commands)
 
 

@@ -86,7 +86,7 @@ def test_whoever_knows_nothing_gets_help(gaia: Gaia, words: list[str]) -> None:
 
 
 def test_the_help_says_how_long_a_lock_is_waited_for_where_nobody_sets_it(gaia: Gaia) -> None:
-    text = " ".join(gaia("--help").out.decode().split())
+    text = " ".join(gaia("--help", "--all").out.decode().split())
     assert f"a locked session. [default: {Config.lock_timeout:g}]" in text
 
 
@@ -95,15 +95,56 @@ def test_help_is_help_wherever_it_stands(gaia: Gaia, words: list[str]) -> None:
     assert gaia(*words).code == 0
 
 
-def test_the_first_help_lists_every_command_in_its_group_and_fits_55_lines(program: Gaia) -> None:
-    text = program("--help", COLUMNS="80").out.decode()
-    listed = text.partition("agents.\n\n")[2].partition("\n\n")[0]
-    lines = [f"  {name:13}  {said}" for name, said in COMMANDS.items()]
-    assert [line for line in listed.splitlines() if line.startswith(" ")] == lines
-    assert [line for line in listed.splitlines() if not line.startswith(" ")] == [f"{name}:" for name in GROUPS]
-    assert (len(GROUPS), len(text.splitlines()) <= 55) == (5, True)
+FOR_PEOPLE = [
+    "list",
+    "show",
+    "report",
+    "pending",
+    "tree",
+    "usage",
+    "wait",
+    "approve",
+    "deny",
+    "resume",
+    "cancel",
+    "run",
+    "hooks",
+    "doctor",
+    "cleanup",
+]
+
+
+@table("words", [[], ["--help"]])
+def test_the_first_screen_has_a_line_for_what_people_use_and_names_the_others_and_fits_a_small_terminal(
+    terminal: Gaia, words: list[str]
+) -> None:
+    """24 rows have all of it above the next prompt."""
+    shown = terminal(*words, columns=80).out.decode().splitlines()
+    people, *others = GROUPS.values()
+    said, blank, names, more = shown[3:18], shown[18], shown[19:22], shown[22:]
+
+    assert (len(shown) < 24, [line for line in shown if len(line) > 80], blank) == (True, [], "")
+    assert said == [f"  {name:7}  {people[name]}" for name in FOR_PEOPLE]
+    assert re.findall(r"(?<=[:,])\s+([a-z-]+)", "\n".join(names)) == [name for group in others for name in group]
+    assert sorted([*people, *(name for group in others for name in group)]) == sorted(COMMANDS)
+    assert more == ["Every command, and exit codes: gaia-sessions --help --all; one: COMMAND --help"]
+
+
+@table("words", [["--help", "--all"], ["--all"], ["-h", "--all"], ["--all", "help"], ["help", "--all"]])
+def test_all_the_help_has_a_line_for_every_command_in_its_group_and_the_exit_codes(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = gaia(*words).answer
+    end = text.index("", 4)
+    listed = [
+        line
+        for group in GROUPS
+        for line in (f"{group}:", *(f"  {name:13}  {COMMANDS[name]}" for name in GROUPS[group]))
+    ]
+    assert (text[4:end], [line for line in text if len(line) > 80]) == (listed, [])
     told = "; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.items())
-    assert " ".join(text.partition("Exit codes: ")[2].split()) == told
+    assert " ".join("\n".join(text[end:]).partition("Exit codes: ")[2].split()) == told
 
 
 @table("words", [[], *([name] for name in COMMANDS), *INNER])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--note", metavar="TEXT", help="What to say with it to whoever goes on with the work.")
 @IF_REVISION
 def command(call: Call, agent_id: str, *, note: str | None, if_revision: int | None) -> None:
-    """Approve what a session in phase approval is waiting for.
+    """Approve what a session asks for.
 
     It may be resumed from then on, also if it has waited for too long. Nothing is resumed: the answer says how.
     """

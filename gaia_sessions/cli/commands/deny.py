@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--reason", "--note", "reason", metavar="TEXT", help="Why; whoever goes on with the work is told.")
 @IF_REVISION
 def command(call: Call, agent_id: str, *, reason: str | None, if_revision: int | None) -> None:
-    """Deny what a session in phase approval is waiting for.
+    """Deny what a session asks for.
 
     It may still be resumed, to find another way: the answer says how.
     """

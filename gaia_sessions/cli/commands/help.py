@@ -9,10 +9,12 @@ from gaia_sessions.cli import output
 
 @click.command(hidden=True)
 @click.argument("names", metavar="[COMMAND]...", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Every command.")
 @click.pass_context
-def command(ctx: click.Context, /, names: tuple[str, ...]) -> int:
+def command(ctx: click.Context, /, names: tuple[str, ...], *, every: bool) -> int:
     """Show the commands, or how a command is used."""
     shown_command, context = ctx.find_root().command, ctx.find_root()
+    context.params["every"] |= every
     for name in names:
         inner = shown_command.resolve_command(context, [name])[1] if isinstance(shown_command, click.Group) else None
         if inner is None:
