@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from gaia_sessions.api.cancelling import cancel
+from gaia_sessions.api.cancelling import mark_cancelled
 from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
 from gaia_sessions.api.importing import _as_imported
 from gaia_sessions.api.reconcile import reconcile
@@ -196,7 +196,7 @@ def cancelled_sessions_in_a_circle(number: int) -> Callable[[], object]:
 
 
 def reconciled_once_cancelled(store: MemoryStore) -> Callable[[], object]:
-    cancel(store, LATER, "s0", None, below=True)
+    mark_cancelled(store, LATER, "s0", None, below=True)
     return lambda: reconcile(store, LATER)
 
 

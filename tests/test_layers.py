@@ -69,6 +69,8 @@ CALLED_BY_HOOKS = [
         "cancelling",
         "claiming",
         "context",
+        "creating",
+        "permitting",
         "preview",
         "questions",
         "reconcile",
@@ -77,7 +79,6 @@ CALLED_BY_HOOKS = [
         "reporting",
         "resume",
         "state",
-        "writing",
     )
 ]
 PURE = ["errors", "jsonio", "session"]

@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_type
 
@@ -19,7 +20,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter
 
 from gaia_sessions import models
-from gaia_sessions.api import writing
+from gaia_sessions.api import ending, updating
+from gaia_sessions.api.creating import store_new
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
 from gaia_sessions.ingest import EventResult, HandlerContext, deferred, dispatch
@@ -32,6 +34,7 @@ from gaia_sessions.session.record import check_readable, decode, encode
 from gaia_sessions.session.schema import ENDS, INTERRUPTIONS, TODO_STATUSES
 from gaia_sessions.store.memory import MemoryStore
 from tests.examples import examples
+from tests.places import writing
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -334,13 +337,16 @@ def problem_of(document: object) -> tuple[str, str]:
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "boom", "ünï\ncode"]))
 
 UPDATES = st.builds(
-    requests.Update,
-    st.one_of(st.none(), st.sampled_from(PHASES)),
-    st.one_of(st.none(), st.just({"k": [1, {"deep": None}]})),
-    TEXTS,
+    partial,
+    st.just(updating.update),
+    phase=st.one_of(st.none(), st.sampled_from(PHASES)),
+    metadata=st.one_of(st.none(), st.just({"k": [1, {"deep": None}]})),
+    error=TEXTS,
     resume_ready=st.sampled_from([None, None, True, False]),
     if_revision=st.sampled_from([None, None, None, 1, 2]),
 )
+
+ENDINGS = st.builds(partial, st.just(ending.finalize), outcome=st.sampled_from(OUTCOMES), summary=TEXTS, error=TEXTS)
 
 HOST = {"at": MOMENT, "host": "claude-code", "host_session_id": "h"}
 
@@ -394,9 +400,7 @@ def events(draw: st.DrawFn) -> Event:
 
 STEPS = st.lists(
     st.tuples(
-        st.one_of(
-            events(), events(), UPDATES, st.tuples(st.sampled_from(OUTCOMES), TEXTS, TEXTS), st.just("what waits")
-        ),
+        st.one_of(events(), events(), UPDATES, ENDINGS, st.just("what waits")),
         st.sampled_from([timedelta(seconds=seconds) for seconds in (0, 5, 7200, -180, -86400)]),
     ),
     max_size=20,
@@ -409,7 +413,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
     steps: list[tuple[Any, timedelta]],
 ) -> None:
     store, now = MemoryStore(), START
-    writing.create(store, now, bytes, requests.NewSession("Explore", "general", {}, "agent-1"))
+    store_new(store, now, bytes, requests.NewSession("Explore", "general", {}, "agent-1"))
     for asked, later in steps:
         now += later
         if isinstance(asked, dict):
@@ -434,10 +438,7 @@ def as_event(told: dict[str, Any], now: datetime) -> Event:
 def by_hand(store: MemoryStore, now: datetime, asked: Any) -> None:
     for agent_id in [agent_id for agent_id, _ in store.scan()]:
         with suppress(SessionsError):
-            if isinstance(asked, requests.Update):
-                writing.update(store, now, agent_id, asked)
-            else:
-                writing.finalize(store, now, agent_id, requests.Ending(*asked))
+            asked(writing(store, now), agent_id)
 
 
 def test_the_typed_session_has_what_the_document_says() -> None:

@@ -23,8 +23,9 @@ from gaia_sessions.session.shared_state import Delta, merged, scopes_of, with_ke
 from gaia_sessions.session.transcript import last_seq
 from gaia_sessions.store.above import Above
 
-from . import removal, writing
+from . import removal
 from .claiming import refuse_if_cancelled
+from .creating import store_new
 from .state import commit_with_shared
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def create(
     if app_id is not None and find(store, app, user, app_id) is not None:
         raise SessionExists(app_id)
     new = NewSession(app, "general", agent_id=agent_id, app=app, user=user, app_id=app_id, state=state)
-    return writing.create(store, now, random_bytes, new)
+    return store_new(store, now, random_bytes, new)
 
 
 def find(reader: StoreReader, app: str, user: str, app_id: str) -> Record | None:

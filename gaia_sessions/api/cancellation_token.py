@@ -16,6 +16,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.reading import STATE
 from gaia_sessions.system import utc_now
 
+from .cancelling import cancellation_and_above
 from .sessions import Sessions
 
 TYPE_CHECKING = False
@@ -195,7 +196,7 @@ class _Session:
         topmost = self._state_of(above[-1] if above else self.agent_id)
         are_all = topmost is not None and topmost == self._topmost
         try:
-            found, self._above = self._sessions.cancellation_and_above(self.agent_id, above, are_all=are_all)
+            found, self._above = cancellation_and_above(self._sessions.store, self.agent_id, above, are_all=are_all)
         except (StoreFailure, OSError) as error:  # without a free descriptor not even a module can be imported
             return unread_cancellation(error)
         self._topmost = topmost if found is None and len(self._above) == len(above) else None

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
+    from .at import Reading, Writing
+
     class CancelledSession(TypedDict):
         """One session that is marked as cancelled.
 
@@ -49,7 +51,44 @@ if TYPE_CHECKING:
         new: bool
 
 
-def cancel(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> CancelledSession:
+def cancel(at: Writing, agent_id: str, reason: str | None = None, *, only: bool = False) -> CancelledSession:
+    """[Cancels](policy.md#cancellation) a session with everything below it, now and later; with ``only`` it alone.
+
+    The first time and reason stay. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
+    ``InvalidInput`` for a reason that is no text.
+    """
+    return mark_cancelled(at.store, at.now, agent_id, reason, below=not only)
+
+
+def cancel_conversation(
+    at: Writing, host_session_id: str, reason: str | None = None, *, only: bool = False
+) -> Sequence[CancelledSession]:
+    """Cancels every session that has a run in this conversation of a host, as ``cancel`` does.
+
+    Raises ``SessionNotFound`` if there is none, and what ``cancel`` raises, once all others are cancelled.
+    """
+    check_reason(reason)
+    cancelled, failed = [], []
+    for agent_id in sorted(_ids_of_conversation(at.store, host_session_id)):
+        try:
+            cancelled.append(cancel(at, agent_id, reason, only=only))
+        except SessionNotFound:  # removed meanwhile
+            continue
+        except SessionsError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    if not cancelled:
+        raise SessionNotFound.of_conversation(host_session_id)
+    return cancelled
+
+
+def cancellation(at: Reading, agent_id: str) -> Cancellation | None:
+    """Why the session is cancelled, by itself or with one above it; None if it is not."""
+    return cancellation_and_above(at.store, agent_id)[0]
+
+
+def mark_cancelled(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> CancelledSession:
     """Marks the session as cancelled, with ``below`` everything below it too.
 
     Raises ``SessionNotFound``, and ``InvalidInput`` for a reason that is no text.
@@ -78,30 +117,6 @@ def hand_on(store: Store, agent_id: str, children: Collection[str], timeout: flo
     for child in there:
         with suppress(SessionNotFound):  # removed meanwhile
             store.mark(child, partial(handed_mark, handed=handed), timeout=timeout)
-
-
-def cancel_conversation(
-    store: Store, now: datetime, host_session_id: str, reason: str | None, *, below: bool
-) -> list[CancelledSession]:
-    """Marks every session that has a run in this conversation, ended or not, in the order of their ids.
-
-    One that cannot be marked stops no other; its error is raised at the end. Raises ``SessionNotFound`` if there is no
-    such session.
-    """
-    check_reason(reason)
-    cancelled, failed = [], []
-    for agent_id in sorted(_ids_of_conversation(store, host_session_id)):
-        try:
-            cancelled.append(cancel(store, now, agent_id, reason, below=below))
-        except SessionNotFound:  # removed meanwhile
-            continue
-        except SessionsError as error:
-            failed.append(error)
-    if failed:
-        raise failed[0]
-    if not cancelled:
-        raise SessionNotFound.of_conversation(host_session_id)
-    return cancelled
 
 
 def _ids_of_conversation(store: Store, host_session_id: str) -> Iterator[str]:

@@ -34,9 +34,9 @@ from gaia_sessions.system import gone_runs
 
 from .briefing import ENDED
 from .claiming import ended_session, own_run, refuse_if_cancelled, with_lost_runs
+from .creating import below_parent, check_free_place, children_lock
 from .reporting import latest_messages, why_failed
 from .resume import decide_on_known, standing
-from .writing import below_parent, check_free_place, children_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions import config
-from gaia_sessions.errors import Cancelled, SessionNotFound
+from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.hosts.clients import BY_NAME
-from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.schema import TODO_COMPLETED
 from gaia_sessions.store import send_lock_key
-from gaia_sessions.store.above import all_that_limit, continuing
-from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import check_links, check_owner, claude_folder, find_root, working_directory
+from gaia_sessions.system.project_root import claude_folder, working_directory
+
+from . import at
+from .at import Place
+from .rows import Changes, Later, Reads, Writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,24 +31,20 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.budget import LoadedSkill, TokenUsage
-    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.clients import Told
     from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.context import Context
-    from gaia_sessions.session.guard import GuardAnswer
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
-    from gaia_sessions.session.requests import Ending, Start, Update
-    from gaia_sessions.session.schema import AnswerKey, Record, Run
+    from gaia_sessions.session.requests import Start
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.todos import NumberedTodo
-    from gaia_sessions.session.tools import ToolAnswer, ToolChoice
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.work_spans import Span
     from gaia_sessions.store.key_lock import KeyLock
     from gaia_sessions.store.port import Entry, HeldLock, Output, Store
 
-    from .cancelling import CancelledSession
     from .cleanup import CleanupReport
     from .command import Token
     from .importing import Imported
@@ -68,10 +64,14 @@ if TYPE_CHECKING:
     from .transcript import Turn
     from .tree import TreeLine
     from .waiting import NoReport
-    from .writing import Written
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
+
+    from . import answering, cancelling, creating, ending, permitting, updating
+else:
+    answering, cancelling, creating = Later("answering"), Later("cancelling"), Later("creating")
+    ending, permitting, updating = Later("ending"), Later("permitting"), Later("updating")
 
 DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
 """Seconds until a command that is run is told to end, and how many it has after that."""
@@ -83,7 +83,7 @@ DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
 
 
-class Sessions:
+class Sessions(Place):
     """The sessions of one directory, to be read and changed.
 
     ``root`` is that directory; without it, it is found as [on the command
@@ -104,107 +104,20 @@ class Sessions:
     stands with it.
     """
 
-    __slots__ = ("_store", "config", "root")
+    __slots__ = ()
 
-    def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
-        self.root = find_root(root, os.environ, working_directory())
-        check_owner(self.root)
-        check_links(self.root)
-        self.config = config.load(self.root, os.environ, flags)
-        self._store = FileStore.from_config(self.root, self.config)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.root,)  # wherever it is unpickled, the settings are those of that place
-
-    def create(  # noqa: PLR0913  # what can be said of a session
-        self,
-        agent_name: str = "unknown",
-        purpose: str = "general",
-        metadata: Mapping[str, object] | None = None,
-        *,
-        agent_id: str | None = None,
-        parent_id: str | None = None,
-        max_depth: int | None = None,
-        max_tokens: int | None = None,
-        tools: Iterable[str] | None = None,
-        system_prompt: str | None = None,
-        continues: str | None = None,
-        app: str | None = None,
-        user: str | None = None,
-        state: Mapping[str, object] | None = None,
-    ) -> str:
-        """Creates a session in phase ``initializing`` and returns its id.
-
-        ``agent_id`` is an id of your own choice; without it, one is generated. ``parent_id`` is the session that this
-        one is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from
-        the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
-        its budget. ``tools`` are those that its agent may use: what ``choose_tools`` allows of them. ``system_prompt``,
-        of at most 16 KiB, begins [its transcript](store.md#transcripts). ``continues`` is a session that has ended: its
-        name, purpose, tools and system prompt are those of the new one unless others are given, and what was said in it
-        is the beginning of the new one's context. ``app`` and ``user`` are [whose state](state.md) it shares,
-        those of one that it continues unless others are given. ``state`` is what its agents find from the beginning.
-
-        Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name, a purpose or a system
-        prompt that is blank, what ``choose_tools`` raises, ``SessionNotFound`` and ``CorruptSession`` for the parent,
-        ``TooDeep``, ``TooManyChildren`` if 5 children of the parent are at work, ``RunNotAllowed`` for one to continue
-        that has not ended, and ``Cancelled`` for one that is.
-        """
-        from gaia_sessions.session.requests import NewSession
-        from gaia_sessions.session.shared_state import new_state
-
-        from . import writing
-
-        new = NewSession(
-            agent_name,
-            purpose,
-            metadata,
-            agent_id,
-            parent_id=parent_id,
-            max_depth=max_depth,
-            max_tokens=max_tokens,
-            allowed_tools=self._allowed(tools, agent_name, parent_id),
-            system_prompt=system_prompt,
-            continues=continues,
-            app=app,
-            user=user,
-            state=None if state is None else new_state(state, self.config.state_keys),
-        )
-        return self._write(writing.create, os.urandom, new)["agent_id"]
-
-    def ensure(
-        self,
-        agent_id: str | None = None,
-        *,
-        agent_name: str = "unknown",
-        purpose: str = "general",
-        app: str | None = None,
-        user: str | None = None,
-        state: Mapping[str, object] | None = None,
-    ) -> str:
-        """Returns the id under which a conversation goes on: ``agent_id`` while that session is open.
-
-        Without one, and where it has ended or is cancelled, a session is created; after one that has ended it
-        ``continues`` that. The others say what it is to be, as in ``create``. Raises ``SessionNotFound`` for an
-        ``agent_id`` that is no session, which is never adopted, ``InvalidInput`` if it is of another ``app`` or
-        ``user``, ``CorruptSession``, ``RunNotAllowed`` while an agent is at work on a cancelled one, and what
-        ``create`` raises.
-        """
-        if agent_id is not None and not is_agent_id(agent_id):
-            raise SessionNotFound(agent_id)
-        from gaia_sessions.session.requests import NewSession
-        from gaia_sessions.session.shared_state import new_state
-
-        from . import writing
-
-        new = NewSession(
-            agent_name,
-            purpose,
-            continues=agent_id,
-            app=app,
-            user=user,
-            state=None if state is None else new_state(state, self.config.state_keys),
-        )
-        return self._write(writing.ensure, os.urandom, new)
+    create = Writes(creating.create)
+    ensure = Writes(creating.ensure)
+    update = Changes(updating.update)
+    approve = Changes(answering.approve)
+    deny = Changes(answering.deny)
+    finalize = Changes(ending.finalize)
+    cancel = Writes(cancelling.cancel)
+    cancel_conversation = Writes(cancelling.cancel_conversation)
+    cancellation = Reads(cancelling.cancellation)
+    choose_tools = Reads(permitting.choose_tools)
+    check_tool = Reads(permitting.check_tool)
+    guard = Reads(permitting.guard)
 
     def state(self, agent_id: str) -> State:
         """[The state](state.md) that the session sees, its own keys and those that it shares.
@@ -213,7 +126,7 @@ class Sessions:
         """
         from . import state
 
-        return state.read(self._store, agent_id)
+        return state.read(self.store, agent_id)
 
     def change_state(
         self,
@@ -245,77 +158,6 @@ class Sessions:
             if_revision,
         )
 
-    def choose_tools(
-        self,
-        requested: Iterable[str],
-        available: Iterable[str] | None = None,
-        *,
-        agent_name: str | None = None,
-        parent_id: str | None = None,
-    ) -> ToolChoice:
-        """[Which of the tools](shell.md#tools-and-tasks) that are ``requested`` the agent of a new session may use.
-
-        ``allowed`` are those that are ``available`` (None: whatever there is), that agents of the name ``agent_name``
-        may use, that the session ``parent_id`` has, and that are not blocked; ``blocked`` and ``unavailable`` are the
-        others. Raises ``InvalidInput`` for an empty list and a name that is none, ``NoToolsLeft``, and
-        ``SessionNotFound`` and ``CorruptSession`` for the parent.
-        """
-        from gaia_sessions.session.tools import chosen_tools
-
-        above = [] if parent_id is None else all_that_limit(self._store, self.read(parent_id))
-        return chosen_tools(requested, available, self.config.tool_rules, above, agent_name)
-
-    def _allowed(
-        self, tools: Iterable[str] | None, agent_name: str | None, parent_id: str | None
-    ) -> Sequence[str] | None:
-        return (
-            None if tools is None else self.choose_tools(tools, agent_name=agent_name, parent_id=parent_id)["allowed"]
-        )
-
-    def check_tool(self, agent_id: str, name: str) -> ToolAnswer:
-        """Whether the agent of a session may use the tool ``name``, and if not, why.
-
-        It may what is not blocked and what every list has that limits it: its own, those of the sessions above, and
-        those of the settings for its type and theirs; nothing while its work is cancelled, and no tool of a name that
-        cannot be on a list. Raises ``SessionNotFound``, and ``CorruptSession`` for sessions above it too.
-        """
-        from gaia_sessions.session.tools import may_use
-
-        answer = may_use(name, all_that_limit(self._store, self.read(agent_id)), self.config.tool_rules)
-        cancellation = self.cancellation(agent_id)
-        if cancellation is None:
-            return answer
-        return {**answer, "allowed": False, "reason": str(Cancelled(agent_id, **cancellation)), "usable_tools": []}
-
-    def tools_of(self, start: Start) -> Sequence[str] | None:
-        """All tools that the agent of a run may use; None if that is whatever is not blocked. For ``run``."""
-        from gaia_sessions.session.tools import usable_tools
-
-        if start.agent_id is not None:
-            return usable_tools(all_that_limit(self._store, self.read(start.agent_id)), self.config.tool_rules)
-        earlier = None if start.continues is None else self.read(start.continues)
-        new = start.new_session(earlier and {**earlier, **continuing(self._store, earlier)})
-        above = [] if new.parent_id is None else all_that_limit(self._store, self.read(new.parent_id))
-        return usable_tools([new.record(utc_now(), os.urandom), *above], self.config.tool_rules)
-
-    def guard(self, task: str) -> GuardAnswer:
-        """Whether [the guard](shell.md#tools-and-tasks) lets ``task`` be delegated, whether it is on or not.
-
-        Raises ``InvalidInput`` for a task that is blank.
-        """
-        from gaia_sessions.session.guard import guard
-
-        return guard(task, self.config.guard_words)
-
-    def check_task(self, task: str | None) -> None:
-        """For commands: raises ``TaskRefused`` for a task that the guard refuses, if it is on."""
-        if task is not None and self.config.guard_mode == "block":
-            answer = self.guard(task)
-            if not answer["allowed"]:
-                from gaia_sessions.errors import TaskRefused
-
-                raise TaskRefused(answer["keyword"] or "", answer["reason"] or "")
-
     def get(self, agent_id: str) -> Record | None:
         """The record as it is stored; None if there is no such session.
 
@@ -337,41 +179,6 @@ class Sessions:
 
         return shown(self._preview(), agent_id, utc_now(), self.config.limits)
 
-    def update(  # noqa: PLR0913  # what can be said of an update
-        self,
-        agent_id: str,
-        phase: str | None = None,
-        metadata: Mapping[str, object] | None = None,
-        error: str | None = None,
-        *,
-        resume_ready: bool | None = None,
-        max_tokens: int | None = None,
-        if_revision: int | None = None,
-        question: str | None = None,
-    ) -> Record:
-        """Changes a session and returns the new record.
-
-        ``phase`` is one of [the nine](policy.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
-        and adds one to the error count. ``max_tokens`` is the budget from now on. Repeating the current phase only
-        records activity; a final phase ends the session. With ``if_revision``, nothing is written unless the record is
-        at that revision. ``question`` is what is asked of a person with the phase ``approval``.
-
-        Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``RevisionChanged``,
-        ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
-        """
-        from gaia_sessions.session.requests import Update
-
-        request = Update(
-            phase,
-            metadata,
-            error,
-            resume_ready=resume_ready,
-            max_tokens=max_tokens,
-            if_revision=if_revision,
-            question=question,
-        )
-        return self.updated(agent_id, request).record
-
     def pending(self, app: str | None = None) -> Sequence[Pending]:
         """Every session that waits for a person, the one that waits longest first, with its question whole.
 
@@ -382,32 +189,6 @@ class Sessions:
         from .pending import pending
 
         return pending(self._preview(), utc_now(), self.config.limits, app)
-
-    def approve(self, agent_id: str, note: str | None = None, *, if_revision: int | None = None) -> Record:
-        """[Approves](policy.md#approvals-and-denials) what a session in ``approval`` waits for, and returns the record.
-
-        Idle time counts from then on; the phase stays, and nothing is resumed. Whoever resumes the work is told, with
-        the ``note``. It takes the place of an earlier approval or denial. Raises ``NothingToAnswer``, ``SessionFinal``,
-        ``Cancelled``, ``RevisionChanged``, ``InvalidInput``.
-        """
-        return self.answered(agent_id, "approval", note, if_revision, by="python").record
-
-    def deny(self, agent_id: str, reason: str | None = None, *, if_revision: int | None = None) -> Record:
-        """Denies what a session in ``approval`` waits for; everything else is as with ``approve``.
-
-        Whoever resumes the work is told to find another way.
-        """
-        return self.answered(agent_id, "denial", reason, if_revision, by="python").record
-
-    def finalize(self, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
-        """Ends a session as ``completed``, ``failed`` or ``abandoned`` and returns the record.
-
-        The same outcome again changes nothing. Raises ``UnknownOutcome``, ``SessionFinal`` if the session ended with
-        another outcome, and ``Cancelled`` if it is cancelled: then it is abandoned.
-        """
-        from gaia_sessions.session.requests import Ending
-
-        return self.finalized(agent_id, Ending(outcome, summary, error)).record
 
     def should_resume(self, agent_id: str) -> bool:
         """Whether the work may be resumed; False also for missing and corrupt sessions and impossible ids."""
@@ -510,7 +291,7 @@ class Sessions:
         from .times import moment_of
 
         made_since = None if since is None else moment_of(since, "since", utc_now())
-        return transcript.messages(self._store, agent_id, last, made_since)
+        return transcript.messages(self.store, agent_id, last, made_since)
 
     def add_message(
         self,
@@ -582,7 +363,7 @@ class Sessions:
         """
         from . import transcript
 
-        return transcript.remembered(self._store, agent_id, last)
+        return transcript.remembered(self.store, agent_id, last)
 
     def compact(self, agent_id: str) -> bool:
         """Puts a summary in place of older messages of the memory; False if there are fewer than 5.
@@ -753,31 +534,6 @@ class Sessions:
             self._change(agent_id, lambda record, now: with_todos(record, checked, now), RESERVED_BYTES)
         )
 
-    def cancel(self, agent_id: str, reason: str | None = None, *, only: bool = False) -> CancelledSession:
-        """[Cancels](policy.md#cancellation) a session with everything below it, now and later; with ``only`` it alone.
-
-        The first time and reason stay. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
-        ``InvalidInput`` for a reason that is no text.
-        """
-        from .cancelling import cancel
-
-        return self._write(cancel, agent_id, reason, below=not only)
-
-    def cancel_conversation(
-        self, host_session_id: str, reason: str | None = None, *, only: bool = False
-    ) -> Sequence[CancelledSession]:
-        """Cancels every session that has a run in this conversation of a host, as ``cancel`` does.
-
-        Raises ``SessionNotFound`` if there is none, and what ``cancel`` raises, once all others are cancelled.
-        """
-        from .cancelling import cancel_conversation
-
-        return self._write(cancel_conversation, host_session_id, reason, below=not only)
-
-    def cancellation(self, agent_id: str) -> Cancellation | None:
-        """Why the session is cancelled, by itself or with one above it; None if it is not."""
-        return self.cancellation_and_above(agent_id)[0]
-
     def report(self, agent_id: str) -> Report:
         """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).
 
@@ -854,6 +610,8 @@ class Sessions:
             keeps_background=keeps_background,
             preset=preset,
         )
+        from .permitting import allowed_of
+
         named = agent_id or new_agent_id(utc_now(), os.urandom)
         start = Start(
             agent_id,
@@ -864,7 +622,7 @@ class Sessions:
             purpose=purpose,
             parent_id=parent_id,
             max_tokens=max_tokens,
-            allowed_tools=self._allowed(tools, agent_name or what.name, parent_id),
+            allowed_tools=at.read(self, allowed_of, tools, agent_name or what.name, parent_id),
         )
         if token is not None and agent_id is not None and (cancellation := token.cancellation) is not None:
             self.cancel(agent_id, cancellation.get("reason"))
@@ -919,7 +677,7 @@ class Sessions:
         """
         from gaia_sessions.store.record_repair import repair
 
-        return repair(self._store, agent_id)
+        return repair(self.store, agent_id)
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
         """[Judges](operations.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
@@ -949,11 +707,11 @@ class Sessions:
         named: list[str] = [os.fspath(directory) for directory in directories]
         paths = [os.path.join(working_directory(), path) if path else path for path in named]
         sessions = self._store_for(dry_run=dry_run)
-        return import_folders(self._store, sessions, paths, utc_now(), self.config, dry_run=dry_run)
+        return import_folders(self.store, sessions, paths, utc_now(), self.config, dry_run=dry_run)
 
     def has(self, agent_id: str) -> bool:
         """For commands: whether there is a session with this id, readable or not."""
-        return self._store.has(agent_id)
+        return self.store.has(agent_id)
 
     def ids(self) -> Collection[str]:
         """For commands: the ids of all sessions, readable or not, in no order; those that waiting events begin too."""
@@ -961,7 +719,7 @@ class Sessions:
 
     def read(self, agent_id: str) -> Record:
         """For commands: what ``get`` returns. Raises ``SessionNotFound``."""
-        return self._store.read(agent_id)
+        return self.store.read(agent_id)
 
     def preview(self, agent_id: str) -> Record:
         """For commands: the record as it will be once the waiting events are applied. Raises what ``read`` raises."""
@@ -979,40 +737,6 @@ class Sessions:
 
         return view(self._preview(), agent_id, utc_now(), self.config)
 
-    def decide(self, written: Written) -> Decision:
-        """For commands: the policy's decision about what was just written."""
-        from .resume import decide_on_known
-
-        return decide_on_known(written.record, written.cancellation, written.now, self.config.limits)
-
-    def updated(self, agent_id: str, request: Update) -> Written:
-        """For commands: what ``update`` did."""
-        from . import writing
-
-        return self._write(writing.update, agent_id, request, self.config.limits, _shell)
-
-    def answered(
-        self, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str
-    ) -> Written:
-        """For commands: what ``approve`` or ``deny`` did, ``by`` a command or a program."""
-        from gaia_sessions.session.requests import Answer
-
-        from . import writing
-
-        shell = _shell()
-        if shell is not None and self.config.limits.explicit_approvals:
-            from gaia_sessions.errors import AnswerOfAgent
-            from gaia_sessions.session.runs import client_of
-
-            raise AnswerOfAgent(agent_id, client_of({"host": shell}), {"approval": "approve", "denial": "deny"}[key])
-        return self._write(writing.answer, agent_id, Answer(key, message, if_revision, by=by, shell=shell))
-
-    def finalized(self, agent_id: str, ending: Ending) -> Written:
-        """For commands: what ``finalize`` did; nothing if the session had already ended with this outcome."""
-        from . import writing
-
-        return self._write(writing.finalize, agent_id, ending, self.config.limits, _shell)
-
     def begin_run(self, start: Start, fields: Run) -> Begun:
         """For commands: begins a run with ``fields``, the ``wrapper`` and the limits of time, where ``start`` says.
 
@@ -1028,7 +752,7 @@ class Sessions:
 
         if begun.earlier is None:
             return ""
-        return briefing(begun.earlier, begun.reason, self._store, approves=begun.approves)
+        return briefing(begun.earlier, begun.reason, self.store, approves=begun.approves)
 
     def end_run(self, agent_id: str, run: Run, ended: CommandEnd) -> Record:
         """For commands: ends the ``run`` that ``begin_run`` gave. Asked again, it makes durable what is there.
@@ -1051,7 +775,7 @@ class Sessions:
 
     def lock_of_send(self, agent_id: str) -> KeyLock:
         """For commands: the lock that is held for as long as a send to the agent of the session lasts."""
-        return self._store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
+        return self.store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
 
     def begin_send(self, agent_id: str, fields: Run, lock: HeldLock) -> tuple[Record, Sequence[Entry]]:
         """For commands: begins a send, a run with ``fields``; returns the record, and what was noted in its journal.
@@ -1085,20 +809,20 @@ class Sessions:
 
         from . import reporting
 
-        return reporting.report_on_turn(Above(self._store), record, messages, utc_now(), self.config)
+        return reporting.report_on_turn(Above(self.store), record, messages, utc_now(), self.config)
 
     def said_earlier(self, record: Record) -> Sequence[dict[str, str]]:
         """For commands: what was said before the own messages of a session, by agents of hosts, or in earlier ones."""
         from . import sending
 
-        return sending.said_earlier(self._store, record)
+        return sending.said_earlier(self.store, record)
 
     def own_messages(self, record: Record, after: int = 0) -> Sequence[Message]:
         """For commands: the messages of the transcript of ``record`` with a greater number, without the unreadable."""
         from gaia_sessions.session.transcript import after as is_after
         from gaia_sessions.session.transcript import readable
 
-        return [*readable(self._store.messages(record["agent_id"], is_wanted=is_after(after)))]
+        return [*readable(self.store.messages(record["agent_id"], is_wanted=is_after(after)))]
 
     def end_runs_of_gone_hosts_below(self, agent_id: str, run: Run, pid_ns: str | None) -> Sequence[str]:
         """For commands: ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``.
@@ -1114,7 +838,7 @@ class Sessions:
         """For commands: the report as it would be if the end of the run that was ``begun`` had been stored."""
         from . import running
 
-        return running.report_as_ended(self._store, utc_now(), begun, ended, self.config)
+        return running.report_as_ended(self.store, utc_now(), begun, ended, self.config)
 
     def removed(
         self, agent_ids: Iterable[str], *, force: bool
@@ -1188,14 +912,6 @@ class Sessions:
         claude = claude_folder(self.root)
         return Rule(utc_now(), self.config.limits, os.path.dirname(claude) if claude else None)
 
-    def cancellation_and_above(
-        self, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False
-    ) -> tuple[Cancellation | None, Sequence[str]]:
-        """For commands and tokens: why the session is cancelled, and what is above it, for a cheaper next look."""
-        from .cancelling import cancellation_and_above
-
-        return cancellation_and_above(self._store, agent_id, known_above, are_all=are_all)
-
     def reporter(self) -> Callable[[str], tuple[Report, Standing]]:
         """For commands: what reports on sessions at one moment, for which the inbox is read once.
 
@@ -1213,11 +929,11 @@ class Sessions:
         """For commands: the first session above this one; itself if there is none."""
         from gaia_sessions.store.above import Above
 
-        return Above(self._store).root_id(self.read(agent_id))
+        return Above(self.store).root_id(self.read(agent_id))
 
     def open_output(self, agent_id: str, number: int) -> Output:
         """For commands: begins the output of the run with this ``number``, as the store does."""
-        return self._store.open_output(agent_id, number)
+        return self.store.open_output(agent_id, number)
 
     def _usage_of(self, record: Record) -> TokenUsage:
         from gaia_sessions.session.budget import usage_of
@@ -1233,39 +949,23 @@ class Sessions:
     def _preview(self) -> Preview:
         from .preview import Preview
 
-        return Preview(self._store, utc_now(), self.config)
+        return Preview(self.store, utc_now(), self.config)
 
     def _store_for(self, *, dry_run: bool) -> Store:
         """The store, with the waiting events applied; for a dry run one that has them, and writes, in memory."""
         if dry_run:
             return self._preview().applied()
         self._write(lambda *_: None)
-        return self._store
+        return self.store
 
     def _write(
         self,
-        do: Callable[Concatenate[FileStore, datetime, Arguments], Result],
+        do: Callable[Concatenate[Store, datetime, Arguments], Result],
         *arguments: Arguments.args,
         **named: Arguments.kwargs,
     ) -> Result:
-        """What ``do`` returns for the store and the time of the call, and ``arguments``.
-
-        First the events that wait in the inbox are applied, and it is logged which. The root is open for this one call:
-        not longer, even if the caller keeps its error.
-        """
-        from gaia_sessions.ingest.deferred import apply_deferred
-
-        now, store = utc_now(), self._store.for_one_call()
-        try:
-            applied = apply_deferred(store, now, self.config)
-            if applied:
-                store.close()  # the root may be the last file that may be open
-                from gaia_sessions.store import hook_log
-
-                hook_log.append_line(self.root, "inbox", {"at": format_time(now), "inbox": applied})
-            return do(store, now, *arguments, **named)
-        finally:
-            store.close()
+        """What ``do`` returns for the store and the time of the call, and ``arguments``."""
+        return at.write(self, lambda writing: do(writing.store, writing.now, *arguments, **named))
 
 
 def _shell() -> str | None:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 
 import click
 
+from gaia_sessions.api import at, ending
 from gaia_sessions.api.sessions import DEFAULT_HOURS
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
-from gaia_sessions.session.requests import Ending
 
 from . import output, start
 from .call import ID, declare, declare_program
@@ -132,7 +132,7 @@ def _get(call: Call, agent_id: str) -> None:
 @click.option("--summary", metavar="TEXT", help="Result of the work.")
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
     session_id = call.session_id(agent_id, writes=True)
-    written = call.sessions().finalized(session_id, Ending(outcome, summary))
+    written = at.write(call.sessions(), ending.finalize, session_id, outcome, summary)
     if not written.is_changed:
         print_unchanged(call, written.record, {"summary": summary})
     output.print_line(f"Finalized session: {session_id}")

@@ -164,12 +164,12 @@ def _resume_metadata(record: Record, decision: Decision) -> Answer:
 
 
 def _create(context: DirectContext, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
-    from gaia_sessions.api import writing
+    from gaia_sessions.api.creating import store_new
     from gaia_sessions.session.requests import NewSession
 
     context.apply_inbox()
     new = NewSession("unknown" if agent_name is None else agent_name, "general", metadata, agent_id)
-    return writing.create(context.store, context.now, os.urandom, new)["agent_id"]
+    return store_new(context.store, context.now, os.urandom, new)["agent_id"]
 
 
 def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:

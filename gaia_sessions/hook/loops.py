@@ -44,12 +44,12 @@ def cancel_around(store: FileStore, record: Record, payload: HookPayload) -> Ses
 
     What kept it from being cancelled is returned: the call is refused in any case.
     """
-    from gaia_sessions.api.cancelling import cancel
+    from gaia_sessions.api.cancelling import mark_cancelled  # few agents are in a loop
 
     agent_id = record["agent_id"]
     reason = reason_to_cancel(agent_id, payload.text("tool_name"))
     try:
-        cancel(store, payload.now, _open_above(store, record) or agent_id, reason, below=True)
+        mark_cancelled(store, payload.now, _open_above(store, record) or agent_id, reason, below=True)
     except SessionsError as error:
         return error
     return None

@@ -11,6 +11,7 @@ import stat
 import time
 from contextlib import suppress
 
+from gaia_sessions.api import at, permitting
 from gaia_sessions.errors import SessionsError, well_formed
 from gaia_sessions.hosts.clients import client_class, is_conversation_id
 from gaia_sessions.session.budget import consumed_tokens
@@ -50,7 +51,8 @@ def limited_words(sessions: Sessions, start: Start, command: Command) -> Sequenc
     if command.preset is None:
         return command.words
     blocked = sessions.config.limits_blocked_tools
-    return client_class(command.preset).with_tools(command.words, sessions.tools_of(start), blocked)
+    allowed = at.read(sessions, permitting.tools_of, start)
+    return client_class(command.preset).with_tools(command.words, allowed, blocked)
 
 
 def client_of_run(sessions: Sessions, record: Record, command: Command, words: Sequence[str]) -> ClientOfRun | None:

@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from functools import partial
 
+from gaia_sessions.api import at, permitting
 from gaia_sessions.api.briefing import GO_ON, answer_for_agent
 from gaia_sessions.api.cancellation_token import CancellationToken
 from gaia_sessions.errors import (
@@ -90,7 +91,7 @@ def run(
         raise InvalidInput(problem, "--contain", "leave out --contain")
     if command.preset and start.is_new_work and not command.text(None):
         raise InvalidInput(f"there is nothing that {command.preset} is to do", hint="say it as the task")
-    sessions.check_task(command.task)
+    at.read(sessions, permitting.check_task, command.task)
     words = limited_words(sessions, start, command)
     tree.become_subreaper()
     with Signals() as signals:

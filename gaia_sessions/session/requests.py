@@ -1,4 +1,4 @@
-"""What is asked for with a new session, a run, an update or an end, each as one value, and the record that comes of it.
+"""What is asked for with a new session, a run, an update, an answer or an end, and the record that comes of it.
 
 Owns the order in which the rules of ``updates`` and ``runs`` apply within one write. Commands and hosts' events both
 use these rules. Pure: ``now`` is an argument.
@@ -38,6 +38,16 @@ if TYPE_CHECKING:
         parent_id: str | None
         max_tokens: int | None
         allowed_tools: Sequence[str] | None
+
+    class Asked(TypedDict, total=False):
+        """What one update asks for; a key that is absent leaves its value as it is."""
+
+        phase: str
+        metadata: dict[str, Json]
+        error: str
+        resume_ready: bool
+        max_tokens: int
+        question: str
 
 
 class NewSession:
@@ -187,94 +197,71 @@ class Start:
         return NewSession(agent_id=self.new_id, continues=self.continues, **wanted)  # type: ignore[arg-type]  # the keys of ``Wanted``
 
 
-class Update:
-    """What one update asks for; None leaves a value as it is. outcome: its phase, if that is a final one.
+def checked_update(
+    phase: str | None = None,
+    metadata: object = None,
+    error: str | None = None,
+    *,
+    resume_ready: bool | None = None,
+    max_tokens: int | None = None,
+    question: str | None = None,
+) -> Asked:
+    """What one update asks for, if it can be asked for; None leaves a value as it is.
 
-    question: what is asked of a person, which only goes with the phase in which work waits for that.
-
-    reserved: how many bytes the write must leave free; none if it only ends the work, which always fits.
+    A question is asked of a person, and only goes with the phase in which work waits for that. Raises ``UnknownPhase``,
+    ``InvalidInput``.
     """
-
-    __slots__ = (
-        *("error", "if_revision", "max_tokens", "metadata", "outcome", "phase", "question", "reserved", "resume_ready"),
-    )
-
-    def __init__(
-        self,
-        phase: str | None = None,
-        metadata: object = None,
-        error: str | None = None,
-        *,
-        resume_ready: bool | None = None,
-        max_tokens: int | None = None,
-        if_revision: int | None = None,
-        question: str | None = None,
-    ) -> None:
-        self.phase = phase if phase is None else check_phase(phase)
-        self.question = None if question is None else _checked_question(question, self.phase)
-        self.outcome = phase if phase is not None and is_final(phase) else None
-        self.metadata = None if metadata is None else check_metadata(metadata)
-        self.error = _checked_text(error, "error")
-        if resume_ready is not None:
-            check_flag(resume_ready, "resume_ready")
-        self.resume_ready = resume_ready
-        self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
-        self.if_revision = _checked_number(if_revision, "if_revision", least=0)
-        self.reserved = 0 if self.outcome is not None and self.only_moves_to(self.outcome) else RESERVED_BYTES
-
-    def without_question(self) -> Update:
-        """The same, without a question."""
-        return Update(
-            self.phase,
-            self.metadata,
-            self.error,
-            resume_ready=self.resume_ready,
-            max_tokens=self.max_tokens,
-            if_revision=self.if_revision,
-        )
-
-    def only_moves_to(self, phase: str | None) -> bool:
-        """Whether the update asks for nothing but ``phase``."""
-        others = (self.metadata, self.error, self.resume_ready, self.max_tokens, self.question)
-        return self.phase == phase and all(other is None for other in others)
+    asked: Asked = {}
+    if phase is not None:
+        asked["phase"] = check_phase(phase)
+    if question is not None:
+        asked["question"] = _checked_question(question, phase)
+    if metadata is not None:
+        asked["metadata"] = check_metadata(metadata)
+    if error is not None:
+        check_string(error, "error")
+        asked["error"] = error
+    if resume_ready is not None:
+        check_flag(resume_ready, "resume_ready")
+        asked["resume_ready"] = resume_ready
+    if max_tokens is not None:
+        integer_from(1)(max_tokens, "max_tokens")
+        asked["max_tokens"] = max_tokens
+    return asked
 
 
-class Answer:
-    """What somebody answers to what the work waits for: the key that the record gets, and what is said with it.
-
-    by: how it is given, as ``GivenAnswer`` says it. shell: the host in whose agent's shell, if that is known.
-    """
-
-    __slots__ = ("by", "if_revision", "key", "message", "shell")
-
-    def __init__(
-        self, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str, shell: str | None
-    ) -> None:
-        self.key = key
-        self.by = by
-        self.shell = shell
-        self.message = _checked_text(message, "message") or ""
-        self.if_revision = _checked_number(if_revision, "if_revision", least=0)
+def outcome_of(asked: Asked) -> str | None:
+    """The phase that an update asks for, if that is a final one."""
+    phase = asked.get("phase")
+    return phase if phase is not None and is_final(phase) else None
 
 
-class Ending:
-    """How the work is to end: what one finalization asks for. Raises ``UnknownOutcome``, ``InvalidInput``.
+def reserved_for(asked: Asked) -> int:
+    """How many bytes an update must leave free; none if it only ends the work, which always fits."""
+    return 0 if outcome_of(asked) is not None and len(asked) == 1 else RESERVED_BYTES
 
-    assumed: nobody stated the outcome, so work that waits for an approval goes on waiting. reserved: how many bytes the
-    write must leave free; none with short texts, which always fit.
-    """
 
-    __slots__ = ("assumed", "error", "outcome", "reserved", "summary")
+def checked_answer(message: str | None, if_revision: int | None) -> str:
+    """What is said with an answer, empty without any. Raises ``InvalidInput``."""
+    check_if_revision(if_revision)
+    return _checked_text(message, "message") or ""
 
-    def __init__(
-        self, outcome: str, summary: str | None = None, error: str | None = None, *, assumed: bool = False
-    ) -> None:
-        self.outcome = check_outcome(outcome)
-        self.summary = _checked_text(summary, "summary")
-        self.error = _checked_text(error, "error")
-        self.assumed = assumed
-        length = len(self.summary or "") + len(self.error or "")
-        self.reserved = RESERVED_BYTES if length > MAX_MESSAGE_LENGTH else 0
+
+def check_if_revision(if_revision: int | None) -> None:
+    """Raises ``InvalidInput`` unless that can be a revision; None is any."""
+    _checked_number(if_revision, "if_revision", least=0)
+
+
+def check_ending(outcome: object, summary: str | None, error: str | None) -> None:
+    """Raises ``UnknownOutcome`` and ``InvalidInput`` unless work may end so."""
+    check_outcome(outcome)
+    _checked_text(summary, "summary")
+    _checked_text(error, "error")
+
+
+def reserved_for_texts(*texts: str | None) -> int:
+    """How many bytes an end with these texts must leave free; none with short ones, which always fit."""
+    return RESERVED_BYTES if sum(len(text or "") for text in texts) > MAX_MESSAGE_LENGTH else 0
 
 
 def check_metadata(metadata: object) -> dict[str, Json]:
@@ -285,31 +272,30 @@ def check_metadata(metadata: object) -> dict[str, Json]:
     return copy
 
 
-def with_update(record: Record, request: Update, now: datetime) -> Record:
-    """The record with everything that ``request`` asks for; the same record if it has ended as asked before.
+def with_update(record: Record, asked: Asked, now: datetime) -> Record:
+    """The record with everything that is ``asked``; the same record if it has ended as asked before.
 
-    Raises ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed`` and ``RevisionChanged``.
+    Raises ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``.
     """
-    if request.if_revision is not None:
-        updates.check_revision(record, request.if_revision)
     if is_final(record["phase"]):
-        if request.only_moves_to(record["phase"]):
+        if asked == {"phase": record["phase"]}:
             return record
         updates.check_open(record)
-    if request.phase is not None and request.outcome is None:
-        record = with_stated_phase(record, request.phase, now)
-    if request.question is not None:
-        record = updates.with_question(record, request.question)
-    if request.metadata is not None:
-        record = updates.with_metadata(record, request.metadata)
-    if request.error is not None:
-        record = updates.with_error(record, request.error, now)
-    if request.max_tokens is not None:
-        record = {**record, "max_tokens": request.max_tokens}
+    outcome = outcome_of(asked)
+    if "phase" in asked and outcome is None:
+        record = with_stated_phase(record, asked["phase"], now)
+    if "question" in asked:
+        record = updates.with_question(record, asked["question"])
+    if "metadata" in asked:
+        record = updates.with_metadata(record, asked["metadata"])
+    if "error" in asked:
+        record = updates.with_error(record, asked["error"], now)
+    if "max_tokens" in asked:
+        record = {**record, "max_tokens": asked["max_tokens"]}
     record = updates.with_activity(record, now)
-    if request.outcome is not None:
-        record = with_stated_phase(record, request.outcome, now)
-    return record if request.resume_ready is None else updates.with_resume_ready(record, request.resume_ready)
+    if outcome is not None:
+        record = with_stated_phase(record, outcome, now)
+    return updates.with_resume_ready(record, asked["resume_ready"]) if "resume_ready" in asked else record
 
 
 def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]) -> bool:
@@ -353,15 +339,23 @@ def with_question_passed(
     return updates.with_given_answer(record, "approval", now, UPDATE, shell=shell, is_told=False)
 
 
-def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozenset[int]) -> Record:
-    """The record with ``answer``, from which idle time counts, in place of an earlier one.
+def with_answer(  # what is known of an answer
+    record: Record,
+    key: AnswerKey,
+    message: str,
+    now: datetime,
+    dead_runs: frozenset[int],
+    *,
+    by: str,
+    shell: str | None,
+) -> Record:
+    """The record with an answer, from which idle time counts, in place of an earlier one.
 
-    Raises ``RevisionChanged``, ``SessionFinal``, and ``NothingToAnswer`` unless the work rests in phase approval, or
-    its agent waits for its own work with the question: whoever goes on with it was told what was known when it was
-    resumed. ``dead_runs`` count as ended.
+    by: how it is given, as ``GivenAnswer`` says it. shell: the host in whose agent's shell, if that is known. Raises
+    ``SessionFinal``, and ``NothingToAnswer`` unless the work rests in phase approval, or its agent waits for its own
+    work with the question: whoever goes on with it was told what was known when it was resumed. ``dead_runs`` count as
+    ended.
     """
-    if answer.if_revision is not None:
-        updates.check_revision(record, answer.if_revision)
     updates.check_open(record)
     for run in record.get("runs", ()):
         if run["run"] not in dead_runs and is_live(run) and not waits_with_question(run):
@@ -370,28 +364,27 @@ def with_answer(record: Record, answer: Answer, now: datetime, dead_runs: frozen
             raise errors.NothingToAnswer(record["agent_id"], "somebody is about to resume it")
     if not waits_for_approval(record["phase"]):
         raise errors.NothingToAnswer(record["agent_id"], f"it is {record['phase']}")
-    answered = updates.with_answer(record, answer.key, answer.message, now, answer.by, answer.shell)
-    return updates.with_activity(answered, now)
+    return updates.with_activity(updates.with_answer(record, key, message, now, by, shell), now)
 
 
-def with_ending(record: Record, ending: Ending, now: datetime) -> Record:
-    """The record ended as ``ending`` asks for; one that had ended so before stays as it is.
+def with_ending(
+    record: Record, outcome: str, now: datetime, summary: str | None = None, error: str | None = None
+) -> Record:
+    """The record ended with ``outcome``; one that had ended so before stays as it is.
 
     An end that was only concluded from the end of the host is confirmed. Another outcome raises ``SessionFinal``.
     """
-    if ending.assumed and waits_for_approval(record["phase"]):
-        return record
-    if record["phase"] != ending.outcome:
+    if record["phase"] != outcome:
         updates.check_open(record)
-        if ending.error is not None:
-            record = updates.with_error(record, ending.error, now)
-        return with_stated_phase(updates.with_activity(record, now), ending.outcome, now, ending.summary)
-    if not is_abandoned(ending.outcome) or not record.get("runs"):
+        if error is not None:
+            record = updates.with_error(record, error, now)
+        return with_stated_phase(updates.with_activity(record, now), outcome, now, summary)
+    if not is_abandoned(outcome) or not record.get("runs"):
         return record
     from .run_reopening import has_concluded_outcome  # needed only where a host may have abandoned the work
 
     is_concluded = has_concluded_outcome(record, record["runs"][-1])
-    return updates.with_stated_end(record, ending.summary, now) if is_concluded else record
+    return updates.with_stated_end(record, summary, now) if is_concluded else record
 
 
 def _checked_text(value: str | None, where: str) -> str | None:

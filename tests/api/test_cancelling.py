@@ -80,7 +80,7 @@ def play(store: Store, model: Model, number: int, step: tuple[str, str, str | No
     elif what == "cancel":
         if model.first_cancelled(one) is None:
             model.cancelled[one] = number
-        cancelling.cancel(store, START + timedelta(seconds=number), one, f"step {number}", below=True)
+        cancelling.mark_cancelled(store, START + timedelta(seconds=number), one, f"step {number}", below=True)
     elif what == "end":
         store.change(one, lambda record: {**record, "phase": "completed"})
     elif model.first_cancelled(one) or one not in model.parents.values():
@@ -194,7 +194,7 @@ def test_what_was_cancelled_is_ended_with_a_few_looks_at_each_session_also_below
     made: Any, number: int, keys: dict[str, Any]
 ) -> None:
     store = made(number, **keys)
-    cancelling.cancel(store, START, "s-0", "enough", below=True)
+    cancelling.mark_cancelled(store, START, "s-0", "enough", below=True)
     store.looks = 0
 
     report = reconcile(store, LATER)
@@ -209,7 +209,7 @@ def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_end
 ) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
     put(store, 0)
-    cancelling.cancel(store, START, "s-0", "enough", below=True)
+    cancelling.mark_cancelled(store, START, "s-0", "enough", below=True)
     proved = Above.proved_cancellation
 
     def then_made_anew(above: Above, record: Record) -> object:

@@ -12,7 +12,7 @@ import pytest
 
 from gaia_sessions import Sessions
 from gaia_sessions.api import app_sessions, removal
-from gaia_sessions.api.cancelling import cancel
+from gaia_sessions.api.cancelling import mark_cancelled
 from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
 from gaia_sessions.api.stats import Filter, stats_of
 from gaia_sessions.errors import DurabilityUnknown, FiguresLost, StoreFailure
@@ -148,7 +148,7 @@ def test_one_that_is_cancelled_after_its_line_leaves_that_it_was(
         add(figures)
         written.append(len(figures))
         if len(written) == 1:
-            cancel(store, NOW, "open", "not needed", below=False)
+            mark_cancelled(store, NOW, "open", "not needed", below=False)
 
     monkeypatch.setattr(store, "add_figures", cancelled_meanwhile)
     gone = act(store)

@@ -11,17 +11,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gaia_sessions.api import running, writing
-from gaia_sessions.api.cancelling import cancel
+from gaia_sessions.api import answering, ending, running, updating
+from gaia_sessions.api.cancelling import mark_cancelled
 from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.errors import Cancelled, Conflict, RunNotAllowed
 from gaia_sessions.session.command_runs import CAUSES, CommandEnd
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE, is_final
-from gaia_sessions.session.requests import Answer, Ending, Start, Update
+from gaia_sessions.session.requests import Start
 from gaia_sessions.session.schema import LOST
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from tests.places import writing
 from tests.records import LIMITS
 
 HERE: Any = describe(os.getpid())
@@ -107,14 +108,14 @@ class CommandsAreRun(RuleBasedStateMachine):
         agent_id = self.chosen(number)
         with suppress(Cancelled, Conflict):
             if what.startswith("cancel"):
-                cancel(self.store, self.now, agent_id, None, below=what == "cancel")
+                mark_cancelled(self.store, self.now, agent_id, None, below=what == "cancel")
             elif what in OUTCOMES:
-                writing.finalize(self.store, self.now, agent_id, Ending(what))
+                ending.finalize(writing(self.store, self.now), agent_id, what)
             elif what in PHASES:
-                writing.update(self.store, self.now, agent_id, Update(what))
+                updating.update(writing(self.store, self.now), agent_id, what)
             else:
                 key: Any = {"approve": "approval", "deny": "denial"}[what]
-                writing.answer(self.store, self.now, agent_id, Answer(key, "a note", None, by="command", shell=None))
+                answering.answer(writing(self.store, self.now), agent_id, key, "a note", None, by="command")
 
     @rule()
     def judge(self) -> None:

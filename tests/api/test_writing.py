@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.api import writing
+from gaia_sessions.api import updating
+from gaia_sessions.api.creating import store_new
+from gaia_sessions.errors import RevisionChanged
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import RESUMABLE
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.memory import MemoryStore
+from tests.places import writing
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,14 +60,21 @@ def test_a_child_begins_at_the_same_cost_after_ten_ended_ones_as_after_a_thousan
 @pytest.mark.parametrize("moves", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
 def test_however_many_moves_leave_a_record_of_bounded_size(root: str, now: datetime, moves: int) -> None:
     store = FileStore(root, durable=False)
-    writing.create(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))
+    store_new(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))
     path, sizes = Path(root, "agent-123", "state.json"), []
     for number in range(1, moves + 1):
-        asked = requests.Update(RESUMABLE[number % 3])
-        writing.update(store, now + timedelta(seconds=number), "agent-123", asked)
+        updating.update(writing(store, now + timedelta(seconds=number)), "agent-123", RESUMABLE[number % 3])
         sizes.append(path.stat().st_size)
     kept = store.read("agent-123")
     assert (len(kept["history"]), kept["history_dropped"], kept["revision"]) == (200, moves - 200, moves + 1)
     assert kept["history"][-1]["timestamp"] == kept["last_updated"] == format_time(now + timedelta(seconds=moves))
     # From the two hundredth on only the counters grow, by their digits, and the names of phases differ in length.
     assert max(sizes) <= sizes[200] + 100 < 32_000
+
+
+def test_the_revision_is_judged_before_anything_else_of_an_update(now: datetime) -> None:
+    store = MemoryStore()
+    store_new(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))
+    updating.update(writing(store, now), "agent-123", "completed")
+    with pytest.raises(RevisionChanged):
+        updating.update(writing(store, now), "agent-123", "planning", if_revision=7)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api import at, permitting
 from gaia_sessions.errors import CorruptSession, NoToolsLeft, SessionNotFound
 from gaia_sessions.session.requests import Start
 from tests.cli.conftest import ids_in
@@ -126,7 +127,7 @@ def test_what_an_agent_may_use_below_a_session_that_cannot_be_read_is_no_answer(
         ended = gaia(*words)
         assert (ended.code, ended.out, b"top/state.json" in ended.err) == (6, b"", True)
     with pytest.raises(CorruptSession):
-        gaia_sessions.Sessions(root).tools_of(Start(agent_id="work"))
+        at.read(gaia_sessions.Sessions(root), permitting.tools_of, Start(agent_id="work"))
 
 
 def test_work_below_a_session_that_cannot_be_read_is_not_continued_without_its_limits(gaia: Gaia, root: str) -> None:
@@ -139,7 +140,7 @@ def test_work_below_a_session_that_cannot_be_read_is_not_continued_without_its_l
         ended = gaia(*words)
         assert (ended.code, ended.out, b"top/state.json" in ended.err) == (6, b"", True)
     with pytest.raises(CorruptSession):
-        gaia_sessions.Sessions(root).tools_of(Start(continues="work"))
+        at.read(gaia_sessions.Sessions(root), permitting.tools_of, Start(continues="work"))
     assert sorted(ids_in(root)) == ["middle", "top", "work"]
 
 

@@ -25,7 +25,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gaia_sessions.api import cancelling, cleanup, writing
+from gaia_sessions.api import cancelling, cleanup, ending, updating
+from gaia_sessions.api.creating import store_new
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
@@ -38,6 +39,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from tests.examples import examples
+from tests.places import writing
 from tests.records import LIMITS, id_found
 
 if TYPE_CHECKING:
@@ -140,9 +142,7 @@ class Twins(RuleBasedStateMachine):
     def begin(self) -> None:
         now = self.now
         self.each(
-            lambda store: writing.create(
-                store, now, random_bytes_of(0), requests.NewSession("Explore", "the first of all")
-            )
+            lambda store: store_new(store, now, random_bytes_of(0), requests.NewSession("Explore", "the first of all"))
         )
 
     @rule(jump=JUMPS)
@@ -153,7 +153,7 @@ class Twins(RuleBasedStateMachine):
     def create(self, chosen: str | None, name: str, purpose: str, metadata: object) -> None:
         seed, now = next(self.seeds), self.now
         self.each(
-            lambda store: writing.create(
+            lambda store: store_new(
                 store, now, random_bytes_of(seed), requests.NewSession(name, purpose, metadata, chosen)
             )
         )
@@ -182,30 +182,30 @@ class Twins(RuleBasedStateMachine):
             revision += self.memory.read(agent_id)["revision"]
 
         def act(store: Store) -> object:
-            asked = requests.Update(phase, metadata, error, resume_ready=ready, if_revision=revision)
-            return writing.update(store, now, agent_id, asked).record
+            asked: Any = {"metadata": metadata, "error": error, "resume_ready": ready, "if_revision": revision}
+            return updating.update(writing(store, now), agent_id, phase, **asked).record
 
         self.each(act)
 
     @rule(
         chosen=IDS,
         number=st.integers(0, 20),
-        ending=st.sampled_from(["completed", "failed", "abandoned", "approval", "unheard of"]),
+        outcome=st.sampled_from(["completed", "failed", "abandoned", "approval", "unheard of"]),
         summary=st.one_of(st.none(), ANY_TEXT),
         error=st.one_of(st.none(), ANY_TEXT),
     )
-    def finalize(self, chosen: str, number: int, ending: str, summary: str | None, error: str | None) -> None:
+    def finalize(self, chosen: str, number: int, outcome: str, summary: str | None, error: str | None) -> None:
         agent_id, now = self.any_id(chosen, number), self.now
 
         def act(store: Store) -> object:
-            return writing.finalize(store, now, agent_id, requests.Ending(ending, summary, error)).record
+            return ending.finalize(writing(store, now), agent_id, outcome, summary, error=error).record
 
         self.each(act)
 
     @rule(chosen=IDS, number=st.integers(0, 20), reason=st.one_of(st.none(), ANY_TEXT), below=st.booleans())
     def cancel(self, chosen: str, number: int, reason: str | None, below: bool) -> None:  # noqa: FBT001  # drawn by name
         agent_id, now = self.any_id(chosen, number), self.now
-        self.each(lambda store: cancelling.cancel(store, now, agent_id, reason, below=below))
+        self.each(lambda store: cancelling.mark_cancelled(store, now, agent_id, reason, below=below))
 
     @rule(chosen=IDS, number=st.integers(0, 20))
     def ask_whether_it_is_cancelled(self, chosen: str, number: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.api.cancelling import cancel, cancellation_and_above
+from gaia_sessions.api.cancelling import cancellation_and_above, mark_cancelled
 from gaia_sessions.errors import InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
@@ -256,5 +256,5 @@ def test_a_reason_that_is_no_text_is_refused_before_anything_is_marked(store: St
     for reason in reasons:
         for agent_id, below_too in (("agent-1", False), ("agent-2", True)):
             with pytest.raises(InvalidInput):
-                cancel(store, datetime.now(UTC), agent_id, reason, below=below_too)
+                mark_cancelled(store, datetime.now(UTC), agent_id, reason, below=below_too)
     assert store.marks(["agent-1", "agent-2"]) == [("agent-2", MARK)]

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions
-from gaia_sessions.api import cancelling, writing
+from gaia_sessions.api import cancelling, ending, updating
+from gaia_sessions.api.creating import store_new
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session import command_runs, requests, runs
 from gaia_sessions.session.record import decode, new_record
@@ -31,6 +32,7 @@ from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.worker import PROMPT, TURN
 from tests.forks import PATIENCE, forks
+from tests.places import writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -201,14 +203,14 @@ def root_of(project: str | Path) -> str:
 
 def _populate(root: str) -> None:
     store, now = FileStore(root), datetime.now(UTC)
-    writing.create(store, now, os.urandom, requests.NewSession("worker", "young", {"kept": True}, "agent-1"))
-    writing.update(store, now, "agent-1", requests.Update("planning"))
-    writing.create(store, now, os.urandom, requests.NewSession("worker", "young", None, "agent-2"))
+    store_new(store, now, os.urandom, requests.NewSession("worker", "young", {"kept": True}, "agent-1"))
+    updating.update(writing(store, now), "agent-1", "planning")
+    store_new(store, now, os.urandom, requests.NewSession("worker", "young", None, "agent-2"))
     store.append("agent-1", JOURNAL, [{"by": "somebody before"}])
     old = now - timedelta(days=2)
     for agent_id in ("old-1", "old-2"):
-        writing.create(store, old, os.urandom, requests.NewSession("worker", "old", None, agent_id))
-    writing.finalize(store, old, "old-2", requests.Ending("failed"))
+        store_new(store, old, os.urandom, requests.NewSession("worker", "old", None, agent_id))
+    ending.finalize(writing(store, old), "old-2", "failed")
 
 
 def _populate_and_defer(root: str) -> None:
@@ -235,9 +237,9 @@ def _populate_below_cancelled(root: str) -> None:
     """What is below the session parent is cancelled with it."""
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
-    writing.create(store, now, os.urandom, requests.NewSession("worker", "above", None, "parent"))
+    store_new(store, now, os.urandom, requests.NewSession("worker", "above", None, "parent"))
     store.change("agent-1", lambda record: {**record, "parent_id": "parent"})
-    cancelling.cancel(store, now, "parent", "by a worker", below=True)
+    cancelling.mark_cancelled(store, now, "parent", "by a worker", below=True)
 
 
 def _populate_and_talk(root: str) -> None:
@@ -294,13 +296,13 @@ def _populate_elsewhere(root: str) -> None:
     """Beside the root is another one, whose only session has one file of each kind and an event that waits."""
     _populate(root)
     there, now = FileStore(_elsewhere(Path(root).parents[1])), datetime.now(UTC)
-    writing.create(there, now, os.urandom, requests.NewSession("worker", "from elsewhere", None, "agent-new"))
-    writing.update(there, now, "agent-new", requests.Update("planning"))
+    store_new(there, now, os.urandom, requests.NewSession("worker", "from elsewhere", None, "agent-new"))
+    updating.update(writing(there, now), "agent-new", "planning")
     for text in ("archived", "before 0"):
         there.empty_transcript("agent-new", lambda record: record)
         there.add_messages("agent-new", [new_message("user", text, now)], lambda record: record)
     there.append("agent-new", JOURNAL, [{"by": "somebody before"}])
-    cancelling.cancel(there, now, "agent-new", "by a worker", below=True)
+    cancelling.mark_cancelled(there, now, "agent-new", "by a worker", below=True)
     ending: Event = {"kind": "finalize", "at": now.isoformat(), "agent_id": "agent-new", "outcome": "completed"}
     there.defer(ending, now)
 
@@ -312,8 +314,8 @@ def _elsewhere(project: str | Path) -> str:
 def _populate_and_pause(root: str) -> None:
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
-    writing.create(store, now, os.urandom, requests.NewSession("Explore", "paused", None, "paused"))
-    writing.update(store, now, "paused", requests.Update("planning"))
+    store_new(store, now, os.urandom, requests.NewSession("Explore", "paused", None, "paused"))
+    updating.update(writing(store, now), "paused", "planning")
 
 
 def _populate_and_begin(root: str) -> None:
@@ -329,8 +331,8 @@ def _populate_and_cancel(root: str) -> None:
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
     below = requests.NewSession("worker", "young", None, "below", parent_id="agent-2")
-    writing.create(store, now, os.urandom, below)
-    cancelling.cancel(store, now, "agent-2", "before", below=True)
+    store_new(store, now, os.urandom, below)
+    cancelling.mark_cancelled(store, now, "agent-2", "before", below=True)
 
 
 def _record(condition: Callable[[Mapping[str, object]], bool]) -> Holds:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api import writing
+from gaia_sessions.api.creating import store_new
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store.file_store import FileStore
@@ -41,7 +41,7 @@ MOST = 20_000
 def victim(tmp_path: Path) -> Path:
     """A folder outside the root, just like a session of long ago: whoever follows a link into it has work to do."""
     elsewhere = str(tmp_path / "elsewhere")
-    writing.create(
+    store_new(
         FileStore(elsewhere), datetime.now(UTC) - LONG_AGO, os.urandom, NewSession("victim", "-", None, "agent-1")
     )
     folder = Path(shutil.move(f"{elsewhere}/agent-1", tmp_path / "victim"))
@@ -77,7 +77,7 @@ def test_five_hundred_updates_and_cleanups_beside_a_swapper_touch_nothing_outsid
     root: str, victim: Path, attack: Attack, tree: TreeOf
 ) -> None:
     store = FileStore(root, durable=False)
-    writing.create(store, datetime.now(UTC), os.urandom, NewSession("worker", "-", None, "agent-1"))
+    store_new(store, datetime.now(UTC), os.urandom, NewSession("worker", "-", None, "agent-1"))
     before = tree(victim)
     attack("agent-1")
 
@@ -87,7 +87,7 @@ def test_five_hundred_updates_and_cleanups_beside_a_swapper_touch_nothing_outsid
         if number % 2:
             told["removed"] += len(gaia_sessions.cleanup_sessions(corrupt=number % 4 == 1, root=root)["removed"])
         if not any(Path(root, name).exists() for name in ("agent-1", ".agent-1.aside")):
-            _outcome(lambda: writing.create(store, _long_ago(), os.urandom, NewSession("worker", "-", None, "agent-1")))
+            _outcome(lambda: store_new(store, _long_ago(), os.urandom, NewSession("worker", "-", None, "agent-1")))
         if number >= UPDATES and all(told[met] for met in ("done", "corrupt", "removed")):
             break
 

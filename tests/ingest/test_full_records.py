@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.api import writing
+from gaia_sessions.api import ending, updating
+from gaia_sessions.api.creating import store_new
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionFinal, TooLarge
 from gaia_sessions.ingest import HandlerContext, deferred, dispatch
@@ -22,6 +23,7 @@ from gaia_sessions.session.record import encode
 from gaia_sessions.session.retention import BYTES_FOR_RUN, RESERVED_BYTES
 from gaia_sessions.session.runs import CLAIM_LIFETIME
 from gaia_sessions.store.memory import MemoryStore
+from tests.places import writing
 from tests.records import START
 from tests.table import table
 
@@ -62,7 +64,7 @@ class Full:
         [(self.agent_id, record)] = self.store.scan()
         assert not isinstance(record, Exception)
         room = limit - RESERVED_BYTES - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
-        self.update(requests.Update(metadata={"f": "x" * room}))
+        self.update(metadata={"f": "x" * room})
         self.metadata = self.record["metadata"]
         self.tell("start", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", **self.process())
 
@@ -94,9 +96,9 @@ class Full:
         told = {"kind": "delegate", "at": format_time(self.now), "host": "claude-code", **keys, **self.process()}
         return self.take_in({**told, "agent_name": "Explore", "purpose": "p", "resume": [self.agent_id]})
 
-    def update(self, asked: requests.Update) -> None:
+    def update(self, phase: str | None = None, **asked: Any) -> None:
         self.now += timedelta(seconds=7)
-        writing.update(self.store, self.now, self.agent_id, asked)
+        updating.update(writing(self.store, self.now), self.agent_id, phase, **asked)
 
     def take(self, step: tuple[Any, ...]) -> None:
         match step:
@@ -115,9 +117,9 @@ class Full:
             case ("tool", number):
                 self.tell("tool", call=f"c{number}", tool_name=f"tool-{number}", writes=bool(number % 2))
             case ("phase", phase):
-                self.update(requests.Update(phase))
+                self.update(phase)
             case ("metadata", size):
-                self.update(requests.Update(metadata={"more": "x" * size}))
+                self.update(metadata={"more": "x" * size})
 
 
 SMALL = 1 << 15
@@ -208,8 +210,8 @@ def test_an_end_is_recorded_however_many_claims_before_never_started(limit: int,
 def test_a_command_ends_a_full_session_whose_claims_never_started(limit: int, claims: int) -> None:
     full = claimed(limit, claims)
 
-    ending = requests.Ending("abandoned", "nobody came", "it never started")
-    writing.finalize(full.store, full.now, full.agent_id, ending)
+    error = "it never started"
+    ending.finalize(writing(full.store, full.now), full.agent_id, "abandoned", "nobody came", error=error)
 
     record = full.record
     assert (record["phase"], record["summary"], record["metadata"]) == ("abandoned", "nobody came", full.metadata)
@@ -259,15 +261,15 @@ def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() ->
 def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> None:
     full = Full(0)
 
-    for asked in (requests.Update(metadata={"x": "x" * 3000}), requests.Update(error="e" * 3000)):
+    for asked in ({"metadata": {"x": "x" * 3000}}, {"error": "e" * 3000}):
         before = full.record
         with pytest.raises(TooLarge, match=str(LIMIT - RESERVED_BYTES)):
-            full.update(asked)
+            full.update(**asked)
         assert full.record == before
     with pytest.raises(TooLarge):
-        writing.finalize(full.store, full.now, full.agent_id, requests.Ending("completed", "s" * 5000))
+        ending.finalize(writing(full.store, full.now), full.agent_id, "completed", "s" * 5000)
 
-    writing.finalize(full.store, full.now, full.agent_id, requests.Ending("completed", "it is done"))
+    ending.finalize(writing(full.store, full.now), full.agent_id, "completed", "it is done")
     assert is_final(full.record["phase"])
 
 
@@ -276,7 +278,7 @@ def test_a_creation_leaves_room_for_the_end() -> None:
     for name, size in (("agent-1", LIMIT - RESERVED_BYTES - 1000), ("agent-2", LIMIT - RESERVED_BYTES)):
         metadata = {"fill": "x" * size}
         try:
-            writing.create(store, START, bytes, requests.NewSession("Explore", "general", metadata, name))
+            store_new(store, START, bytes, requests.NewSession("Explore", "general", metadata, name))
         except TooLarge:
             assert name == "agent-2"
     assert [agent_id for agent_id, _ in store.scan()] == ["agent-1"]

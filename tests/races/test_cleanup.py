@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api import writing
+from gaia_sessions.api.creating import store_new
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.store.file_store import FileStore
@@ -29,7 +29,7 @@ def test_two_cleanups_at_once_delete_each_of_many_once(root: str, race: Start, m
     now = datetime.now(UTC)
     for number in range(many + 10):
         old = timedelta(days=2 if number < many else 0)
-        writing.create(store, now - old, os.urandom, NewSession("racer", "-", agent_id=f"agent-{number:03}"))
+        store_new(store, now - old, os.urandom, NewSession("racer", "-", agent_id=f"agent-{number:03}"))
 
     told = race([("cleans_once", root, 24)] * 2).results()
 
@@ -46,7 +46,7 @@ def test_of_two_cleanups_and_removals_by_name_at_once_each_session_counts_once(
     store, now = FileStore(root, durable=False), datetime.now(UTC)
     for number in range(many + 10):
         old = timedelta(days=2 if number < many else 0)
-        writing.create(store, now - old, os.urandom, NewSession("racer", "-", agent_id=f"agent-{number:03}"))
+        store_new(store, now - old, os.urandom, NewSession("racer", "-", agent_id=f"agent-{number:03}"))
     before, counts = standing_figures(store), counted(store)
     named = [f"agent-{number:03}" for number in range(0, many, many // 10)]
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.adk.events import app_event
-from gaia_sessions.api import app_sessions, removal, writing
+from gaia_sessions.api import app_sessions, removal
 from gaia_sessions.api.briefing import briefing
+from gaia_sessions.api.creating import store_new
 from gaia_sessions.config import Config
 from gaia_sessions.errors import (
     Cancelled,
@@ -428,7 +429,7 @@ def brings_back(root: str, me: str, seconds: str) -> dict[str, Any]:
     while time.monotonic() < end:
         agent_id, born = chance.choice(ids_of_the_moment()), f"{me}.{len(created)}"
         try:
-            writing.create(
+            store_new(
                 store, datetime.now(UTC) - LONG_AGO, os.urandom, NewSession("racer", "-", {"born": born}, agent_id)
             )
         except (SessionExists, LockTimeout) as error:

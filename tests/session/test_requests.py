@@ -5,14 +5,21 @@ from typing import Any
 
 import pytest
 
-from gaia_sessions.errors import InvalidId, InvalidInput, RevisionChanged, SessionFinal, UnknownOutcome, UnknownPhase
-from gaia_sessions.session.requests import Ending, NewSession, Update, with_ending, with_update
+from gaia_sessions.errors import InvalidId, InvalidInput, SessionFinal, UnknownOutcome, UnknownPhase
+from gaia_sessions.session.requests import (
+    NewSession,
+    check_ending,
+    checked_update,
+    reserved_for,
+    reserved_for_texts,
+    with_ending,
+    with_update,
+)
 from gaia_sessions.session.retention import RESERVED_BYTES
 from tests.records import record_with
 from tests.table import table
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
-NOTHING_ASKED = Update()
 
 
 @table(
@@ -37,62 +44,51 @@ def test_a_new_session_has_the_id_asked_for_or_one_made_of_the_time_and_random_b
 
 def test_what_a_caller_does_later_to_its_metadata_does_not_change_the_request() -> None:
     metadata = {"found": ["a"]}
-    new, update = NewSession("x", "y", metadata), Update(metadata=metadata)
+    new, update = NewSession("x", "y", metadata), checked_update(metadata=metadata)
     metadata["found"].append("b")
-    assert (new.metadata, update.metadata) == ({"found": ["a"]}, {"found": ["a"]})
+    assert (new.metadata, update["metadata"]) == ({"found": ["a"]}, {"found": ["a"]})
 
 
 @table("outcome", ["approval", "done", "", None])
 def test_an_ending_knows_no_outcome_but_the_three(outcome: Any) -> None:
     with pytest.raises(UnknownOutcome):
-        Ending(outcome)
+        check_ending(outcome, None, None)
 
 
 @table("words", [{"summary": 1}, {"error": ["no"]}])
 def test_an_ending_takes_texts_only(words: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        Ending("failed", **words)
+        check_ending("failed", **{"summary": None, "error": None, **words})
 
 
 def test_an_end_always_has_room_unless_its_texts_are_long() -> None:
-    assert Ending("failed", "it broke", "no such host").reserved == 0
-    assert Ending("failed", "it broke" * 1000).reserved == RESERVED_BYTES
+    assert reserved_for_texts("it broke", "no such host") == reserved_for_texts(None, None) == 0
+    assert reserved_for_texts("it broke" * 1000, None) == RESERVED_BYTES
 
 
 def test_an_ending_asked_for_again_leaves_the_very_record_and_another_one_is_refused() -> None:
-    completed = with_ending(record_with(phase="executing"), Ending("completed", "done"), NOW)
-    assert with_ending(completed, Ending("completed", "again"), NOW) is completed
+    completed = with_ending(record_with(phase="executing"), "completed", NOW, "done")
+    assert with_ending(completed, "completed", NOW, "again") is completed
     with pytest.raises(SessionFinal):
-        with_ending(completed, Ending("failed"), NOW)
-
-
-def test_an_outcome_that_nobody_stated_leaves_work_that_waits_for_an_approval_as_it_is() -> None:
-    assumed, waiting = Ending("completed", assumed=True), record_with(phase="approval")
-    assert with_ending(waiting, assumed, NOW) is waiting
-    assert with_ending(record_with(phase="planning"), assumed, NOW)["phase"] == "completed"
-    assert with_ending(waiting, Ending("completed"), NOW)["phase"] == "completed"
+        with_ending(completed, "failed", NOW)
 
 
 def test_an_update_that_only_ends_the_work_needs_no_room_and_any_other_does() -> None:
-    assert Update("completed").reserved == 0
-    assert {Update("completed", error="e").reserved, NOTHING_ASKED.reserved} == {RESERVED_BYTES}
+    assert reserved_for(checked_update("completed")) == 0
+    assert {reserved_for(checked_update("completed", error="e")), reserved_for({})} == {RESERVED_BYTES}
 
 
 def test_an_update_gives_a_budget_and_an_end_beside_it_keeps_its_room() -> None:
-    given = with_update(record_with(phase="planning", max_tokens=5), Update(max_tokens=7), NOW)
+    given = with_update(record_with(phase="planning", max_tokens=5), checked_update(max_tokens=7), NOW)
     assert (given["max_tokens"], given["phase"]) == (7, "planning")
-    assert Update("completed", max_tokens=7).reserved == RESERVED_BYTES
+    ended: Any = checked_update("completed", max_tokens=7)
+    assert reserved_for(ended) == RESERVED_BYTES
     with pytest.raises(SessionFinal):
-        with_update(record_with(phase="completed"), Update("completed", max_tokens=7), NOW)
+        with_update(record_with(phase="completed"), ended, NOW)
     with pytest.raises(InvalidInput):
-        Update(max_tokens=0)
-
-
-def test_the_revision_is_judged_before_anything_else_of_an_update() -> None:
-    with pytest.raises(RevisionChanged):
-        with_update(record_with(phase="completed"), Update("planning", if_revision=7), NOW)
+        checked_update(max_tokens=0)
 
 
 def test_an_update_to_an_unknown_phase_is_refused_when_it_is_made() -> None:
     with pytest.raises(UnknownPhase):
-        Update("sleeping")
+        checked_update("sleeping")

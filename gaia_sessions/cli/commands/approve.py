@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import answering, at
 from gaia_sessions.cli.call import ID, IF_REVISION, declare
 from gaia_sessions.cli.render import answers
 
@@ -30,7 +31,5 @@ def print_answered(call: Call, agent_id: str, key: AnswerKey, message: str | Non
     """Gives the answer ``key`` to the session, with a ``message``, and prints how the work goes on."""
     sessions = call.sessions()
     typed = call.session_id(agent_id, writes=True)
-    written = sessions.answered(typed, key, message, if_revision, by="command")
-    call.print_result(
-        written.record, lambda: answers.answered_lines(written.record, sessions.decide(written), written.now)
-    )
+    written = at.write(sessions, answering.answer, typed, key, message, if_revision, by="command")
+    call.print_result(written.record, lambda: answers.answered_lines(written.record, written.decision(), written.now))

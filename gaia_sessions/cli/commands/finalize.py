@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import at, ending
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import plain
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.requests import Ending
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -28,11 +28,11 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
         agent_id, outcome = outcome, agent_id
     sessions = call.sessions()
     session_id = call.session_id(agent_id, writes=True)
-    written = sessions.finalized(session_id, Ending(outcome, summary, error))
+    written = at.write(sessions, ending.finalize, session_id, outcome, summary, error=error)
     record = written.record
     if not written.is_changed:
         print_unchanged(call, record, {"summary": summary, "error": error})
-    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written), written.now)])
+    call.print_result(record, lambda: [plain.update_line(record, written.decision(), written.now)])
 
 
 def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import at, updating
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import HOST_AGENT, IF_REVISION, declare
 from gaia_sessions.cli.option_values import METADATA, PAIRS, collect_metadata
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.session.phases import is_abandoned
-from gaia_sessions.session.requests import Update
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -55,7 +55,10 @@ def command(
     new_metadata = collect_metadata(metadata, pairs)
     sessions = call.sessions()
     session_id = call.chosen_session(agent_id, host_agent)
-    request = Update(
+    written = at.write(
+        sessions,
+        updating.update,
+        session_id,
         phase,
         new_metadata,
         error,
@@ -64,8 +67,7 @@ def command(
         if_revision=if_revision,
         question=question,
     )
-    written = sessions.updated(session_id, request)
     record = written.record
     if record["phase"] != phase and is_abandoned(record["phase"]):
         output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=call.as_json)
-    call.print_result(record, lambda: [plain.update_line(record, sessions.decide(written), written.now)])
+    call.print_result(record, lambda: [plain.update_line(record, written.decision(), written.now)])

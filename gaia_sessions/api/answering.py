@@ -1,0 +1,61 @@
+"""Approves or denies what a session waits for; of several answers the last one holds."""
+
+from __future__ import annotations
+
+from gaia_sessions.session.requests import checked_answer, with_answer
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.updates import Change, check_revision
+from gaia_sessions.store.journal import answer_entries
+from gaia_sessions.system import gone_runs
+
+from .claiming import refuse_cancelled_work
+from .updating import Written
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.session.schema import AnswerKey
+
+    from .at import Writing
+
+_BY_PROGRAM = "python"
+
+
+def approve(at: Writing, agent_id: str, note: str | None = None, *, if_revision: int | None = None) -> Written:
+    """[Approves](policy.md#approvals-and-denials) what a session in ``approval`` waits for, and returns the record.
+
+    Idle time counts from then on; the phase stays, and nothing is resumed. Whoever resumes the work is told, with
+    the ``note``. It takes the place of an earlier approval or denial. Raises ``NothingToAnswer``, ``SessionFinal``,
+    ``Cancelled``, ``RevisionChanged``, ``InvalidInput``.
+    """
+    return answer(at, agent_id, "approval", note, if_revision, by=_BY_PROGRAM)
+
+
+def deny(at: Writing, agent_id: str, reason: str | None = None, *, if_revision: int | None = None) -> Written:
+    """Denies what a session in ``approval`` waits for; everything else is as with ``approve``.
+
+    Whoever resumes the work is told to find another way.
+    """
+    return answer(at, agent_id, "denial", reason, if_revision, by=_BY_PROGRAM)
+
+
+def answer(
+    at: Writing, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str
+) -> Written:
+    """Answers by the ``key`` that the record gets; ``by`` says how it is given, as ``GivenAnswer`` does.
+
+    Raises what ``approve`` raises, and by the settings ``AnswerOfAgent`` in the shell of an agent.
+    """
+    said, shell = checked_answer(message, if_revision), at.shell()
+    if shell is not None and at.config.limits.explicit_approvals:
+        from gaia_sessions.errors import AnswerOfAgent
+        from gaia_sessions.session.runs import client_of
+
+        raise AnswerOfAgent(agent_id, client_of({"host": shell}), {"approval": "approve", "denial": "deny"}[key])
+    with at.store.open(agent_id) as session:
+        before = session.record
+        refuse_cancelled_work(session)
+        check_revision(before, if_revision)
+        record = with_answer(before, key, said, at.now, gone_runs(before), by=by, shell=shell)
+        session.commit(Change(record, answer_entries(before, record, said)), reserved=RESERVED_BYTES)
+        refuse_cancelled_work(session)
+        return Written(session, before, at)

@@ -1,0 +1,117 @@
+"""Where an operation on sessions works, and what it is given: the store, the settings and the moment of one call.
+
+``read`` and ``write`` call an operation. A write first applies the events that wait in the inbox.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions import config
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.system import utc_now
+from gaia_sessions.system.project_root import check_links, check_owner, find_root, working_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+    from typing import Concatenate, ParamSpec, TypeVar
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Store
+
+    from .preview import Preview
+
+    Arguments = ParamSpec("Arguments")
+    Result = TypeVar("Result")
+
+
+class Place:
+    """A directory of sessions, which need not exist, and the settings that hold there."""
+
+    __slots__ = ("config", "root", "store")
+
+    def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
+        self.root = find_root(root, os.environ, working_directory())
+        check_owner(self.root)
+        check_links(self.root)
+        self.config = config.load(self.root, os.environ, flags)
+        self.store = FileStore.from_config(self.root, self.config)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.root,)  # wherever it is unpickled, the settings are those of that place
+
+
+class Reading:
+    """What an operation that reads is given.
+
+    store: the sessions as they are stored. sessions: as they will be once the events that wait are applied.
+    """
+
+    __slots__ = ("config", "now", "root", "store")
+
+    def __init__(self, store: Store, now: datetime, config: Config, root: str) -> None:
+        self.store = store
+        self.now = now
+        self.config = config
+        self.root = root
+
+    @property
+    def sessions(self) -> Preview:
+        from .preview import Preview
+
+        return Preview(self.store, self.now, self.config)
+
+
+class Writing(Reading):
+    """What an operation that writes is given: the waiting events are applied, so ``store`` has all there is."""
+
+    __slots__ = ()
+
+    def change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
+        """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""
+        return self.store.change(agent_id, lambda record: rule(record, self.now), reserved=reserved)
+
+    def shell(self) -> str | None:
+        """The host in whose agent's shell this is typed; None in that of a person or a program."""
+        from gaia_sessions.hosts import host_of_shell
+
+        return host_of_shell(os.environ)
+
+
+def read(
+    place: Place,
+    do: Callable[Concatenate[Reading, Arguments], Result],
+    *arguments: Arguments.args,
+    **named: Arguments.kwargs,
+) -> Result:
+    """What ``do`` returns for the sessions of ``place``, and ``arguments``; nothing is written."""
+    return do(Reading(place.store, utc_now(), place.config, place.root), *arguments, **named)
+
+
+def write(
+    place: Place,
+    do: Callable[Concatenate[Writing, Arguments], Result],
+    *arguments: Arguments.args,
+    **named: Arguments.kwargs,
+) -> Result:
+    """What ``do`` returns for the sessions of ``place``, and ``arguments``, once the waiting events are applied.
+
+    It is logged which were. The root is open for this one call: not longer, even if the caller keeps its error.
+    """
+    from gaia_sessions.ingest.deferred import apply_deferred
+
+    now, store = utc_now(), place.store.for_one_call()
+    try:
+        applied = apply_deferred(store, now, place.config)
+        if applied:
+            store.close()  # the root may be the last file that may be open
+            from gaia_sessions.session.clock import format_time
+            from gaia_sessions.store import hook_log
+
+            hook_log.append_line(place.root, "inbox", {"at": format_time(now), "inbox": applied})
+        return do(Writing(store, now, place.config, place.root), *arguments, **named)
+    finally:
+        store.close()

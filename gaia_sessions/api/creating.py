@@ -1,0 +1,244 @@
+"""Creates sessions: new ones, and those that go on with another.
+
+Hooks, and the runs of commands, call ``store_new`` under a store that they have opened.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.errors import InvalidInput, SessionNotFound
+from gaia_sessions.session.cancellation import abandoned
+from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.record import has_newer_schema, is_open
+from gaia_sessions.session.requests import NewSession
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.updates import check_writable
+from gaia_sessions.store import children_lock_key, create_under_new_id, read_ancestors
+from gaia_sessions.system import gone_runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from gaia_sessions.session.ids import RandomBytes
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_state import Delta
+    from gaia_sessions.session.transcript import NewMessage
+    from gaia_sessions.store.above import Above
+    from gaia_sessions.store.port import HeldLock, Store
+
+    from .at import Writing
+
+
+def create(  # noqa: PLR0913  # what can be said of a session
+    at: Writing,
+    agent_name: str = "unknown",
+    purpose: str = "general",
+    metadata: Mapping[str, object] | None = None,
+    *,
+    agent_id: str | None = None,
+    parent_id: str | None = None,
+    max_depth: int | None = None,
+    max_tokens: int | None = None,
+    tools: Iterable[str] | None = None,
+    system_prompt: str | None = None,
+    continues: str | None = None,
+    app: str | None = None,
+    user: str | None = None,
+    state: Mapping[str, object] | None = None,
+) -> str:
+    """Creates a session in phase ``initializing`` and returns its id.
+
+    ``agent_id`` is an id of your own choice; without it, one is generated. ``parent_id`` is the session that this
+    one is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from
+    the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
+    its budget. ``tools`` are those that its agent may use: what ``choose_tools`` allows of them. ``system_prompt``,
+    of at most 16 KiB, begins [its transcript](store.md#transcripts). ``continues`` is a session that has ended: its
+    name, purpose, tools and system prompt are those of the new one unless others are given, and what was said in it
+    is the beginning of the new one's context. ``app`` and ``user`` are [whose state](state.md) it shares,
+    those of one that it continues unless others are given. ``state`` is what its agents find from the beginning.
+
+    Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name, a purpose or a system
+    prompt that is blank, what ``choose_tools`` raises, ``SessionNotFound`` and ``CorruptSession`` for the parent,
+    ``TooDeep``, ``TooManyChildren`` if 5 children of the parent are at work, ``RunNotAllowed`` for one to continue
+    that has not ended, and ``Cancelled`` for one that is.
+    """
+    allowed_tools = None
+    if tools is not None:
+        from .permitting import allowed_of
+
+        allowed_tools = allowed_of(at, tools, agent_name, parent_id)
+    new = NewSession(
+        agent_name,
+        purpose,
+        metadata,
+        agent_id,
+        parent_id=parent_id,
+        max_depth=max_depth,
+        max_tokens=max_tokens,
+        allowed_tools=allowed_tools,
+        system_prompt=system_prompt,
+        continues=continues,
+        app=app,
+        user=user,
+        state=_first_state(at, state),
+    )
+    return store_new(at.store, at.now, os.urandom, new)["agent_id"]
+
+
+def ensure(
+    at: Writing,
+    agent_id: str | None = None,
+    *,
+    agent_name: str = "unknown",
+    purpose: str = "general",
+    app: str | None = None,
+    user: str | None = None,
+    state: Mapping[str, object] | None = None,
+) -> str:
+    """Returns the id under which a conversation goes on: ``agent_id`` while that session is open.
+
+    Without one, and where it has ended or is cancelled, a session is created; after one that has ended it
+    ``continues`` that. The others say what it is to be, as in ``create``. Raises ``SessionNotFound`` for an
+    ``agent_id`` that is no session, which is never adopted, ``InvalidInput`` if it is of another ``app`` or
+    ``user``, ``CorruptSession``, ``RunNotAllowed`` while an agent is at work on a cancelled one, and what
+    ``create`` raises.
+    """
+    if agent_id is not None and not is_agent_id(agent_id):
+        raise SessionNotFound(agent_id)
+    new = NewSession(agent_name, purpose, continues=agent_id, app=app, user=user, state=_first_state(at, state))
+    if agent_id is None:
+        return store_new(at.store, at.now, os.urandom, new)["agent_id"]
+    record = at.store.read(agent_id)
+    if new.app is not None and (new.app, new.user) != (record.get("app"), record.get("user")):
+        raise InvalidInput(f"{agent_id} is not of this app and user", hint="leave them out, or the ID")
+    if is_open(record):
+        with at.store.open(agent_id) as session:
+            cancellation = session.cancellation()
+            if cancellation is None:
+                return agent_id
+            session.commit(abandoned(session.record, cancellation) if is_open(session.record) else session.record)
+    return store_new(at.store, at.now, os.urandom, new, even_cancelled=True)["agent_id"]
+
+
+def _first_state(at: Writing, state: Mapping[str, object] | None) -> Delta | None:
+    if state is None:
+        return None
+    from gaia_sessions.session.shared_state import new_state
+
+    return new_state(state, at.config.state_keys)
+
+
+def store_new(
+    store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession, *, even_cancelled: bool = False
+) -> Record:
+    """Creates the session and returns its record. Raises ``TooLarge``, and ``SessionExists`` for an id of its own.
+
+    One that goes on with another raises ``RunNotAllowed`` unless that has ended, and ``Cancelled`` if it is, but with
+    ``even_cancelled``. Below a parent it raises ``SessionNotFound`` and ``CorruptSession`` for that, ``TooDeep`` and
+    ``TooManyChildren``.
+    """
+    if new.continues is not None:
+        from gaia_sessions.session.transcript import readable, system_prompt
+        from gaia_sessions.store.above import continuing
+
+        from .claiming import ended_session  # few sessions go on with another
+
+        earlier = ended_session(store, new.continues, now, even_cancelled=even_cancelled)
+        earlier = {**earlier, **continuing(store, earlier)}
+        prompt = system_prompt(readable(store.messages(new.continues)))
+        new = new.after(earlier, prompt["content"] if prompt else None)
+    if new.agent_id is not None and new.app is not None and new.user is not None and new.app_id is None:
+        from gaia_sessions.session.app_sessions import agent_id_of  # few sessions belong to an app
+
+        if store.has(agent_id_of(new.app, new.user, new.agent_id)):  # what the app calls by this id
+            from gaia_sessions.errors import SessionExists
+
+            raise SessionExists(new.agent_id)
+    if new.parent_id is None:
+        return _stored_with_state(store, now, random_bytes, new, new.record(now, random_bytes))
+    with children_lock(store, new.parent_id):
+        record = below_parent(store, new.record(now, random_bytes), new.parent_id, now)
+        return _stored_with_state(store, now, random_bytes, new, record)
+
+
+def _stored_with_state(
+    store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession, record: Record
+) -> Record:
+    prompt = None
+    if new.system_prompt is not None:
+        from gaia_sessions.session.transcript import system_prompt_message  # few sessions have one
+
+        prompt = system_prompt_message(new.system_prompt, now)
+    if new.state is None:
+        return _stored(store, now, random_bytes, new, record, prompt)
+    from gaia_sessions.session.shared_state import scopes_of
+
+    from .state import commit_with_shared
+
+    parts = new.state.parts(record)
+    if own := parts.get(()):
+        record = {**record, "session_state": own.set}
+
+    def commit() -> Record:
+        return _stored(store, now, random_bytes, new, record, prompt)
+
+    return commit_with_shared(store, scopes_of(record), parts, commit)[0]
+
+
+def _stored(
+    store: Store,
+    now: datetime,
+    random_bytes: RandomBytes,
+    new: NewSession,
+    record: Record,
+    prompt: NewMessage | None,
+) -> Record:
+    if new.agent_id is None:
+        return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES, system_prompt=prompt)
+    store.create(record, reserved=RESERVED_BYTES, system_prompt=prompt)
+    return record
+
+
+def children_lock(store: Store, parent_id: str) -> HeldLock:
+    """The lock under which a session is put below ``parent_id``, or goes on. Raises ``SessionNotFound``."""
+    if not store.has(parent_id):  # nothing is made for a parent that does not exist
+        raise SessionNotFound(parent_id)
+    return store.lock_key(children_lock_key(parent_id))
+
+
+def below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:
+    """``record`` below its parent, if that may have one more child at work, under its lock.
+
+    Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``TooDeep``, ``TooManyChildren``.
+    """
+    from gaia_sessions.session import child_limits, lineage  # few sessions have a parent
+
+    parent = store.read(parent_id)
+    check_writable(parent)  # of a later version's record nobody here knows its limits
+    most = child_limits.check_depth(parent, read_ancestors(store, parent))
+    check_free_place(store, parent_id, record["agent_id"], now)
+    if record.get("max_depth", most) > most:
+        record = {**record, "max_depth": most}
+    return lineage.with_parent(record, parent)
+
+
+def check_free_place(store: Store, parent_id: str, agent_id: str, now: datetime) -> None:
+    """Raises ``TooManyChildren`` unless one more child of ``parent_id``, ``agent_id``, may be at work."""
+    from gaia_sessions.session import child_limits
+    from gaia_sessions.store.above import Above
+
+    children = sorted(store.children([parent_id], open_only=True), key=lambda child: child["agent_id"])
+    above = Above(store)
+    others = [child for child in children if child["agent_id"] != agent_id]
+    child_limits.check_free_place(parent_id, [one["agent_id"] for one in others if _is_at_work(above, one, now)])
+
+
+def _is_at_work(above: Above, record: Record, now: datetime) -> bool:
+    from gaia_sessions.session.child_limits import is_at_work
+
+    if has_newer_schema(record) or not is_at_work(record, now, dead_runs=gone_runs(record)):
+        return False
+    return bool(record.get("runs")) or above.proved_cancellation(record) is None

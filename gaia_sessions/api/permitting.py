@@ -1,0 +1,97 @@
+"""What an agent may do: which tools it may use, and which tasks may be delegated."""
+
+from __future__ import annotations
+
+import os
+
+from gaia_sessions.errors import Cancelled
+from gaia_sessions.store.above import all_that_limit, continuing
+
+from .cancelling import cancellation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gaia_sessions.session.guard import GuardAnswer
+    from gaia_sessions.session.requests import Start
+    from gaia_sessions.session.tools import ToolAnswer, ToolChoice
+
+    from .at import Reading
+
+
+def choose_tools(
+    at: Reading,
+    requested: Iterable[str],
+    available: Iterable[str] | None = None,
+    *,
+    agent_name: str | None = None,
+    parent_id: str | None = None,
+) -> ToolChoice:
+    """[Which of the tools](shell.md#tools-and-tasks) that are ``requested`` the agent of a new session may use.
+
+    ``allowed`` are those that are ``available`` (None: whatever there is), that agents of the name ``agent_name``
+    may use, that the session ``parent_id`` has, and that are not blocked; ``blocked`` and ``unavailable`` are the
+    others. Raises ``InvalidInput`` for an empty list and a name that is none, ``NoToolsLeft``, and
+    ``SessionNotFound`` and ``CorruptSession`` for the parent.
+    """
+    from gaia_sessions.session.tools import chosen_tools
+
+    above = [] if parent_id is None else all_that_limit(at.store, at.store.read(parent_id))
+    return chosen_tools(requested, available, at.config.tool_rules, above, agent_name)
+
+
+def allowed_of(
+    at: Reading, tools: Iterable[str] | None, agent_name: str | None, parent_id: str | None
+) -> Sequence[str] | None:
+    """What ``choose_tools`` allows of ``tools``; None of None."""
+    return None if tools is None else choose_tools(at, tools, agent_name=agent_name, parent_id=parent_id)["allowed"]
+
+
+def check_tool(at: Reading, agent_id: str, name: str) -> ToolAnswer:
+    """Whether the agent of a session may use the tool ``name``, and if not, why.
+
+    It may what is not blocked and what every list has that limits it: its own, those of the sessions above, and
+    those of the settings for its type and theirs; nothing while its work is cancelled, and no tool of a name that
+    cannot be on a list. Raises ``SessionNotFound``, and ``CorruptSession`` for sessions above it too.
+    """
+    from gaia_sessions.session.tools import may_use
+
+    answer = may_use(name, all_that_limit(at.store, at.store.read(agent_id)), at.config.tool_rules)
+    cancelled = cancellation(at, agent_id)
+    if cancelled is None:
+        return answer
+    return {**answer, "allowed": False, "reason": str(Cancelled(agent_id, **cancelled)), "usable_tools": []}
+
+
+def tools_of(at: Reading, start: Start) -> Sequence[str] | None:
+    """All tools that the agent of a run may use; None if that is whatever is not blocked."""
+    from gaia_sessions.session.tools import usable_tools
+
+    read, rules = at.store.read, at.config.tool_rules
+    if start.agent_id is not None:
+        return usable_tools(all_that_limit(at.store, read(start.agent_id)), rules)
+    earlier = None if start.continues is None else read(start.continues)
+    new = start.new_session(earlier and {**earlier, **continuing(at.store, earlier)})
+    above = [] if new.parent_id is None else all_that_limit(at.store, read(new.parent_id))
+    return usable_tools([new.record(at.now, os.urandom), *above], rules)
+
+
+def guard(at: Reading, task: str) -> GuardAnswer:
+    """Whether [the guard](shell.md#tools-and-tasks) lets ``task`` be delegated, whether it is on or not.
+
+    Raises ``InvalidInput`` for a task that is blank.
+    """
+    from gaia_sessions.session.guard import guard as judged
+
+    return judged(task, at.config.guard_words)
+
+
+def check_task(at: Reading, task: str | None) -> None:
+    """Raises ``TaskRefused`` for a task that the guard refuses, if it is on."""
+    if task is not None and at.config.guard_mode == "block":
+        answer = guard(at, task)
+        if not answer["allowed"]:
+            from gaia_sessions.errors import TaskRefused
+
+            raise TaskRefused(answer["keyword"] or "", answer["reason"] or "")

@@ -1,0 +1,125 @@
+"""Updates a session: its phase, metadata, errors, budget and question."""
+
+from __future__ import annotations
+
+from gaia_sessions.session.cancellation import abandoned
+from gaia_sessions.session.phases import is_abandoned, waits_for_approval
+from gaia_sessions.session.record import is_asking, is_open
+from gaia_sessions.session.requests import (
+    check_approved,
+    check_if_revision,
+    checked_update,
+    outcome_of,
+    reserved_for,
+    rests_with_question,
+    with_question_passed,
+    with_update,
+)
+from gaia_sessions.session.updates import Change, check_revision
+from gaia_sessions.store import cancellation_or_unread
+from gaia_sessions.store.journal import answer_entries
+from gaia_sessions.system import gone_runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gaia_sessions.session.policy import Decision
+    from gaia_sessions.session.requests import Asked
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import OpenSession
+
+    from .at import Writing
+
+
+def update(  # noqa: PLR0913  # what can be said of an update
+    at: Writing,
+    agent_id: str,
+    phase: str | None = None,
+    metadata: Mapping[str, object] | None = None,
+    error: str | None = None,
+    *,
+    resume_ready: bool | None = None,
+    max_tokens: int | None = None,
+    if_revision: int | None = None,
+    question: str | None = None,
+) -> Written:
+    """Changes a session and returns the new record.
+
+    ``phase`` is one of [the nine](policy.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
+    and adds one to the error count. ``max_tokens`` is the budget from now on. Repeating the current phase only
+    records activity; a final phase ends the session. With ``if_revision``, nothing is written unless the record is
+    at that revision. ``question`` is what is asked of a person with the phase ``approval``.
+
+    Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``RevisionChanged``,
+    ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
+    """
+    asked = checked_update(phase, metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, question=question)
+    check_if_revision(if_revision)
+    outcome = outcome_of(asked)
+    with at.store.open(agent_id) as session:
+        record = before = session.record
+        if outcome is not None:
+            check_not_cancelled(session, outcome)
+        if waits_for_approval(before["phase"]):
+            asked = _asked_of_waiting(at, before, asked)
+            record = with_question_passed(before, phase, at.now, gone_runs(before), at.shell())
+        check_revision(record, if_revision)
+        record = with_update(record, asked, at.now)
+        session.commit(Change(record, answer_entries(before, record)), reserved=reserved_for(asked))
+        if outcome is not None:
+            check_not_cancelled(session, outcome)
+        return Written(session, before, at)
+
+
+def _asked_of_waiting(at: Writing, record: Record, asked: Asked) -> Asked:
+    """What is ``asked`` of work that waits, without what was asked and answered before. Raises ``NotApproved``."""
+    gone = gone_runs(record)
+    if at.config.limits.explicit_approvals:
+        check_approved(record, asked.get("phase"), at.now, gone, at.shell())
+    if "question" not in asked or is_asking(record) or not rests_with_question(record, at.now, gone):
+        return asked
+    from .questions import question_of  # few updates ask
+
+    if asked["question"] != question_of(record).asked:
+        return asked
+    return {key: value for key, value in asked.items() if key != "question"}  # type: ignore[return-value]  # some of its keys
+
+
+class Written:
+    """What became of a session at ``now``: its record as it is stored, why it is cancelled, whether it was changed."""
+
+    __slots__ = ("cancellation", "is_changed", "limits", "now", "record")
+
+    def __init__(self, session: OpenSession, before: Record, at: Writing) -> None:
+        self.now = at.now
+        self.limits = at.config.limits
+        self.record = record = session.record
+        self.is_changed = record is not before
+        find = session.cancellation
+        self.cancellation = find() if self.is_changed else cancellation_or_unread(find)
+
+    def decision(self) -> Decision:
+        """The policy's decision about what was just written."""
+        from .resume import decide_on_known
+
+        return decide_on_known(self.record, self.cancellation, self.now, self.limits)
+
+
+def check_not_cancelled(session: OpenSession, outcome: str) -> None:
+    """Raises ``Cancelled`` if the session may not end with ``outcome``: it is abandoned then, and nothing else changes.
+
+    One that had ended before it was cancelled keeps its outcome, and is left to the rules for final sessions. Raises
+    ``StoreFailure`` if it cannot be read whether it is cancelled.
+    """
+    if is_abandoned(outcome) or session.record["phase"] == outcome:
+        return
+    cancellation = session.cancellation()
+    if cancellation is None:
+        return
+    if is_open(session.record):
+        session.commit(abandoned(session.record, cancellation))
+    if is_abandoned(session.record["phase"]):
+        from gaia_sessions.errors import Cancelled
+
+        raise Cancelled(session.record["agent_id"], **cancellation)
