@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.api.listing import Filter, list_sessions
-from gaia_sessions.api.resumptions import Rule, resumptions
+from gaia_sessions.api.resumptions import Rule, resumption, resumptions
 from gaia_sessions.api.sessions import Sessions
-from gaia_sessions.cli.render.resumptions import resumption_lines
+from gaia_sessions.cli.render.resumptions import answer_lines, resumption_lines
 from gaia_sessions.hosts import HOSTS
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import PHASES
@@ -113,7 +113,19 @@ def the_rule_holds(root: Path, now: datetime) -> set[str]:
         [_, how, *rest] = resumption_lines([one], {}, now)
         assert how.startswith(f"  {one['state']}")
         assert rest, "how to go on, or why not"
+    a_name_gets_the_same_answer(store, now, listed, {one["agent_id"]: one for one in found})
     return {one["state"] for one in found}
+
+
+def a_name_gets_the_same_answer(store: FileStore, now: datetime, listed: Any, found: Any) -> None:
+    """Checks that each session, asked for by its ID, goes on if the policy lets it, and as it does among all."""
+    for agent_id, line in listed.items():
+        one = resumption(store, Rule(now, LIMITS, None), agent_id)
+        assert ("means" in one) == one["should_resume"] == line["resume"]["should_resume"]
+        assert (one["state"], one["agent_id"]) == (line["state"], agent_id)
+        assert [*answer_lines([one], now)]
+        if agent_id in found and one["should_resume"]:
+            assert one == found[agent_id]
 
 
 def stands_behind(records: dict[str, Any], agent_id: str, named: set[str]) -> bool:

@@ -104,6 +104,10 @@ MAY_NOT: dict[str, tuple[dict[str, Any], str]] = {
     "expired": ({"phase": "planning", "error_count": 3, "idle": LATE}, "  it has had 3 errors; the limit is 3"),
     "phase_not_resumable": ({"phase": "completed", **ENDED}, "  start new work: this session has ended"),
     "running": ({"phase": "planning", "runs": [AT_WORK]}, "  leave it alone: its agent may still be at work"),
+    "claimed": (
+        {"phase": "planning", "runs": [{"run": 1, "host": "codex", "claimed_at": ago(minutes=1)}]},
+        "  leave it alone: somebody is about to resume it",
+    ),
     "waiting_for_limit": ({"phase": "planning", "paused_until": ago(minutes=-9)}, "  wait until the limit is reset"),
     "not_ready": ({"phase": "planning", "resume_ready": False}, "  start new work, or allow resuming again"),
     "clock_skew": ({"phase": "planning", "idle": timedelta(hours=-1)}, "  once the clock is right"),
@@ -185,17 +189,16 @@ def test_with_explicit_approvals_what_asks_is_not_resumed_until_a_person_approve
     assert gaia("resume", "a").answer[-2:] == [TO_DELEGATE, "  a"]
 
 
-def test_a_session_of_an_app_goes_on_by_its_app_alone(gaia: Gaia, tree: Gaia) -> None:
-    gaia("create", "--id", "a", "--agent", "tester")
-    gaia("update", "a", "--phase", "planning")
-    path = Path(os.environ["GAIA_SESSIONS_ROOT"], "a", "state.json")
-    record = {**json.loads(path.read_bytes()), "app": "demo", "user": "u", "app_session": {"id": "s"}}
-    path.write_text(json.dumps(record), encoding="utf-8")
+def test_a_session_of_an_app_goes_on_by_its_app_alone(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    of_app = {"phase": "planning", "app": "demo", "user": "u", "app_session": {"id": "s"}}
+    put("a", **of_app)
+    put("late", idle=LATE, **of_app)
     before = tree()
 
-    code, out, _ = gaia("resume", "a").all
+    named, late = gaia("resume", "a"), gaia("resume", "late")
 
-    assert (code, out.splitlines()[2:]) == (1, ["  only its app goes on with it, with its next event", "  a"])
+    assert (named.code, named.lines[2:]) == (1, ["  only its app goes on with it, with its next event", "  a"])
+    assert (late.code, late.lines[-1]) == (1, "  demo goes on with it, with its next event")
     assert tree() == before
 
 
