@@ -52,6 +52,7 @@ branches are in ``main_branches``; ``others`` is loaded when one of its errors i
 """
 
 from .main_branches import CorruptSession as CorruptSession
+from .main_branches import InvalidId as InvalidId
 from .main_branches import InvalidInput as InvalidInput
 from .main_branches import LockTimeout as LockTimeout
 from .main_branches import SessionNotFound as SessionNotFound

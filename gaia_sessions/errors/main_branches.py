@@ -1,8 +1,8 @@
 """The root of the tree of errors, its main branches, and how a text is made fit for a message.
 
-Every hook loads this module, and each class costs it time: any other error is in ``others``, which is loaded when one
-of them is first named. Modules that hooks load name such an error as an attribute of the package, where it is raised or
-caught (``errors.TooLarge``), and do not import it.
+Every hook loads this module, and each class costs it time. ``InvalidId`` is here since hooks catch it wherever a record
+may be gone; any other error is in ``others``. Modules that hooks load name such an error as an attribute of the
+package, where it is raised or caught (``errors.TooLarge``), and do not import it.
 """
 
 from __future__ import annotations
@@ -155,6 +155,17 @@ class InvalidInput(SessionsError):
         self.problem = problem
         self.where = where
         super().__init__(f"{where}: {problem}" if where else problem, hint)
+
+
+class InvalidId(InvalidInput):
+    code = "invalid_id"
+
+    def __init__(self, value: object, problem: str) -> None:
+        self.value = value
+        super().__init__(
+            f"{shorten(repr(value))} is not a session ID: {problem}",
+            hint="an ID looks like agent-123: letters, digits, . _ -",
+        )
 
 
 class StoreFailure(SessionsError):

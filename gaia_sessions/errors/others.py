@@ -408,17 +408,6 @@ class HooksElsewhere(Conflict):
         )
 
 
-class InvalidId(InvalidInput):
-    code = "invalid_id"
-
-    def __init__(self, value: object, problem: str) -> None:
-        self.value = value
-        super().__init__(
-            f"{shorten(repr(value))} is not a session ID: {problem}",
-            hint="an ID looks like agent-123: letters, digits, . _ -",
-        )
-
-
 class NoToolsLeft(InvalidInput):
     """Of the tools ``requested`` none is allowed, for the ``reasons``. available: None if that is not limited."""
 
