@@ -453,6 +453,9 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
         ["get", "nasty"],
         ["should-resume", "nasty"],
         ["should-resume", "nasty", "--json"],
+        ["resume", "nasty"],
+        ["resume", NASTY],
+        ["resume", "denied"],
         ["update", "nasty"],
         ["finalize", "nasty", "completed"],
         ["cleanup"],
@@ -485,6 +488,7 @@ def test_nothing_a_terminal_would_interpret_reaches_the_output(
         summary=NASTY,
         runs=[{"run": 1, "host": NASTY, "detail": NASTY, "last_message": NASTY, "ended_at": moment, "end": "lost"}],
     )
+    put("denied", denial={"message": NASTY, "timestamp": moment})
     spoil("torn", json.dumps({"agent_id": NASTY}).encode())
     ended = gaia(*words)
     for stream in (ended.out, ended.err):

@@ -136,7 +136,15 @@ EMOJI = "\U0001f469\u200d\U0001f4bb\U0001f642" * 30
 ANY_TEXT = f"may I apply {LONG_WORD} and {CJK} or {EMOJI} then?"
 COMMANDS = [
     *("show ID", "show ID --verbose", "show LONG", "report ID --verbose", "report failed", "wait ID LONG --timeout 0"),
-    *("pending", "resume", "resume --host-session nobody", "transcript ID", "todo list ID", "todo add ID x"),
+    *(
+        "pending",
+        "resume",
+        "resume ID LONG failed missing",
+        "resume --host-session nobody",
+        "transcript ID",
+        "todo list ID",
+        "todo add ID x",
+    ),
     *("usage ID", "events ID", "should-resume LONG", "should-resume failed --verbose", "cancelled ID", "show missing"),
     *("get missing", "get torn", "wait missing --timeout 0", "list --agent nobody", "doctor", "hooks install"),
     *("cleanup --dry-run --hours 0", "reconcile --dry-run", "import .", "hooks status", "approve ID", "deny ID"),
