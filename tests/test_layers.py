@@ -70,6 +70,7 @@ CALLED_BY_HOOKS = [
         "claiming",
         "context",
         "creating",
+        "keys",
         "permitting",
         "preview",
         "questions",
@@ -78,7 +79,6 @@ CALLED_BY_HOOKS = [
         "reconcile_rules",
         "reporting",
         "resume",
-        "state",
     )
 ]
 PURE = ["errors", "jsonio", "session"]

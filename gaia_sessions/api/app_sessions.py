@@ -26,7 +26,7 @@ from gaia_sessions.store.above import Above
 from . import removal
 from .claiming import refuse_if_cancelled
 from .creating import store_new
-from .state import commit_with_shared
+from .keys import commit_with_shared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -176,7 +176,7 @@ def _stored_with_state(
         return _stored(store, now, random_bytes, new, record, prompt)
     from gaia_sessions.session.shared_state import scopes_of
 
-    from .state import commit_with_shared
+    from .keys import commit_with_shared
 
     parts = new.state.parts(record)
     if own := parts.get(()):

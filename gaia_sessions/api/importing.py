@@ -31,7 +31,7 @@ from gaia_sessions.store.import_source import open_source
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.store.reading import EVENTS
 
-from .state import take_document
+from .keys import take_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

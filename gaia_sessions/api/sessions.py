@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from .resumptions import Resumption, Rule
     from .running import Begun
     from .showing import Shown, View
-    from .state import State
     from .stats import Stats
     from .sums import UsageByAgent
     from .transcript import Turn
@@ -68,10 +67,10 @@ if TYPE_CHECKING:
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
 
-    from . import answering, cancelling, creating, ending, permitting, updating
+    from . import answering, cancelling, creating, ending, keys, permitting, updating
 else:
     answering, cancelling, creating = Later("answering"), Later("cancelling"), Later("creating")
-    ending, permitting, updating = Later("ending"), Later("permitting"), Later("updating")
+    ending, keys, permitting, updating = Later("ending"), Later("keys"), Later("permitting"), Later("updating")
 
 DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
 """Seconds until a command that is run is told to end, and how many it has after that."""
@@ -118,45 +117,8 @@ class Sessions(Place):
     choose_tools = Reads(permitting.choose_tools)
     check_tool = Reads(permitting.check_tool)
     guard = Reads(permitting.guard)
-
-    def state(self, agent_id: str) -> State:
-        """[The state](state.md) that the session sees, its own keys and those that it shares.
-
-        Raises ``SessionNotFound``, ``CorruptSession``, and ``StoreFailure`` if what it shares cannot be read.
-        """
-        from . import state
-
-        return state.read(self.store, agent_id)
-
-    def change_state(
-        self,
-        agent_id: str,
-        set: Mapping[str, object] | None = None,  # noqa: A002  # as documents call it
-        *,
-        unset: Iterable[str] = (),
-        add: Mapping[str, int] | None = None,
-        if_revision: int | None = None,
-    ) -> State:
-        """Changes [the state](state.md) of a session in one step, and returns it as it is then.
-
-        The keys of ``set`` get these values, None too; those of ``unset`` are cleared, whether they were there or not;
-        ``add`` adds whole numbers, to 0 where the key was missing. ``if_revision`` is the revision that the record
-        must have. What is refused changes nothing. A process that is killed before this returns may have changed the
-        keys of the session and not those that it shares. Raises ``InvalidInput`` for a key that is named twice, that is
-        never stored (``temp:``, ``secret:``) or that the settings do not allow, and for a value that is not JSON;
-        ``SessionFinal``, ``Cancelled``, ``RevisionChanged``, ``TooLarge``, ``SessionNotFound``, ``CorruptSession``.
-        """
-        from gaia_sessions.session.shared_state import Delta
-
-        from . import state
-
-        return self._write(
-            state.change,
-            agent_id,
-            Delta(set, [*unset] if not isinstance(unset, str) else unset, add),
-            self.config.state_keys,
-            if_revision,
-        )
+    state = Reads(keys.state)
+    change_state = Writes(keys.change_state)
 
     def get(self, agent_id: str) -> Record | None:
         """The record as it is stored; None if there is no such session.

@@ -19,7 +19,7 @@ from gaia_sessions.session.shared_state import Delta
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.api.state import State
+    from gaia_sessions.api.keys import State
     from gaia_sessions.cli.call import Call
     from gaia_sessions.jsonio.strict import Json
 

@@ -26,12 +26,13 @@ from .claiming import refuse_cancelled_work
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime
     from typing import TypedDict
 
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_state import Document, Scope, Values
-    from gaia_sessions.store.port import Store, StoreReader
+    from gaia_sessions.store.port import Store
+
+    from .at import Reading, Writing
 
     class State(TypedDict):
         """The state that a session sees: its own keys, and with ``app:`` and ``user:`` those that it shares.
@@ -48,10 +49,46 @@ if TYPE_CHECKING:
         state: Values
 
 
-def read(sessions: StoreReader, agent_id: str) -> State:
-    """The state of the session. Raises ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``."""
-    record = sessions.read(agent_id)
-    return _seen(record, {scope: sessions.document(scope) for scope in scopes_of(record)})
+def state(at: Reading, agent_id: str) -> State:
+    """[The state](state.md) that the session sees, its own keys and those that it shares.
+
+    Raises ``SessionNotFound``, ``CorruptSession``, and ``StoreFailure`` if what it shares cannot be read.
+    """
+    record = at.store.read(agent_id)
+    return _seen(record, {scope: at.store.document(scope) for scope in scopes_of(record)})
+
+
+def change_state(
+    at: Writing,
+    agent_id: str,
+    set: Mapping[str, object] | None = None,  # noqa: A002  # as documents call it
+    *,
+    unset: Iterable[str] = (),
+    add: Mapping[str, int] | None = None,
+    if_revision: int | None = None,
+) -> State:
+    """Changes [the state](state.md) of a session in one step, and returns it as it is then.
+
+    The keys of ``set`` get these values, None too; those of ``unset`` are cleared, whether they were there or not;
+    ``add`` adds whole numbers, to 0 where the key was missing. ``if_revision`` is the revision that the record
+    must have. What is refused changes nothing. A process that is killed before this returns may have changed the
+    keys of the session and not those that it shares. Raises ``InvalidInput`` for a key that is named twice, that is
+    never stored (``temp:``, ``secret:``) or that the settings do not allow, and for a value that is not JSON;
+    ``SessionFinal``, ``Cancelled``, ``RevisionChanged``, ``TooLarge``, ``SessionNotFound``, ``CorruptSession``.
+    """
+    delta = Delta(set, [*unset] if not isinstance(unset, str) else unset, add)
+    record = at.store.read(agent_id)
+    parts, scopes = delta.parts(record), scopes_of(record)
+
+    def commit() -> Record:
+        with at.store.open(agent_id) as session:
+            if scopes_of(session.record) != scopes:  # it was removed, and created again for somebody else
+                raise RevisionChanged(agent_id, record["revision"], session.record["revision"])
+            refuse_cancelled_work(session)
+            changed = with_state(session.record, parts.get((), Delta()), at.config.state_keys, at.now, if_revision)
+            return session.commit(changed, reserved=RESERVED_BYTES)
+
+    return _seen(*commit_with_shared(at.store, scopes, parts, commit))
 
 
 def _seen(record: Record, documents: Mapping[Scope, Document | None]) -> State:
@@ -65,28 +102,6 @@ def _seen(record: Record, documents: Mapping[Scope, Document | None]) -> State:
         "user_revision": revisions[1],
         "state": merged(record, documents),
     }
-
-
-def change(
-    store: Store, now: datetime, agent_id: str, delta: Delta, types: Mapping[str, str], expected: int | None = None
-) -> State:
-    """Applies ``delta``, and returns the state then. A delta that is refused changes nothing anywhere.
-
-    Raises ``InvalidInput``, ``SessionFinal``, ``Cancelled``, ``RevisionChanged``, ``TooLarge``, ``SessionNotFound``,
-    ``CorruptSession``. Whoever is killed before it has returned may have changed the session and not what it shares.
-    """
-    record = store.read(agent_id)
-    parts, scopes = delta.parts(record), scopes_of(record)
-
-    def commit() -> Record:
-        with store.open(agent_id) as session:
-            if scopes_of(session.record) != scopes:  # it was removed, and created again for somebody else
-                raise RevisionChanged(agent_id, record["revision"], session.record["revision"])
-            refuse_cancelled_work(session)
-            changed = with_state(session.record, parts.get((), Delta()), types, now, expected)
-            return session.commit(changed, reserved=RESERVED_BYTES)
-
-    return _seen(*commit_with_shared(store, scopes, parts, commit))
 
 
 def commit_with_shared(
