@@ -12,7 +12,6 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.hosts.clients import BY_NAME
 from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.schema import TODO_COMPLETED
 from gaia_sessions.store import send_lock_key
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.budget import LoadedSkill, TokenUsage
     from gaia_sessions.session.clients import Told
     from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.context import Context
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
-    from gaia_sessions.session.todos import NumberedTodo
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.work_spans import Span
     from gaia_sessions.store.key_lock import KeyLock
@@ -67,10 +64,11 @@ if TYPE_CHECKING:
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
 
-    from . import answering, cancelling, creating, ending, keys, permitting, updating
+    from . import answering, cancelling, charging, creating, ending, keys, permitting, todo_list, updating
 else:
     answering, cancelling, creating = Later("answering"), Later("cancelling"), Later("creating")
     ending, keys, permitting, updating = Later("ending"), Later("keys"), Later("permitting"), Later("updating")
+    charging, todo_list = Later("charging"), Later("todo_list")
 
 DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
 """Seconds until a command that is run is told to end, and how many it has after that."""
@@ -119,6 +117,14 @@ class Sessions(Place):
     guard = Reads(permitting.guard)
     state = Reads(keys.state)
     change_state = Writes(keys.change_state)
+    usage = Reads(charging.usage)
+    charge = Writes(charging.charge)
+    set_token_total = Writes(charging.set_token_total)
+    add_skill = Writes(charging.add_skill)
+    todos = Reads(todo_list.todos)
+    add_todo = Writes(todo_list.add_todo)
+    set_todo_status = Writes(todo_list.set_todo_status)
+    set_todos = Writes(todo_list.set_todos)
 
     def get(self, agent_id: str) -> Record | None:
         """The record as it is stored; None if there is no such session.
@@ -359,13 +365,6 @@ class Sessions(Place):
 
         return self._write(do)
 
-    def usage(self, agent_id: str) -> TokenUsage:
-        """How much of [its budget](shell.md#budgets-skills-and-todos) a session has used.
-
-        Raises ``NewerSchema``.
-        """
-        return self._usage_of(self.preview(agent_id))
-
     def usage_by_agent(self, **wanted: Unpack[Wanted]) -> UsageByAgent:
         """What the sessions used that are ``wanted``, of every app if none is named: by kinds of agents, and in all.
 
@@ -399,102 +398,6 @@ class Sessions(Place):
         now = utc_now()
         wanted = stats.Filter(by=by, **_moments({"since": since, "until": until}, now))
         return stats.stats_of(self._preview(), wanted, now, self.config.limits, on_read)
-
-    def charge(self, agent_id: str, tokens: int) -> TokenUsage:
-        """Counts ``tokens`` more against the budget, and returns what ``usage`` would.
-
-        No charge is lost, however many processes charge at once. It never fails for a limit that is reached; it is
-        activity of the work. Raises ``BadArgument`` unless ``tokens`` is a whole number from 0 to 10**12, and
-        ``SessionFinal``.
-        """
-        from gaia_sessions.session.budget import check_tokens, with_charge
-
-        check_tokens("tokens", tokens)
-        return self._usage_of(self._change(agent_id, lambda record, now: with_charge(record, tokens, now)))
-
-    def set_token_total(self, agent_id: str, total: int) -> TokenUsage:
-        """States that ``total`` tokens were used so far, and returns what ``usage`` would.
-
-        What is charged, loaded or consumed later adds to it. Raises what ``charge`` raises.
-        """
-        from gaia_sessions.session.budget import check_tokens, with_total
-
-        check_tokens("total", total)
-        return self._usage_of(self._change(agent_id, lambda record, now: with_total(record, total, now)))
-
-    def add_skill(self, agent_id: str, name: str, tokens: int) -> LoadedSkill:
-        """Counts a skill that the agent loaded against the budget; nothing changes if it was loaded before.
-
-        The skills of a session are the keys of ``skills`` in its record; no other session has them. Raises
-        ``InvalidInput`` unless ``name`` is a line of at most 200 printable characters, and what ``charge`` raises.
-        """
-        from gaia_sessions.session import budget
-
-        budget.check_skill_name(name)
-        budget.check_tokens("tokens", tokens)
-        added = False
-
-        def rule(record: Record, now: datetime) -> Record:
-            nonlocal added
-            changed = budget.with_skill(record, name, tokens, now)
-            added = changed is not record
-            return changed
-
-        record = self._change(agent_id, rule, RESERVED_BYTES)
-        return {
-            "agent_id": agent_id,
-            "name": name,
-            "tokens": record["skills"][name],
-            "added": added,
-            "skill_tokens": budget.skill_tokens_of(record),
-        }
-
-    def todos(self, agent_id: str) -> Sequence[NumberedTodo]:
-        """The todos of a session in their order.
-
-        Raises ``NewerSchema``.
-        """
-        from gaia_sessions.session.todos import numbered_todos
-
-        return numbered_todos(self.read(agent_id))
-
-    def add_todo(self, agent_id: str, description: str) -> NumberedTodo:
-        """Adds a pending todo at the end, and returns it.
-
-        Raises ``InvalidInput`` for a description that is blank or has more than 1,000 characters, ``SessionFinal``.
-        """
-        from gaia_sessions.session import todos
-
-        todos.check_description(description)
-        record = self._change(agent_id, lambda record, now: todos.with_todo(record, description, now), RESERVED_BYTES)
-        return todos.numbered_todos(record)[-1]
-
-    def set_todo_status(self, agent_id: str, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
-        """Changes where one todo stands, and returns it.
-
-        That is ``pending``, ``in_progress``, ``completed``, or ``cancelled``: nobody will do it. Raises
-        ``BadArgument``, ``NoSuchTodo``, ``SessionFinal``.
-        """
-        from gaia_sessions.session import todos
-
-        todos.check_number(number)
-        todos.check_status(status)
-        record = self._change(
-            agent_id, lambda record, now: todos.with_todo_status(record, number, status, now), RESERVED_BYTES
-        )
-        return todos.numbered_todos(record)[number - 1]
-
-    def set_todos(self, agent_id: str, todos: Iterable[Mapping[str, object]]) -> Sequence[NumberedTodo]:
-        """Replaces all todos of a session by ``todos``, each ``{description, status}``.
-
-        Returns them as the method ``todos`` does, and raises what ``add_todo`` raises.
-        """
-        from gaia_sessions.session.todos import check_todos, numbered_todos, with_todos
-
-        checked = check_todos([*todos])
-        return numbered_todos(
-            self._change(agent_id, lambda record, now: with_todos(record, checked, now), RESERVED_BYTES)
-        )
 
     def report(self, agent_id: str) -> Report:
         """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).
@@ -896,11 +799,6 @@ class Sessions(Place):
     def open_output(self, agent_id: str, number: int) -> Output:
         """For commands: begins the output of the run with this ``number``, as the store does."""
         return self.store.open_output(agent_id, number)
-
-    def _usage_of(self, record: Record) -> TokenUsage:
-        from gaia_sessions.session.budget import usage_of
-
-        return usage_of(record, utc_now(), self.config.limits_tokens)
 
     def _change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
         """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""

@@ -1,0 +1,79 @@
+"""What counts against the budget of a session: charges, a stated total, skills. The rules are in ``session.budget``."""
+
+from __future__ import annotations
+
+from gaia_sessions.session.budget import (
+    check_skill_name,
+    check_tokens,
+    skill_tokens_of,
+    usage_of,
+    with_charge,
+    with_skill,
+    with_total,
+)
+from gaia_sessions.session.retention import RESERVED_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gaia_sessions.session.budget import LoadedSkill, TokenUsage
+    from gaia_sessions.session.schema import Record
+
+    from .at import Reading, Writing
+
+
+def usage(at: Reading, agent_id: str) -> TokenUsage:
+    """How much of [its budget](shell.md#budgets-skills-and-todos) a session has used.
+
+    Raises ``NewerSchema``.
+    """
+    return usage_of(at.sessions.read(agent_id), at.now, at.config.limits_tokens)
+
+
+def charge(at: Writing, agent_id: str, tokens: int) -> TokenUsage:
+    """Counts ``tokens`` more against the budget, and returns what ``usage`` would.
+
+    No charge is lost, however many processes charge at once. It never fails for a limit that is reached; it is
+    activity of the work. Raises ``BadArgument`` unless ``tokens`` is a whole number from 0 to 10**12, and
+    ``SessionFinal``.
+    """
+    check_tokens("tokens", tokens)
+    record = at.change(agent_id, lambda record, now: with_charge(record, tokens, now))
+    return usage_of(record, at.now, at.config.limits_tokens)
+
+
+def set_token_total(at: Writing, agent_id: str, total: int) -> TokenUsage:
+    """States that ``total`` tokens were used so far, and returns what ``usage`` would.
+
+    What is charged, loaded or consumed later adds to it. Raises what ``charge`` raises.
+    """
+    check_tokens("total", total)
+    record = at.change(agent_id, lambda record, now: with_total(record, total, now))
+    return usage_of(record, at.now, at.config.limits_tokens)
+
+
+def add_skill(at: Writing, agent_id: str, name: str, tokens: int) -> LoadedSkill:
+    """Counts a skill that the agent loaded against the budget; nothing changes if it was loaded before.
+
+    The skills of a session are the keys of ``skills`` in its record; no other session has them. Raises
+    ``InvalidInput`` unless ``name`` is a line of at most 200 printable characters, and what ``charge`` raises.
+    """
+    check_skill_name(name)
+    check_tokens("tokens", tokens)
+    added = False
+
+    def rule(record: Record, now: datetime) -> Record:
+        nonlocal added
+        changed = with_skill(record, name, tokens, now)
+        added = changed is not record
+        return changed
+
+    record = at.change(agent_id, rule, RESERVED_BYTES)
+    return {
+        "agent_id": agent_id,
+        "name": name,
+        "tokens": record["skills"][name],
+        "added": added,
+        "skill_tokens": skill_tokens_of(record),
+    }

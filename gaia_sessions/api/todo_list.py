@@ -1,0 +1,63 @@
+"""The todos of a session: read, added, changed, replaced. The rules are in ``session.todos``."""
+
+from __future__ import annotations
+
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.schema import TODO_COMPLETED
+from gaia_sessions.session.todos import (
+    check_description,
+    check_number,
+    check_status,
+    check_todos,
+    numbered_todos,
+    with_todo,
+    with_todo_status,
+    with_todos,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gaia_sessions.session.todos import NumberedTodo
+
+    from .at import Reading, Writing
+
+
+def todos(at: Reading, agent_id: str) -> Sequence[NumberedTodo]:
+    """The todos of a session in their order.
+
+    Raises ``NewerSchema``.
+    """
+    return numbered_todos(at.store.read(agent_id))
+
+
+def add_todo(at: Writing, agent_id: str, description: str) -> NumberedTodo:
+    """Adds a pending todo at the end, and returns it.
+
+    Raises ``InvalidInput`` for a description that is blank or has more than 1,000 characters, ``SessionFinal``.
+    """
+    check_description(description)
+    record = at.change(agent_id, lambda record, now: with_todo(record, description, now), RESERVED_BYTES)
+    return numbered_todos(record)[-1]
+
+
+def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
+    """Changes where one todo stands, and returns it.
+
+    That is ``pending``, ``in_progress``, ``completed``, or ``cancelled``: nobody will do it. Raises
+    ``BadArgument``, ``NoSuchTodo``, ``SessionFinal``.
+    """
+    check_number(number)
+    check_status(status)
+    record = at.change(agent_id, lambda record, now: with_todo_status(record, number, status, now), RESERVED_BYTES)
+    return numbered_todos(record)[number - 1]
+
+
+def set_todos(at: Writing, agent_id: str, todos: Iterable[Mapping[str, object]]) -> Sequence[NumberedTodo]:
+    """Replaces all todos of a session by ``todos``, each ``{description, status}``.
+
+    Returns them as the method ``todos`` does, and raises what ``add_todo`` raises.
+    """
+    checked = check_todos([*todos])
+    return numbered_todos(at.change(agent_id, lambda record, now: with_todos(record, checked, now), RESERVED_BYTES))
