@@ -1,16 +1,18 @@
 """Runs of commands: how ``gaia-sessions run`` claims a session, and ends its run, each in one commit.
 
 Owns which session a command works on, that nothing begins below or for what is cancelled, and which journal entries and
-messages go with a run. The rules are in ``session.command_runs``. ``now`` is an argument.
+messages go with a run. The rules are in ``session.command_runs``.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 
 from gaia_sessions.errors import RunNotAllowed, SessionExists, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.ingest.consumption import count_run
+from gaia_sessions.session.clients import with_figures
 from gaia_sessions.session.command_runs import (
     CANCELLED,
     SIGNALLED,
@@ -32,7 +34,7 @@ from gaia_sessions.store.above import Above, all_below, continuing
 from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
-from .briefing import ENDED
+from .briefing import ENDED, briefing
 from .claiming import ended_session, own_run, refuse_if_cancelled, with_lost_runs
 from .creating import below_parent, check_free_place, children_lock
 from .reporting import latest_messages, why_failed
@@ -40,17 +42,18 @@ from .resume import decide_on_known, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
-    from gaia_sessions.config import Config
+    from gaia_sessions.session.clients import Told
     from gaia_sessions.session.command_runs import CommandEnd
-    from gaia_sessions.session.ids import RandomBytes
-    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.port import Entry, Reader, Store
+
+    from .at import Reading, Writing
 
 _SHORT_WAIT = 1.0
 """Seconds for which the end of a run waits for each session below it that somebody else changes."""
@@ -74,18 +77,8 @@ class Begun:
         self.reason = ENDED if "continues" in record and self.run["run"] == 1 else None
 
 
-def begin(
-    store: Store,
-    now: datetime,
-    random_bytes: RandomBytes,
-    start: Start,
-    fields: Run,
-    limits: Limits,
-    shell: str | None,
-) -> Begun:
+def begin(at: Writing, start: Start, fields: Run) -> Begun:
     """Begins a run with ``fields``, its wrapper and its limits of time, in a new session or in one that exists.
-
-    ``shell`` is the host in whose agent's shell that was typed, if it was.
 
     Of two at once one begins, and the other raises ``RunNotAllowed``, as for whatever may not go on. Raises
     ``Cancelled`` if the session, the one it continues, its parent, or one above them is cancelled; ``SessionExists``
@@ -93,30 +86,23 @@ def begin(
     ``TooLarge``. Then nothing has begun.
     """
     if start.agent_id is None:
-        return _begin_new(store, now, random_bytes, start, fields)
-    parent_id = parent_id_of(store.read(start.agent_id))
-    if parent_id is None or not store.has(parent_id):
-        return _begin_again(store, now, start.agent_id, fields, limits, shell)
-    with children_lock(store, parent_id):
-        return _begin_again(store, now, start.agent_id, fields, limits, shell, parent_id)
+        return _begin_new(at, start, fields)
+    parent_id = parent_id_of(at.store.read(start.agent_id))
+    if parent_id is None or not at.store.has(parent_id):
+        return _begin_again(at, start.agent_id, fields)
+    with children_lock(at.store, parent_id):
+        return _begin_again(at, start.agent_id, fields, parent_id)
 
 
-def _begin_again(
-    store: Store,
-    now: datetime,
-    agent_id: str,
-    fields: Run,
-    limits: Limits,
-    shell: str | None,
-    parent_id: str | None = None,
-) -> Begun:
+def _begin_again(at: Writing, agent_id: str, fields: Run, parent_id: str | None = None) -> Begun:
     """With a ``parent_id``, whose lock is held, it is one more of that one's children at work."""
+    store, now, shell = at.store, at.now, at.shell()
     with store.open(agent_id) as session:
         refuse_if_cancelled(store, session.record)
         before = session.record
         settled = with_lost_runs(store, before, gone_runs(before), now)
         try:
-            check_may_run(settled.record, decide_on_known(settled.record, None, now, limits))
+            check_may_run(settled.record, decide_on_known(settled.record, None, now, at.config.limits))
         except RunNotAllowed:
             session.commit(settled)
             raise
@@ -129,12 +115,13 @@ def _begin_again(
         return Begun(record, None if is_new(before["phase"]) else settled.record, approves=shell is None)
 
 
-def _begin_new(store: Store, now: datetime, random_bytes: RandomBytes, start: Start, fields: Run) -> Begun:
+def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
+    store, now = at.store, at.now
     earlier = None if start.continues is None else ended_session(store, start.continues, now)
     new = start.new_session(earlier and {**earlier, **continuing(store, earlier)})
 
     def created() -> Begun:
-        record = new.record(now, random_bytes)
+        record = new.record(now, os.urandom)
         if new.parent_id is not None:
             record = below_parent(store, record, new.parent_id, now)
         begun = check_room_for_run(_with_run(store, record, fields, now))
@@ -161,7 +148,19 @@ def _with_run(store: Reader, record: Record, fields: Run, now: datetime, shell: 
     return begun
 
 
-def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd) -> Record:
+def briefing_of(at: Reading, begun: Begun) -> str:
+    """What the command of a run that was ``begun`` is told of earlier work; empty without any."""
+    if begun.earlier is None:
+        return ""
+    return briefing(begun.earlier, begun.reason, at.store, approves=begun.approves)
+
+
+def note_figures(at: Writing, agent_id: str, run: Run, told: Told) -> Record:
+    """Notes what a client says that the ``run`` used so far. Raises ``RunGone``."""
+    return at.change(agent_id, lambda record, _: with_figures(record, own_run(record, run), told)[0], RESERVED_BYTES)
+
+
+def end(at: Writing, agent_id: str, run: Run, ended: CommandEnd) -> Record:
     """Ends ``run``, as it was begun, with the end of what its command wrote as a turn, in one commit.
 
     Asked again, after it was not known whether that is durable, it adds nothing, and makes durable what is there.
@@ -174,12 +173,12 @@ def end(store: Store, now: datetime, agent_id: str, run: Run, ended: CommandEnd)
         stored = own_run(record, run)
         if is_ended_by_wrapper(stored):
             return Change({**record})
-        closed = with_command_end(record, stored, ended, marker_phase, now)
-        return Change(closed, [_ended_entry(store, record, closed, stored, ended, now)])
+        closed = with_command_end(record, stored, ended, marker_phase, at.now)
+        return Change(closed, [_ended_entry(at.store, record, closed, stored, ended, at.now)])
 
-    if not ended.message or is_ended_by_wrapper(own_run(store.read(agent_id), run)):  # which nobody else ends
-        return store.change(agent_id, rule)
-    return store.add_messages(agent_id, [_message(run, ended, now)], rule)[0]
+    if not ended.message or is_ended_by_wrapper(own_run(at.store.read(agent_id), run)):  # which nobody else ends
+        return at.store.change(agent_id, rule)
+    return at.store.add_messages(agent_id, [_message(run, ended, at.now)], rule)[0]
 
 
 def _message(run: Run, ended: CommandEnd, now: datetime) -> NewMessage:
@@ -187,26 +186,26 @@ def _message(run: Run, ended: CommandEnd, now: datetime) -> NewMessage:
     return fitted({**said, "run": run["run"]})
 
 
-def report_as_ended(sessions: Reader, now: datetime, begun: Begun, ended: CommandEnd, config: Config) -> Report:
+def report_as_ended(at: Reading, begun: Begun, ended: CommandEnd) -> Report:
     """The report as it would be if the end of the run of ``begun`` had been stored; if need be of the record as begun.
 
     For an end that cannot be written: what cannot be read either is left out.
     """
     record, run, messages = begun.record, begun.run, []
     with suppress(SessionsError):
-        stored = sessions.read(record["agent_id"])
+        stored = at.store.read(record["agent_id"])
         run = own_run(stored, run)
         record = stored
-        messages = latest_messages(sessions, record)
+        messages = latest_messages(at.store, record)
     if not is_ended_by_wrapper(run):
-        record = with_command_end(record, run, ended, read_marker(ended.message)[0], now)
+        record = with_command_end(record, run, ended, read_marker(ended.message)[0], at.now)
         if ended.message:
-            said = _message(run, ended, now)
+            said = _message(run, ended, at.now)
             messages.append({"role": said["role"], "content": said["content"], "tool_name": None, "tool_call_id": None})
-    above = Above(sessions)
-    found = standing(above.cancellation, record, now, config.limits)
+    above = Above(at.store)
+    found = standing(above.cancellation, record, at.now, at.config.limits)
     findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
-    return {**report(record, findings, now, config.limits_tokens), **found.state, **above.trace(record)}
+    return {**report(record, findings, at.now, at.config.limits_tokens), **found.state, **above.trace(record)}
 
 
 def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:
@@ -221,7 +220,7 @@ def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended:
     return subagent_events.ended(store, before, closed, run, kind, now, evidence=facts)
 
 
-def end_runs_of_gone_hosts_below(store: Store, now: datetime, agent_id: str, run: Run, pid_ns: str | None) -> list[str]:
+def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: str | None) -> Sequence[str]:
     """Ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``, of which nothing is left.
 
     Counts what those used that began after ``run``, now that their files are whole. Returns the ids of the sessions of
@@ -229,12 +228,12 @@ def end_runs_of_gone_hosts_below(store: Store, now: datetime, agent_id: str, run
     """
     changed: list[str] = []
     with suppress(SessionsError):  # of looking for those below
-        for found in all_below(store, agent_id):
+        for found in all_below(at.store, agent_id):
             with suppress(SessionsError):
-                changed += _ended_as_lost(store, found, pid_ns, now)
-                for other in store.read(found["agent_id"]).get("runs", ()):
+                changed += _ended_as_lost(at.store, found, pid_ns, at.now)
+                for other in at.store.read(found["agent_id"]).get("runs", ()):
                     if has_ended(other) and other.get("started_at", "") >= run["started_at"]:
-                        count_run(store, found, other, _SHORT_WAIT)
+                        count_run(at.store, found, other, _SHORT_WAIT)
     return changed
 
 

@@ -30,17 +30,15 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.clients import Told
-    from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.context import Context
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
-    from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.work_spans import Span
     from gaia_sessions.store.key_lock import KeyLock
-    from gaia_sessions.store.port import Entry, HeldLock, Output, Store
+    from gaia_sessions.store.port import Entry, HeldLock, Store
 
     from .cleanup import CleanupReport
     from .command import Token
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
     from .reporting import ReportOnTurn
     from .resume import Standing
     from .resumptions import Resumption, Rule
-    from .running import Begun
     from .showing import Shown, View
     from .stats import Stats
     from .sums import UsageByAgent
@@ -602,42 +599,6 @@ class Sessions(Place):
 
         return view(self._preview(), agent_id, utc_now(), self.config)
 
-    def begin_run(self, start: Start, fields: Run) -> Begun:
-        """For commands: begins a run with ``fields``, the ``wrapper`` and the limits of time, where ``start`` says.
-
-        Raises ``RunNotAllowed`` if the session may not go on, ``Cancelled``, and what ``create`` raises.
-        """
-        from . import running
-
-        return self._write(running.begin, os.urandom, start, fields, self.config.limits, _shell())
-
-    def briefing(self, begun: Begun) -> str:
-        """For commands: what the command of a run that was ``begun`` is told of earlier work; empty without any."""
-        from .briefing import briefing
-
-        if begun.earlier is None:
-            return ""
-        return briefing(begun.earlier, begun.reason, self.store, approves=begun.approves)
-
-    def end_run(self, agent_id: str, run: Run, ended: CommandEnd) -> Record:
-        """For commands: ends the ``run`` that ``begin_run`` gave. Asked again, it makes durable what is there.
-
-        Raises ``RunGone`` if the session has another run in its place.
-        """
-        from . import running
-
-        return self._write(running.end, agent_id, run, ended)
-
-    def note_figures(self, agent_id: str, run: Run, told: Told) -> Record:
-        """For commands: notes what a client says that the ``run`` used so far. Raises ``RunGone``."""
-        from gaia_sessions.session.clients import with_figures
-
-        from .claiming import own_run
-
-        return self._change(
-            agent_id, lambda record, _: with_figures(record, own_run(record, run), told)[0], RESERVED_BYTES
-        )
-
     def lock_of_send(self, agent_id: str) -> KeyLock:
         """For commands: the lock that is held for as long as a send to the agent of the session lasts."""
         return self.store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
@@ -688,22 +649,6 @@ class Sessions(Place):
         from gaia_sessions.session.transcript import readable
 
         return [*readable(self.store.messages(record["agent_id"], is_wanted=is_after(after)))]
-
-    def end_runs_of_gone_hosts_below(self, agent_id: str, run: Run, pid_ns: str | None) -> Sequence[str]:
-        """For commands: ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``.
-
-        Counts what those used that began after its ``run``, which is over. Returns the ids of the sessions of which it
-        ended a run. One that cannot be read or written stops no other, and nothing is raised.
-        """
-        from . import running
-
-        return self._write(running.end_runs_of_gone_hosts_below, agent_id, run, pid_ns)
-
-    def report_as_ended(self, begun: Begun, ended: CommandEnd) -> Report:
-        """For commands: the report as it would be if the end of the run that was ``begun`` had been stored."""
-        from . import running
-
-        return running.report_as_ended(self.store, utc_now(), begun, ended, self.config)
 
     def removed(
         self, agent_ids: Iterable[str], *, force: bool
@@ -795,10 +740,6 @@ class Sessions(Place):
         from gaia_sessions.store.above import Above
 
         return Above(self.store).root_id(self.read(agent_id))
-
-    def open_output(self, agent_id: str, number: int) -> Output:
-        """For commands: begins the output of the run with this ``number``, as the store does."""
-        return self.store.open_output(agent_id, number)
 
     def _change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
         """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""

@@ -122,10 +122,12 @@ class ClientOfRun:
 
     def note(self) -> None:
         """Notes in the record what its main agent used so far, unless that was done just now."""
+        from gaia_sessions.api import running
+
         figures = self._client.figures() if self._client else {}
         if figures != self._noted and time.monotonic() >= self._noted_at + _SECONDS_BETWEEN_NOTES:
             with suppress(SessionsError):  # its end will have it
-                self._sessions.note_figures(self._agent_id, self._run, Told(figures))
+                at.write(self._sessions, running.note_figures, self._agent_id, self._run, Told(figures))
                 self._noted, self._noted_at = figures, time.monotonic()
 
     def unnoted_tokens(self) -> int:

@@ -83,10 +83,12 @@ def run(
 
     ``stdin`` is what it reads if it is told nothing; ``live``: where its streams 1 and 2 are shown as well. ``tell`` is
     called with the session and each thing that happens; ``asked`` says with what reason it is to be cancelled, once it
-    is. Raises what ``Sessions.begin_run`` raises, ``TaskRefused``, ``UsageError`` for a client that cannot be limited
+    is. Raises what ``running.begin`` raises, ``TaskRefused``, ``UsageError`` for a client that cannot be limited
     to the tools of its session, and ``InvalidInput`` if it is to be contained where that is not possible; then nothing
     has begun.
     """
+    from gaia_sessions.api import running  # a send begins no run
+
     if command.is_contained and (problem := contain.why_impossible()):
         raise InvalidInput(problem, "--contain", "leave out --contain")
     if command.preset and start.is_new_work and not command.text(None):
@@ -97,12 +99,12 @@ def run(
     with Signals() as signals:
         wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
-        begun = sessions.begin_run(start, {"wrapper": wrapper, **limits})
+        begun = at.write(sessions, running.begin, start, {"wrapper": wrapper, **limits})
         agent_id = begun.record["agent_id"]
         try:
             client = client_of_run(sessions, begun.record, command, words)
             look = look_of(sessions, begun.record, client, asked)
-            log = sessions.open_output(agent_id, begun.run["run"])
+            log = sessions.store.open_output(agent_id, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
             return _ended(
@@ -114,7 +116,8 @@ def run(
                 _leave_background(supervisor, begun, log, supervisor.left_open)
         except BaseException:
             with suppress(SessionsError):  # what went wrong is to be known
-                sessions.end_run(agent_id, begun.run, CommandEnd(NOT_STARTED, detail="gaia-sessions run failed"))
+                failed = CommandEnd(NOT_STARTED, detail="gaia-sessions run failed")
+                at.write(sessions, running.end, agent_id, begun.run, failed)
             raise
         finally:
             supervisor.close_log()
@@ -134,9 +137,11 @@ def _supervised(
     stdin: int,
     client: ClientOfRun | None,
 ) -> CommandEnd:
+    from gaia_sessions.api import running
+
     env = environment(sessions, begun.record["agent_id"], begun.run["run"], command)
     if client is None:
-        words, told = command.told(sessions.briefing(begun) or None)
+        words, told = command.told(at.read(sessions, running.briefing_of, begun) or None)
         return supervisor.run(words, env, stdin if told is None else told)
 
     def going_on() -> str:
@@ -146,7 +151,8 @@ def _supervised(
     def anew() -> str:
         if begun.earlier and command.task is None:
             supervisor.tell(WITHOUT_TASK)
-        return f"{command.text(sessions.briefing(begun) or None) or GO_ON}\n\n{NOTE}"
+        told = at.read(sessions, running.briefing_of, begun) or None
+        return f"{command.text(told) or GO_ON}\n\n{NOTE}"
 
     return client.supervised(supervisor, env, going_on, anew)
 
@@ -238,20 +244,22 @@ def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | No
 
     Tries for a minute if that is refused, unless somebody ends us meanwhile.
     """
+    from gaia_sessions.api import running
+
     signals.noted.clear()
     agent_id = begun.record["agent_id"]
     last_try = time.monotonic() + _SECONDS_TO_WRITE
     while True:
         try:
-            sessions.end_run(agent_id, begun.run, ended)
+            at.write(sessions, running.end, agent_id, begun.run, ended)
         except SessionsError as error:
             may_pass = isinstance(error, LockTimeout | StoreFailure | DurabilityUnknown)
             if may_pass and time.monotonic() < last_try and not signals.is_ended_by_somebody():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
                 continue
-            return Outcome(begun.run, ended, sessions.report_as_ended(begun, ended), error)
+            return Outcome(begun.run, ended, at.read(sessions, running.report_as_ended, begun, ended), error)
         try:
-            sessions.end_runs_of_gone_hosts_below(agent_id, begun.run, pid_ns)
+            at.write(sessions, running.end_runs_of_gone_hosts_below, agent_id, begun.run, pid_ns)
             return Outcome(begun.run, ended, sessions.report(agent_id), None)
         except SessionsError as error:
-            return Outcome(begun.run, ended, sessions.report_as_ended(begun, ended), error)
+            return Outcome(begun.run, ended, at.read(sessions, running.report_as_ended, begun, ended), error)

@@ -23,7 +23,6 @@ from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 from tests.places import writing
-from tests.records import LIMITS
 
 HERE: Any = describe(os.getpid())
 GONE: Any = {**HERE, "pid": 2**22 + 1}  # no pid is as large
@@ -45,7 +44,7 @@ class CommandsAreRun(RuleBasedStateMachine):
     def begin(self, start: Start, wrapper: Any) -> Any:
         self.tick()
         fields: Any = {"wrapper": wrapper, "timeout_secs": 600}
-        return running.begin(self.store, self.now, os.urandom, start, fields, LIMITS, None)
+        return running.begin(writing(self.store, self.now), start, fields)
 
     def chosen(self, number: int) -> str:
         return self.ids[number % len(self.ids)]
@@ -95,7 +94,7 @@ class CommandsAreRun(RuleBasedStateMachine):
         if not has_ended and run.get("end") == LOST:
             self.finals.pop(agent_id, None)  # an outcome that was concluded from its loss
 
-        after = running.end(self.store, self.now, agent_id, run, CommandEnd(cause, code, message))
+        after = running.end(writing(self.store, self.now), agent_id, run, CommandEnd(cause, code, message))
 
         self.said[agent_id] = self.said.get(agent_id, 0) + bool(message and not has_ended)
         assert after["runs"][-1].get("end") not in (None, LOST)

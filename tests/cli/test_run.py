@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api.running import end
 from gaia_sessions.runner import supervise, tree
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import QUIET
@@ -733,16 +734,15 @@ AT_ITS_END = ("--lock-timeout", "0.05", "run", "--json", "--id", "work", "--", *
 @pytest.fixture
 def is_refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
     """Whether an end could not be written yet."""
-    end_run = gaia_sessions.Sessions.end_run
 
     def noted(*arguments: Any) -> Any:
         try:
-            return end_run(*arguments)
+            return end(*arguments)
         except gaia_sessions.errors.LockTimeout:
             Path("refused").touch()
             raise
 
-    monkeypatch.setattr(gaia_sessions.Sessions, "end_run", noted)
+    monkeypatch.setattr("gaia_sessions.api.running.end", noted)
     return lambda: os.path.exists("refused")
 
 
