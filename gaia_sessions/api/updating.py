@@ -56,7 +56,7 @@ def update(  # noqa: PLR0913  # what can be said of an update
     """
     asked = checked_update(phase, metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, question=question)
     check_if_revision(if_revision)
-    outcome = outcome_of(asked)
+    outcome, reserved = outcome_of(asked), reserved_for(asked)
     with at.store.open(agent_id) as session:
         record = before = session.record
         if outcome is not None:
@@ -64,9 +64,10 @@ def update(  # noqa: PLR0913  # what can be said of an update
         if waits_for_approval(before["phase"]):
             asked = _asked_of_waiting(at, before, asked)
             record = with_question_passed(before, phase, at.now, gone_runs(before), at.shell())
-        check_revision(record, if_revision)
+        if if_revision is not None:
+            check_revision(record, if_revision)
         record = with_update(record, asked, at.now)
-        session.commit(Change(record, answer_entries(before, record)), reserved=reserved_for(asked))
+        session.commit(Change(record, answer_entries(before, record)), reserved=reserved)
         if outcome is not None:
             check_not_cancelled(session, outcome)
         return Written(session, before, at)

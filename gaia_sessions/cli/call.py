@@ -30,17 +30,20 @@ if TYPE_CHECKING:
 _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-def _repeated(_ctx: click.Context, _param: click.Parameter, typed: str | None) -> str | None:
-    """``typed``, which from now on is in all that is printed to be typed."""
-    if typed is not None:
-        output.repeat_root(typed, COMMANDS)
-    return typed
+class _Directory(click.ParamType[str]):
+    """The directory of the sessions, which from now on is in all that is printed to be typed."""
+
+    name = "directory"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002  # click's
+        output.repeat_root(value, COMMANDS)
+        return value
 
 
 _ROOT = click.option(
     "--root",
     metavar="DIR",
-    callback=_repeated,
+    type=_Directory(),
     help="Directory of the sessions.  [default: the project's .claude/session]",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, and errors, as JSON.")

@@ -52,7 +52,7 @@ def command(
 
     What is asked with --question, `pending` shows to a person, and hooks to the main agent.
     """
-    new_metadata = collect_metadata(metadata, pairs)
+    new_metadata = collect_metadata(metadata, pairs) if metadata or pairs else None
     sessions = call.sessions()
     session_id = call.chosen_session(agent_id, host_agent)
     written = at.write(
@@ -68,6 +68,6 @@ def command(
         question=question,
     )
     record = written.record
-    if record["phase"] != phase and is_abandoned(record["phase"]):
+    if written.cancellation is not None and is_abandoned(record["phase"]) and phase != record["phase"]:
         output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=call.as_json)
     call.print_result(record, lambda: [plain.update_line(record, written.decision(), written.now)])
