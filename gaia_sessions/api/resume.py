@@ -110,7 +110,8 @@ def decide_on_known(record: Record, cancellation: Cancellation | None, now: date
 
 
 def _evidence_if_any(record: Record) -> Evidence:
-    if all(map(has_ended, record.get("runs", ()))) and latest_run_with_file(record) is None:
+    runs = record.get("runs")
+    if not runs or (all(map(has_ended, runs)) and latest_run_with_file(record) is None):
         return {"dead_runs": frozenset(), "written_at": None}  # there is nothing to look at
     from gaia_sessions.hosts.evidence import evidence_of
 

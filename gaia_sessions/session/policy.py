@@ -102,10 +102,10 @@ class ResumeCase:
 
     phase: that of the record, or where the loss of its latest run leaves it. dead_runs: the numbers of the runs whose
     host is proved to be gone. cancellation: why it is cancelled, if it is.
-    updated: when the record was last updated. idle_since: since when idle time counts.
+    updated: when the record was last updated. idle_seconds: since idle time counts.
     """
 
-    __slots__ = ("cancellation", "dead_runs", "idle_since", "limits", "now", "phase", "record", "updated")
+    __slots__ = ("cancellation", "dead_runs", "idle_seconds", "limits", "now", "phase", "record", "updated")
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class ResumeCase:
         self.dead_runs = dead_runs
         self.cancellation = cancellation
         self.updated = updated
-        self.idle_since = idle_since
+        self.idle_seconds = seconds_between(idle_since, now)
 
 
 def decide(
@@ -150,22 +150,23 @@ def decide(
     case = ResumeCase(record, now, limits, dead_runs, cancellation, updated, idle_since)
     results = _check_results(case, None)
     failing = [reason for reason, result in results if not result["ok"]]
+    answered = standing_answer(record)
     reason = failing[0] if failing else RESUMABLE_REASON
     decision: Decision = {
         "should_resume": reason == RESUMABLE_REASON,
         "reason": reason,
         "agent_id": agent_id,
         "phase": record["phase"],
-        "idle_seconds": seconds_between(idle_since, now),
+        "idle_seconds": case.idle_seconds,
         "until": format_time(idle_since + limits.idle) if reason == RESUMABLE_REASON else None,
         "checks": [result for _, result in results],
-        "advice": _advice(failing or [reason], agent_id, record),
+        "advice": _advice(failing or [reason], agent_id, record, answered),
     }
     if active > updated:
         decision["last_activity"] = format_time(active)
     if cancellation is not None:
         decision["cancellation"] = cancellation
-    if answered := standing_answer(record):
+    if answered:
         decision["answer"] = answered[0]
         decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
@@ -218,13 +219,12 @@ def is_waiting_for_limit(record: Record, now: datetime) -> bool:
     return "paused_until" in record and now < parse_time(record["paused_until"])
 
 
-def _advice(reasons: list[str], agent_id: str, record: Record) -> str:
+def _advice(reasons: list[str], agent_id: str, record: Record, answer: tuple[str, Answer] | None) -> str:
     reason = reasons[0]
     if is_final(record["phase"]) and reason != CANCELLED_REASON:
         return ADVICE_WHEN_FINAL
     if is_new(record["phase"]) and reason == "phase_not_resumable":
         return ADVICE_WHEN_NEW
-    answer = standing_answer(record)
     if reason == _EXPIRED_REASON:
         reason = reasons[-1]  # an update helps only where nothing else is wrong
         if reason == _EXPIRED_REASON and waits_for_approval(record["phase"]) and answer is None:
@@ -313,8 +313,8 @@ def _check_answered(case: ResumeCase) -> CheckValues:
 
 
 def _check_resume_ready(case: ResumeCase) -> CheckValues:
-    is_lost_before_start = is_new(case.record["phase"]) and is_resumable(case.phase)
-    ready = case.record["resume_ready"] or is_lost_before_start
+    is_lost_before_start = case.phase != case.record["phase"] and is_new(case.record["phase"])
+    ready = case.record["resume_ready"] or (is_lost_before_start and is_resumable(case.phase))
     return ready, ready, True
 
 
@@ -329,9 +329,8 @@ def _check_reset(case: ResumeCase) -> CheckValues:
 
 
 def _check_idle(case: ResumeCase) -> CheckValues:
-    idle = seconds_between(case.idle_since, case.now)
     limit = case.limits.idle.total_seconds()
-    return idle < limit, idle, limit
+    return case.idle_seconds < limit, case.idle_seconds, limit
 
 
 def _check_errors(case: ResumeCase) -> CheckValues:

@@ -277,11 +277,11 @@ def with_update(record: Record, asked: Asked, now: datetime) -> Record:
 
     Raises ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``.
     """
+    outcome = outcome_of(asked)
     if is_final(record["phase"]):
         if asked == {"phase": record["phase"]}:
             return record
         updates.check_open(record)
-    outcome = outcome_of(asked)
     if "phase" in asked and outcome is None:
         record = with_stated_phase(record, asked["phase"], now)
     if "question" in asked:

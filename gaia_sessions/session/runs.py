@@ -365,10 +365,13 @@ def untold_answers(record: Record) -> list[GivenAnswer]:
 
 def standing_answer(record: Record) -> tuple[str, Answer] | None:
     """``answer_of``; or ``denied`` if the work was moved on with that before anybody was told."""
-    last = [] if is_asking(record) else untold_answers(record)[-1:]
-    if answer_of(record) is None and last and last[0]["answer"] == ANSWER_WORDS["denial"]:
+    answered = answer_of(record)
+    if answered is not None or "answers" not in record or waits_for_approval(record["phase"]):
+        return answered
+    last = untold_answers(record)[-1:]
+    if last and last[0]["answer"] == ANSWER_WORDS["denial"]:
         return last[0]["answer"], {"message": last[0].get("message", ""), "timestamp": last[0]["timestamp"]}
-    return answer_of(record)
+    return None
 
 
 def holds_question(record: Record) -> bool:

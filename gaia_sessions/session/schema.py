@@ -270,9 +270,9 @@ def check_record(value: object, where: str) -> None:
     record: Record = value  # type: ignore[assignment]  # just checked
     if "runs" in record:
         _check_runs(record, f"{where}." if where else "")
+    check_owner_keys(record, f"{where}." if where else "")
     if not _has_canonical_times(record):
         _check_times(value, where)
-    check_owner_keys(record, f"{where}." if where else "")
 
 
 def _has_canonical_times(record: Record) -> bool:
