@@ -116,7 +116,7 @@ def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, a
 @table(
     ("which", "shown", "expected"),
     [
-        (2, "sessions.ids()", "[]\n"),
+        (2, "[*sessions.list(every_app=True)]", "[]\n"),
         (3, "token.is_cancelled", "no longer needed\nTrue\n"),
         (4, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
     ],

@@ -27,9 +27,9 @@ from .resume import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from typing import Final, NotRequired, TypeAlias, TypedDict, final
+    from typing import Final, NotRequired, TypeAlias, TypedDict, Unpack, final
 
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Limits, ResumeSummary
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.work_spans import Overlap, Span
     from gaia_sessions.store.port import Reader, RecordOrError
 
+    from .at import Reading
     from .resume import Standing
 
     class BudgetUse(TypedDict):
@@ -171,8 +172,27 @@ _AT_ONCE = 20
 """So many records may be in memory at a time, each of up to 1 MiB."""
 
 
-TIMES: Final = ("since", "until", "created_since")
+_TIMES: Final = ("since", "until", "created_since")
 """Which keys of ``Wanted`` are times."""
+
+
+def summaries(at: Reading, **wanted: Unpack[Wanted]) -> Iterator[Line]:
+    """An iterator of summaries of the sessions that are ``wanted``, the latest activity first.
+
+    With ``around`` the largest share of that span comes first.
+    Waiting events are shown as applied, although nothing is written. A session that cannot be read has a
+    ``problem`` and few other keys, and comes last. It is left out if anything is asked for but ``active_only`` and
+    ``limit``.
+
+    Raises ``UnknownPhase``, ``UnknownState``, ``BadArgument``.
+    """
+    return iter(listed(at, **wanted)[0])
+
+
+def listed(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[Line], Mapping[str, int]]:
+    """What ``summaries`` finds, and how many sessions of which app it left out."""
+    asked = filter_of(wanted, at.now)
+    return [*list_sessions(at.sessions, asked, at.now, at.config.limits)], asked.left_out
 
 
 class Filter:
@@ -259,6 +279,26 @@ class Filter:
         if self.app is None and app is not None:
             self.left_out[app] += 1
         return False
+
+
+def filter_of(wanted: Wanted, now: datetime) -> Filter:
+    """What is ``wanted``, with its times read."""
+    times: dict[str, datetime | Span] = {**given_moments({name: wanted.get(name) for name in _TIMES}, now)}
+    if wanted.get("around") is not None:
+        from .times import span_of
+
+        times["around"] = span_of(wanted["around"], "around", now)
+    return Filter(**{**wanted, **times})  # type: ignore[arg-type]  # the keys of both are the same
+
+
+def given_moments(times: Mapping[str, object], now: datetime) -> dict[str, datetime]:
+    """Those of the ``times`` that are given, by their names. Raises ``BadArgument``."""
+    given = {name: value for name, value in times.items() if value is not None}
+    if not given:
+        return {}
+    from .times import moment_of
+
+    return {name: moment_of(value, name, now) for name, value in given.items()}
 
 
 def _words(value: Iterable[str], name: str) -> Iterable[str]:

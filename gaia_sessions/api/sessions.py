@@ -23,7 +23,7 @@ from .rows import Changes, Later, Reads, Writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Concatenate, ParamSpec, TypeVar, Unpack
 
@@ -36,14 +36,13 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.session.work_spans import Span
     from gaia_sessions.store.key_lock import KeyLock
     from gaia_sessions.store.port import Entry, HeldLock, Store
 
     from .cleanup import CleanupReport
     from .command import Token
     from .importing import Imported
-    from .listing import Filter, Line, Wanted
+    from .listing import Line, Wanted
     from .pending import Pending
     from .preview import Preview
     from .reconcile import Reconciled
@@ -55,17 +54,29 @@ if TYPE_CHECKING:
     from .stats import Stats
     from .sums import UsageByAgent
     from .transcript import Turn
-    from .tree import TreeLine
     from .waiting import NoReport
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
 
-    from . import answering, cancelling, charging, creating, ending, keys, permitting, todo_list, updating
+    from . import (
+        answering,
+        cancelling,
+        charging,
+        creating,
+        ending,
+        families,
+        keys,
+        listing,
+        permitting,
+        todo_list,
+        updating,
+    )
 else:
     answering, cancelling, creating = Later("answering"), Later("cancelling"), Later("creating")
     ending, keys, permitting, updating = Later("ending"), Later("keys"), Later("permitting"), Later("updating")
     charging, todo_list = Later("charging"), Later("todo_list")
+    families, listing = Later("families"), Later("listing")
 
 DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
 """Seconds until a command that is run is told to end, and how many it has after that."""
@@ -123,6 +134,10 @@ class Sessions(Place):
     set_todo_status = Writes(todo_list.set_todo_status)
     set_todos = Writes(todo_list.set_todos)
 
+    list = Reads(listing.summaries)
+    tree = Reads(families.tree)
+    subtree = Reads(families.subtree)
+
     def get(self, agent_id: str) -> Record | None:
         """The record as it is stored; None if there is no such session.
 
@@ -167,49 +182,6 @@ class Sessions(Place):
         from . import resume
 
         return resume.explain(self._preview(), utc_now(), agent_id, self.config.limits)
-
-    def list(self, **wanted: Unpack[Wanted]) -> Iterator[Line]:
-        """An iterator of summaries of the sessions that are ``wanted``, the latest activity first.
-
-        With ``around`` the largest share of that span comes first.
-        Waiting events are shown as applied, although nothing is written. A session that cannot be read has a
-        ``problem`` and few other keys, and comes last. It is left out if anything is asked for but ``active_only`` and
-        ``limit``.
-
-        Raises ``UnknownPhase``, ``UnknownState``, ``BadArgument``.
-        """
-        return iter(self.listed(**wanted)[0])
-
-    def tree(self, **wanted: Unpack[Wanted]) -> Sequence[TreeLine]:
-        """What ``list`` finds, each below its parent: pairs of a level and a summary. Level 0 is not indented.
-
-        A session that does not stand below the parent that its record names has a ``parent_status``. The line of a
-        parent that is there only for what is below it has ``selected`` False. The ``sums`` of a line are those of
-        itself and of all lines below it, without such parents.
-        """
-        return self.arranged(**wanted)[0]
-
-    def listed(self, **wanted: Unpack[Wanted]) -> tuple[Sequence[Line], Mapping[str, int]]:
-        """For commands: what ``list`` finds, and how many sessions of which app it left out."""
-        from . import listing
-
-        now = utc_now()
-        asked = _filter(wanted, now)
-        return [*listing.list_sessions(self._preview(), asked, now, self.config.limits)], asked.left_out
-
-    def arranged(self, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine], Mapping[str, int]]:
-        """For commands: what ``tree`` finds, and how many sessions of which app it left out."""
-        from . import tree
-
-        now = utc_now()
-        asked = _filter(wanted, now)
-        return tree.session_tree(self._preview(), asked, now, self.config.limits), asked.left_out
-
-    def subtree(self, agent_id: str) -> Sequence[TreeLine]:
-        """A session with all that is below it, as ``tree`` has them."""
-        from . import tree
-
-        return tree.subtree(self._preview(), agent_id, utc_now(), self.config.limits)
 
     def children(self, agent_id: str) -> Sequence[Line]:
         """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.
@@ -369,10 +341,11 @@ class Sessions(Place):
         its children. Those of which nobody reported any are counted as ``unreported``. Raises what ``list`` raises.
         """
         from . import sums
+        from .listing import filter_of
 
         now = utc_now()
         asked: Wanted = {"every_app": "app" not in wanted, **wanted}
-        return sums.usage_by_agent(self._preview(), _filter(asked, now), now, self.config.limits)
+        return sums.usage_by_agent(self._preview(), filter_of(asked, now), now, self.config.limits)
 
     def stats(
         self,
@@ -391,9 +364,10 @@ class Sessions(Place):
         Raises ``BadArgument``.
         """
         from . import stats
+        from .listing import given_moments
 
         now = utc_now()
-        wanted = stats.Filter(by=by, **_moments({"since": since, "until": until}, now))
+        wanted = stats.Filter(by=by, **given_moments({"since": since, "until": until}, now))
         return stats.stats_of(self._preview(), wanted, now, self.config.limits, on_read)
 
     def report(self, agent_id: str) -> Report:
@@ -575,10 +549,6 @@ class Sessions(Place):
         """For commands: whether there is a session with this id, readable or not."""
         return self.store.has(agent_id)
 
-    def ids(self) -> Collection[str]:
-        """For commands: the ids of all sessions, readable or not, in no order; those that waiting events begin too."""
-        return self._preview().ids()
-
     def read(self, agent_id: str) -> Record:
         """For commands: what ``get`` returns. Raises ``SessionNotFound``."""
         return self.store.read(agent_id)
@@ -586,12 +556,6 @@ class Sessions(Place):
     def preview(self, agent_id: str) -> Record:
         """For commands: the record as it will be once the waiting events are applied. Raises what ``read`` raises."""
         return self._preview().read(agent_id)
-
-    def ids_below(self, agent_id: str) -> Sequence[str]:
-        """For commands: the ids of all sessions below one. Raises ``SessionNotFound``."""
-        from . import tree
-
-        return tree.ids_below(self._preview(), agent_id)
 
     def view(self, agent_id: str) -> View:
         """For commands: what a person is shown of a session."""
@@ -774,25 +738,3 @@ def _shell() -> str | None:
     from gaia_sessions.hosts import host_of_shell
 
     return host_of_shell(os.environ)
-
-
-def _filter(wanted: Wanted, now: datetime) -> Filter:
-    """What is ``wanted``, with its times read."""
-    from .listing import TIMES, Filter
-
-    times: dict[str, datetime | Span] = {**_moments({name: wanted.get(name) for name in TIMES}, now)}
-    if wanted.get("around") is not None:
-        from .times import span_of
-
-        times["around"] = span_of(wanted["around"], "around", now)
-    return Filter(**{**wanted, **times})  # type: ignore[arg-type]  # the keys of both are the same
-
-
-def _moments(times: Mapping[str, object], now: datetime) -> dict[str, datetime]:
-    """Those of the ``times`` that are given, by their names. Raises ``BadArgument``."""
-    given = {name: value for name, value in times.items() if value is not None}
-    if not given:
-        return {}
-    from .times import moment_of
-
-    return {name: moment_of(value, name, now) for name, value in given.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from gaia_sessions.api import at, records
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, well_formed
 from gaia_sessions.session.ids import (
     RANDOM_DIGITS,
@@ -39,7 +40,8 @@ def resolve_id(sessions: Sessions, typed_id: str) -> str:
         return _latest(sessions) or typed_id
     if len(typed_id) < SHORTEST_ABBREVIATION or typed_id.casefold() in _UNSET or other_root_hint(typed_id):
         return typed_id
-    found = [agent_id for agent_id in sessions.ids() if typed_id in abbreviations(agent_id, len(typed_id))]
+    ids = at.read(sessions, records.ids)
+    found = [agent_id for agent_id in ids if typed_id in abbreviations(agent_id, len(typed_id))]
     if not found or typed_id in found:
         return typed_id
     if len(found) > 1:
@@ -83,7 +85,7 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
     hint = other_root_hint(agent_id)
     if hint:
         return hint
-    ids = sessions.ids()
+    ids = at.read(sessions, records.ids)
     if not ids:
         return "there are no sessions in that folder; use --root DIR for another folder"
     if agent_id == LATEST:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gaia_sessions.api import cancelling, cleanup, listing, removal, tree
+from gaia_sessions.api import cancelling, cleanup, families, listing, removal
 from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest.parents import with_parent_known
@@ -23,6 +23,7 @@ from gaia_sessions.store.memory import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
 from tests.examples import examples
+from tests.places import writing
 from tests.records import LIMITS, START, WHEN, record_with
 from tests.table import table
 
@@ -169,8 +170,8 @@ def put(store: Store, number: int, **changed: Any) -> None:
 
 LATER = START + timedelta(days=30)
 PASSES: dict[str, Callable[[Store], object]] = {
-    "list": lambda store: list(listing.list_sessions(store, listing.Filter(), LATER, LIMITS)),
-    "tree": lambda store: tree.session_tree(store, listing.Filter(), LATER, LIMITS),
+    "list": lambda store: listing.listed(writing(store, LATER)),
+    "tree": lambda store: families.tree(writing(store, LATER)),
     "reconcile": lambda store: reconcile(Overlay(store, []), LATER),
     "cleanup": lambda store: cleanup.cleanup(Overlay(store, []), cleanup.CleanupPolicy(LATER, 1, LIMITS, keep_days=7)),
 }

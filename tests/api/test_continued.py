@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions, SubAgentSession
+from gaia_sessions.api import at, records
 from gaia_sessions.errors import Cancelled, NotRemovable, RunNotAllowed, SessionNotFound
 from gaia_sessions.session.context import context_lines
 
@@ -142,7 +143,7 @@ def test_only_what_has_ended_and_is_not_cancelled_is_gone_on_with(sessions: Sess
         sessions.create(continues="open")
     with pytest.raises(SessionNotFound):
         sessions.create(continues="nobody")
-    assert sorted(sessions.ids()) == ["first", "open"]
+    assert sorted(at.read(sessions, records.ids)) == ["first", "open"]
 
 
 def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str, talks: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import Sessions
+from gaia_sessions.api import at, records
 from gaia_sessions.errors import BadArgument, InvalidInput, LockTimeout, NotRemovable, SessionNotFound, SessionsError
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
@@ -121,7 +122,7 @@ def test_what_is_named_is_removed_in_that_order_and_the_error_of_one_that_stays_
     assert refused.value.reasons == {"c": "open", "a": "open"}
     with pytest.raises(SessionNotFound):
         sessions.remove(["a", "nobody"], force=True)
-    assert sorted(sessions.ids()) == ["a", "b", "c"]
+    assert sorted(at.read(sessions, records.ids)) == ["a", "b", "c"]
 
     shape = {"agent_name": "Explore", "purpose": "look"}
     removed = sessions.remove(iter(["c", "a", "c"]), force=True)
@@ -136,4 +137,4 @@ def test_what_is_named_is_removed_in_that_order_and_the_error_of_one_that_stays_
         pytest.raises(LockTimeout),
     ):
         impatient.remove(["b", "d"], force=True)
-    assert list(sessions.ids()) == ["b"]
+    assert list(at.read(sessions, records.ids)) == ["b"]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import EphemeralSession, Sessions, SubAgentSession
+from gaia_sessions.api import at, records
 from gaia_sessions.errors import (
     AgentAtWork,
     Cancelled,
@@ -297,7 +298,11 @@ def test_the_agent_is_the_same_object_and_gives_what_is_known_of_it(root: str, a
     record = Sessions(root).read(talk.agent_id)
     assert (record["agent_name"], talk.transcript) == ("counter", [PROMPT])
     again = SubAgentSession.from_subagent(agent, agent_id=talk.agent_id, root=root)
-    assert (again.agent_id, again.subagent() is agent, len(Sessions(root).ids())) == (talk.agent_id, True, 1)
+    assert (again.agent_id, again.subagent() is agent, len(at.read(Sessions(root), records.ids))) == (
+        talk.agent_id,
+        True,
+        1,
+    )
 
 
 def test_a_session_that_exists_keeps_its_system_prompt(talk: SubAgentSession[Agent], agent: Agent) -> None:

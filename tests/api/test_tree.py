@@ -8,18 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.api.listing import Filter, list_sessions
+from gaia_sessions.api.families import subtree, tree
+from gaia_sessions.api.listing import listed
 from gaia_sessions.api.sums import sums_of, total_of
-from gaia_sessions.api.tree import session_tree, subtree
 from gaia_sessions.session.clock import format_time, timedelta
 from gaia_sessions.store.memory import MemoryStore
-from tests.records import LIMITS, START, record_with
+from tests.places import writing
+from tests.records import START, record_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gaia_sessions.api.listing import Wanted
+
 IDS = list("abcdef")
 PARENTS = st.dictionaries(st.sampled_from(IDS), st.sampled_from([*IDS, "gone", "gone-2", "../etc"]), max_size=6)
+ANY: Wanted = {}
+OPEN: Wanted = {"active_only": True}
+FEW: Wanted = {"limit": 3}
 
 
 def put(store: MemoryStore, agent_id: str, age: int = 0, **changed: Any) -> None:
@@ -35,7 +41,7 @@ def below(parent_id: str) -> dict[str, Any]:
 def shown(store: MemoryStore, limit: int | None = None, **wanted: Any) -> list[str]:
     """A line for each session: indented by its level, with whatever the tree says of it in brackets."""
     lines = []
-    for level, line in session_tree(store, Filter(**wanted, limit=limit), START, LIMITS):
+    for level, line in tree(writing(store, START), **wanted, limit=limit):
         said = [line["status"]] if "problem" in line else filter(None, [line.get("parent_status")])
         notes = [*said, *([] if line.get("selected", True) else ["not selected"])]
         lines.append("  " * level + line["agent_id"] + (f" ({', '.join(notes)})" if notes else ""))
@@ -122,9 +128,9 @@ def test_a_line_of_parents_may_be_as_long_as_it_likes(store: MemoryStore) -> Non
         put(store, ids[number], **below(ids[number - 1]))
     put(store, ids[0])
 
-    levels = [level for level, _ in session_tree(store, Filter(), START, LIMITS)]
+    levels = [level for level, _ in tree(writing(store, START))]
     assert levels == list(range(len(ids)))
-    only_last = session_tree(store, Filter(since=START, limit=1), START, LIMITS)
+    only_last = tree(writing(store, START), since=START, limit=1)
     assert len(only_last) == 1 + int(only_last[-1][1]["agent_id"].removeprefix("s-"))
 
 
@@ -149,12 +155,13 @@ def test_every_session_is_there_once_below_its_parent_whatever_parents_are(
         above = below(parents[agent_id]) if agent_id in parents else {}
         put(store, agent_id, age, phase="completed" if agent_id in final else "executing", **above)
 
-    for wanted in (Filter(), Filter(active_only=True)):
-        tree = session_tree(store, wanted, START, LIMITS)
-        assert_each_is_below_its_parent(tree, parents)
-        selected = sorted(line["agent_id"] for _, line in tree if line.get("selected", True))
-        assert selected == sorted(line["agent_id"] for line in list_sessions(store, wanted, START, LIMITS))
-        assert len({line["agent_id"] for _, line in tree}) == len(tree)
+    at = writing(store, START)
+    for wanted in ANY, OPEN:
+        found = tree(at, **wanted)
+        assert_each_is_below_its_parent(found, parents)
+        selected = sorted(line["agent_id"] for _, line in found if line.get("selected", True))
+        assert selected == sorted(line["agent_id"] for line in listed(at, **wanted)[0])
+        assert len({line["agent_id"] for _, line in found}) == len(found)
 
 
 TOKENS = st.dictionaries(st.sampled_from(IDS), st.integers(0, 1 << 63), max_size=6)
@@ -172,17 +179,17 @@ def test_the_sums_of_all_trees_are_those_of_the_list_and_of_each_session_those_b
         phase = "completed" if agent_id in final else "executing"
         put(store, agent_id, age, phase=phase, **above, **counted, **limited)
 
-    for wanted in (Filter(), Filter(active_only=True), Filter(limit=3)):
-        listed = list(list_sessions(store, wanted, START, LIMITS))
-        tree = session_tree(store, wanted, START, LIMITS)
-        assert total_of(line["sums"] for level, line in tree if level == 0) == total_of(map(sums_of, listed))
-        for number, (level, line) in enumerate(tree):
-            rest = [other for other, _ in tree[number + 1 :]]
+    at = writing(store, START)
+    for wanted in ANY, OPEN, FEW:
+        lines, found = listed(at, **wanted)[0], tree(at, **wanted)
+        assert total_of(line["sums"] for level, line in found if level == 0) == total_of(map(sums_of, lines))
+        for number, (level, line) in enumerate(found):
+            rest = [other for other, _ in found[number + 1 :]]
             end = next((index for index, other in enumerate(rest) if other <= level), len(rest))
-            lines = [other for _, other in tree[number : number + 1 + end]]
-            assert line["sums"] == total_of(map(sums_of, lines))
-            assert line["sums"]["sessions"] == sum(other.get("selected", True) for other in lines)
+            below_it = [other for _, other in found[number : number + 1 + end]]
+            assert line["sums"] == total_of(map(sums_of, below_it))
+            assert line["sums"]["sessions"] == sum(other.get("selected", True) for other in below_it)
     for agent_id in IDS:
-        [first] = [line for _, line in subtree(store, agent_id, START, LIMITS) if line["agent_id"] == agent_id]
-        total = total_of(sums_of(line) for _, line in subtree(store, agent_id, START, LIMITS))
+        [first] = [line for _, line in subtree(at, agent_id) if line["agent_id"] == agent_id]
+        total = total_of(sums_of(line) for _, line in subtree(at, agent_id))
         assert first["sums"] == total

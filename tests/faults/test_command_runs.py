@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions
-from gaia_sessions.api import at, running
+from gaia_sessions.api import at, records, running
 from gaia_sessions.session.requests import Start
 from tests.faults.conftest import EACH_CHANGE, OPERATIONS, SPOKEN, Operation, command, root_of, run
 
@@ -80,7 +80,7 @@ def test_a_kill_of_gaia_sessions_run_anywhere_leaves_no_work_that_seems_to_go_on
         root, killed = ended(number, "-e", f"inject={name}:signal=SIGKILL:when={when}")
         assert (killed.returncode, killed.stdout) == (-9, ""), (name, when)
         sessions = Sessions(root)
-        (agent_id,) = list(sessions.ids()) or [""]
+        (agent_id,) = list(at.read(sessions, records.ids)) or [""]
         stood.append(_stands(sessions, agent_id))
         if stood[-1] == "crashed":
             _is_judged_and_continued(sessions, agent_id)

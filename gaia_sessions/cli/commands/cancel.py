@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from gaia_sessions.api.cancelling import CancelledSession
+    from gaia_sessions.api.families import TreeLine
     from gaia_sessions.api.listing import Line
     from gaia_sessions.api.sessions import Sessions
-    from gaia_sessions.api.tree import TreeLine
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.schema import Run
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import click
 
+from gaia_sessions.api import at, listing, records
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import APP, SECONDS, TIME
@@ -22,8 +23,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from typing import Any, TypeVar
+    from typing import Any, Concatenate, TypeVar
 
+    from gaia_sessions.api.at import Reading
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
 
@@ -88,7 +90,7 @@ def command(
     """
     span = _span(around, duration)
     sessions = call.sessions()
-    found, left_out = select(call, sessions, lambda wanted: sessions.listed(around=span, **wanted), **options)
+    found, left_out = select(call, sessions, listing.listed, around=span, **options)
     if ids_alone:
         ids = [line["agent_id"] for line in found]
         output.print_json_array(ids) if call.as_json else output.print_lines(ids)
@@ -101,7 +103,7 @@ def command(
     elif output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
-        output.draw(partial(tables.session_table, found, utc_now(), sessions.ids()))
+        output.draw(partial(tables.session_table, found, utc_now(), at.read(sessions, records.ids)))
     else:
         output.print_lines(plain.list_lines(found, utc_now()))
     if found and not (ids_alone or call.as_json):
@@ -111,14 +113,14 @@ def command(
 def select(
     call: Call,
     sessions: Sessions,
-    find: Callable[[dict[str, Any]], tuple[Sequence[_Found], Mapping[str, int]]],
+    find: Callable[Concatenate[Reading, ...], tuple[Sequence[_Found], Mapping[str, int]]],
     *,
     parent_id: str | None,
     states: tuple[str, ...],
     phases: tuple[str, ...],
     failed: bool,
     waiting: bool,
-    **others: Any,  # noqa: ANN401  # arguments of Sessions.list as they are
+    **others: Any,  # noqa: ANN401  # those of ``list`` as they are
 ) -> tuple[Sequence[_Found], Mapping[str, int]]:
     """What ``find`` finds of what the options of ``filters`` ask for, and how many sessions of which app it left out.
 
@@ -128,11 +130,11 @@ def select(
         parent_id = call.session_id(parent_id)
     states = (*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ()))
     try:
-        found, left_out = find({"parent_id": parent_id, "states": states, "phases": _split(phases), **others})
+        found, left_out = at.read(sessions, find, parent_id=parent_id, states=states, phases=_split(phases), **others)
     except (UnknownPhase, UnknownState) as error:
         error.other_options = {"--phase": PHASES} if isinstance(error, UnknownState) else {"--state": STATES}
         raise
-    if not found and parent_id is not None and parent_id not in sessions.ids():
+    if not found and parent_id is not None and parent_id not in at.read(sessions, records.ids):
         raise SessionNotFound(parent_id)
     if not found and others["agent_name"] and not call.as_json:
         _say_which_agents_there_are(sessions, others["agent_name"])
@@ -183,4 +185,4 @@ def print_that_none_was_found(sessions: Sessions) -> None:
     lines = sessions.list(every_app=True)
     apps = Counter(line["app"] for line in lines if "problem" not in line and "app" in line)
     exists = os.path.exists(sessions.root)
-    output.print_line(plain.no_sessions_line(sessions.root, len(sessions.ids()), apps, exists=exists))
+    output.print_line(plain.no_sessions_line(sessions.root, len(at.read(sessions, records.ids)), apps, exists=exists))

@@ -59,9 +59,10 @@ def _stats(call: Call, since: datetime | None, until: datetime | None, by: str |
     sessions = call.sessions()
     if not output.is_stderr_terminal():
         return sessions.stats(since=since, until=until, by=by)
+    from gaia_sessions.api import at, records
     from gaia_sessions.cli.progress import Reading
 
-    reading = Reading(len(sessions.ids()))
+    reading = Reading(len(at.read(sessions, records.ids)))
     try:
         return sessions.stats(since=since, until=until, by=by, on_read=reading.show)
     finally:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gaia_sessions.api import at, families, records
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.errors import UsageError
@@ -29,7 +30,7 @@ def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: 
     """
     sessions = call.sessions()
     if agent_id is None:
-        tree, left_out = select(call, sessions, lambda wanted: sessions.arranged(**wanted), **options)
+        tree, left_out = select(call, sessions, families.arranged, **options)
     elif any(value is not None and value is not False and value != () for value in options.values()):
         raise UsageError("with an ID the tree has all that is below it", "omit the ID, or the options that select")
     else:
@@ -41,7 +42,7 @@ def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: 
     elif output.is_stdout_terminal():
         from gaia_sessions.cli.render import tree_table
 
-        output.draw(partial(tree_table.tree_table, tree, sessions.ids()))
+        output.draw(partial(tree_table.tree_table, tree, at.read(sessions, records.ids)))
     else:
         from gaia_sessions.cli.render import trees
 

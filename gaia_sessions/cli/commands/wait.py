@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api import waiting
+from gaia_sessions.api import at, waiting
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_DONE
@@ -63,7 +63,9 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
 
 
 def _below(call: Call, agent_ids: list[str]) -> list[str]:
-    return [below for agent_id in agent_ids for below in call.sessions().ids_below(agent_id)]
+    from gaia_sessions.api.families import ids_below
+
+    return [below for agent_id in agent_ids for below in at.read(call.sessions(), ids_below, agent_id)]
 
 
 def _unread(call: Call) -> dict[str, type[SessionsError]]:

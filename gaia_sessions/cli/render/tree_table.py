@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
+    from gaia_sessions.api.families import TreeLine
     from gaia_sessions.api.listing import Line
-    from gaia_sessions.api.tree import TreeLine
 
 _NAME = "agent: purpose"
 _COLUMNS = (_NAME, "state", "tokens", "id")

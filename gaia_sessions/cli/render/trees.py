@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gaia_sessions.api.families import TreeLine
     from gaia_sessions.api.listing import Line, Sums
-    from gaia_sessions.api.tree import TreeLine
 
 DEEPEST = 8
 """So many branches are drawn in front of a session; a tree that is deeper goes on below the last of them."""

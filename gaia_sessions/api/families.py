@@ -8,57 +8,61 @@ from __future__ import annotations
 
 from gaia_sessions.store.above import Above, all_below
 
-from .listing import lines_of, list_sessions, newest_first
+from .listing import filter_of, lines_of, list_sessions, newest_first
 from .showing import line_of
 from .sums import sums_of, total_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias, Unpack
 
-    from gaia_sessions.session.policy import Limits
-    from gaia_sessions.store.port import Reader
-
-    from .listing import Filter, Line, Sums
+    from .at import Reading
+    from .listing import Line, Sums, Wanted
 
     TreeLine: TypeAlias = tuple[int, Line]
     """How many lines a session stands below, and its line."""
 
 
-def session_tree(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> list[TreeLine]:
-    """The lines that ``list_sessions`` has, each below its parent, and above them the parents that are not among them.
+def tree(at: Reading, **wanted: Unpack[Wanted]) -> Sequence[TreeLine]:
+    """What ``list`` finds, each below its parent: pairs of a level and a summary. Level 0 is not indented.
 
-    A parent that is not among them has ``selected`` False. A session that does not stand below one that is among them,
-    although its record names a parent, has a ``parent_status``: why. Each line has the ``sums`` of those lines that
-    are selected among itself and all below it.
+    A session that does not stand below the parent that its record names has a ``parent_status``. The line of a
+    parent that is there only for what is below it has ``selected`` False. The ``sums`` of a line are those of
+    itself and of all lines below it, without such parents.
     """
-    lines, above = list(list_sessions(sessions, wanted, now, limits)), Above(sessions)
-    return _with_sums(arranged(lines, lambda agent_id: line_of(sessions, above, agent_id, now, limits)))
+    return arranged(at, **wanted)[0]
 
 
-def subtree(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> list[TreeLine]:
-    """The line of ``agent_id`` and, below it, of each session that is below it.
+def arranged(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine], Mapping[str, int]]:
+    """What ``tree`` finds, and how many sessions of which app it left out."""
+    sessions, now, limits = at.sessions, at.now, at.config.limits
+    asked = filter_of(wanted, now)
+    lines, above = list(list_sessions(sessions, asked, now, limits)), Above(sessions)
+    tree = _below_parents(lines, lambda agent_id: line_of(sessions, above, agent_id, now, limits))
+    return _with_sums(tree), asked.left_out
 
-    If its own parent is gone, that stands above it. A session that is gone itself has a line too while it has children.
-    Raises ``SessionNotFound`` if it has none, ``InvalidId``.
-    """
+
+def subtree(at: Reading, agent_id: str) -> Sequence[TreeLine]:
+    """A session with all that is below it, as ``tree`` has them."""
+    # if its own parent is gone, that stands above it; one that is gone itself has a line too while it has children
+    sessions, now, limits = at.sessions, at.now, at.config.limits
     records = list(all_below(sessions, agent_id))
     if not records:
         sessions.read(agent_id)
     above = Above(sessions)
     below = sorted(lines_of(((record["agent_id"], record) for record in records), above, now, limits), key=newest_first)
     first = line_of(sessions, above, agent_id, now, limits)
-    tree = arranged([first, *below], lambda parent_id: line_of(sessions, above, parent_id, now, limits))
+    tree = _below_parents([first, *below], lambda parent_id: line_of(sessions, above, parent_id, now, limits))
     return _with_sums(list(_from(agent_id, tree)))
 
 
-def ids_below(sessions: Reader, agent_id: str) -> list[str]:
+def ids_below(at: Reading, agent_id: str) -> Sequence[str]:
     """The id of each session below ``agent_id`` that can be read, level by level.
 
     Raises ``SessionNotFound`` if there are neither it nor any below, ``InvalidId``.
     """
+    sessions = at.sessions
     ids = [record["agent_id"] for record in all_below(sessions, agent_id)]
     if not ids:
         sessions.read(agent_id)
@@ -93,7 +97,7 @@ def _from(agent_id: str, tree: Sequence[TreeLine]) -> Iterator[TreeLine]:
         yield below - top, other
 
 
-def arranged(lines: Sequence[Line], line_of_parent: Callable[[str], Line]) -> list[TreeLine]:
+def _below_parents(lines: Sequence[Line], line_of_parent: Callable[[str], Line]) -> list[TreeLine]:
     """``lines`` as a tree; ``line_of_parent`` is asked for each parent that is not among them.
 
     A tree, and whatever is below one session, stands where the first of its ``lines`` stood.
