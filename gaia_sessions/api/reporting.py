@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader
 
+    from .at import Reading
     from .resume import Standing
 
     class ReportOnTurn(TypedDict):
@@ -59,19 +60,19 @@ def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, conf
     return {**report(record, findings, now, config.limits_tokens), **found.state, **above.trace(record)}, found
 
 
-def report_on_turn(
-    above: Above, record: Record, messages: Sequence[NewMessage], now: datetime, config: Config
-) -> ReportOnTurn:
+def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) -> ReportOnTurn:
     """What ``record`` has used, and the report on it, as it was just written with ``messages``.
 
     No file is read for it but the marks, for which nothing is raised, so that nothing can fail any more once a turn is
     stored.
     """
-    found = standing(above.cancellation, record, now, config.limits)
+    from gaia_sessions.store.above import Above
+
+    found = standing(Above(at.store).cancellation, record, at.now, at.config.limits)
     latest = [_as_recent(message) for message in messages[-RECENT_MESSAGES:]]
     findings = Findings(latest, found.decision.get("cancellation"), found.dead_runs, "")
-    told = {**report(record, findings, now, config.limits_tokens), **found.state}
-    return {"usage": usage_of(record, now, config.limits_tokens), "report": told}  # type: ignore[typeddict-item]  # its keys
+    told = {**report(record, findings, at.now, at.config.limits_tokens), **found.state}
+    return {"usage": usage_of(record, at.now, at.config.limits_tokens), "report": told}  # type: ignore[typeddict-item]  # its keys
 
 
 def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:

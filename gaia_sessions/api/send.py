@@ -24,14 +24,18 @@ from gaia_sessions.jsonio.strict import json_type_of
 from gaia_sessions.session.clients import Told
 from gaia_sessions.session.context import context_messages
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.report import task_id_of, turn_id_of
 from gaia_sessions.session.rounds import last_answer
 from gaia_sessions.session.runs import is_of_command
 from gaia_sessions.session.sends import answer_message, cancelled, failed, fitted, stopped
 from gaia_sessions.session.transcript import conversation, generation_of, is_system_prompt, message_of, spoken
 from gaia_sessions.session.visible import visible_line
+from gaia_sessions.store import send_lock_key
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe_holder
+
+from . import at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +57,9 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_TRIES = 0.1
 """How long whoever waits for another one to be done waits between two tries."""
+
+_SECONDS_FOR_LOCK = 1.0
+"""How long the lock of a send is waited for, which is free unless somebody looks at it."""
 
 _SECONDS_TO_WRITE = 10
 """How long an answer is tried to be written."""
@@ -154,7 +161,7 @@ class Send:
         self.said: Sequence[NewMessage] = [fitted(message) for message in said]
         self._fields: Run = fields or {}
         self._tell = tell
-        self._lock = sessions.lock_of_send(agent_id)
+        self._lock = sessions.store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
         self._holder: int | None = None
         self.is_cut = self.said != said
 
@@ -163,11 +170,13 @@ class Send:
 
         Raises ``AgentAtWork``, ``RunNotAllowed``, ``Cancelled``, ``TooDeep``, ``SessionNotFound``.
         """
+        from . import sending  # whoever sends nothing needs none of it
+
         self._wrapper = describe_holder(self._lock.path)
         fields: Run = {"wrapper": self._wrapper, **self._fields}
         self._holder = os.getpid()  # from here on it may be written, whatever interrupts us
         try:
-            self.record, noted = self._sessions.begin_send(self._agent_id, fields, self._lock)
+            self.record, noted = at.write(self._sessions, sending.begin, self._agent_id, fields, self._lock)
         except DurabilityUnknown as error:  # and nobody was asked anything
             raise StoreFailure("begin the send", error.path, error.reason) from error
         except SessionsError as error:
@@ -211,6 +220,8 @@ class Send:
         ``told`` is what a client that answered tells of itself. Raises
         ``InvalidInput`` for an answer that is neither, and what ``add_turn`` raises; then nothing is stored.
         """
+        from . import reporting, sending
+
         self._check_holder()
         whole = messages_of(answered, "assistant", "the answer of an agent")
         new = whole[len(given) :] if given and [*map(spoken, whole[: len(given)])] == [*given] else whole
@@ -218,8 +229,8 @@ class Send:
         last_try = time.monotonic() + _SECONDS_TO_WRITE
         while True:
             try:
-                record, stored, noted = self._sessions.answer_send(
-                    self._agent_id, self.run, self.said, messages, told or Told()
+                record, stored, noted = at.write(
+                    self._sessions, sending.answer, self._agent_id, self.run, self.said, messages, told or Told()
                 )
                 break
             except DurabilityUnknown:  # it is written
@@ -240,12 +251,14 @@ class Send:
             "turn_id": turn_id_of(record, {"turn": turn}),
             "text": last_answer(messages),
             "messages": [*stored],
-            **self._sessions.report_on_turn(record, stored),
+            **at.read(self._sessions, reporting.report_on_turn, record, stored),
         }
 
     def end(self, ended: SendEnd) -> Record:
         """Ends it without an answer: nothing of the turn is stored."""
-        record, noted = self._sessions.fail_send(self._agent_id, self.run, ended)
+        from . import sending
+
+        record, noted = at.write(self._sessions, sending.fail, self._agent_id, self.run, ended)
         self._release()
         self._tell(noted)
         return record

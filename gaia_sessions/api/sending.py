@@ -1,7 +1,7 @@
 """Sends: how a process claims the next turn of a conversation, and ends it, each in one commit.
 
 Owns what the agent is given of what was said before, and which entries of the journal and messages go with a send. The
-rules are in ``session.sends``. ``now`` is an argument.
+rules are in ``session.sends``.
 """
 
 from __future__ import annotations
@@ -35,38 +35,35 @@ from .resume import decide_on_known
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from gaia_sessions.session.clients import Told
-    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.store.port import Entry, HeldLock, Reader, Store
+    from gaia_sessions.store.port import Entry, HeldLock, Reader
+
+    from .at import Writing
 
 
-def begin(
-    store: Store, now: datetime, agent_id: str, fields: Run, lock: HeldLock, limits: Limits, shell: str | None
-) -> tuple[Record, Sequence[Entry]]:
+def begin(at: Writing, agent_id: str, fields: Run, lock: HeldLock) -> tuple[Record, Sequence[Entry]]:
     """Begins a send, a run that has ``fields``; returns the record, whose latest run it is, and what was noted of it.
-
-    ``shell`` is the host in whose agent's shell that was typed, if it was.
 
     ``lock`` is held from then on, for as long as the send lasts, and also where the run may be written although this
     raises. Of two at once one begins. Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``,
     ``TooDeep``, ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``TooLarge``. Then nothing has begun.
     """
+    store, now = at.store, at.now
     with store.open(agent_id) as session:
         refuse_if_cancelled(store, session.record)
         settled = with_lost_runs(store, session.record, gone_runs(session.record), now)
         try:
-            check_may_send(settled.record, decide_on_known(settled.record, None, now, limits))
+            check_may_send(settled.record, decide_on_known(settled.record, None, now, at.config.limits))
         except RunNotAllowed:
             session.commit(settled)
             raise
         if "depth" in fields:
             check_depth_of_work(settled.record, read_ancestors(store, settled.record), fields["depth"])
-        begun = check_room_for_run(with_send_begun(settled.record, fields, now, shell))
+        begun = check_room_for_run(with_send_begun(settled.record, fields, now, at.shell()))
         noted = subagent_events.started(store, settled.record, begun)
         try:
             lock.__enter__()  # who looks at it holds it for a moment
@@ -84,8 +81,7 @@ def begin(
 
 
 def answer(
-    store: Store,
-    now: datetime,
+    at: Writing,
     agent_id: str,
     run: Run,
     said: Sequence[NewMessage],
@@ -103,28 +99,28 @@ def answer(
 
     def rule(record: Record) -> Change:
         stored = _open_run(record, run)
-        closed = with_answer_of_send(record, stored, said, answered, marked, told, now)
+        closed = with_answer_of_send(record, stored, said, answered, marked, told, at.now)
         kind = subagent_events.SUBAGENT_COMPLETED
-        noted[:] = [subagent_events.ended(store, record, closed, stored, kind, now)]
+        noted[:] = [subagent_events.ended(at.store, record, closed, stored, kind, at.now)]
         return Change(closed, noted)
 
-    record, added = store.add_messages(agent_id, [*said, *answered], rule, reserved=RESERVED_BYTES)
+    record, added = at.store.add_messages(agent_id, [*said, *answered], rule, reserved=RESERVED_BYTES)
     return record, added, noted[0]
 
 
-def fail(store: Store, now: datetime, agent_id: str, run: Run, ended: SendEnd) -> tuple[Record, Entry]:
+def fail(at: Writing, agent_id: str, run: Run, ended: SendEnd) -> tuple[Record, Entry]:
     """Ends ``run``, as it was begun, without an answer; returns the record, and what was noted. Raises ``RunGone``."""
     noted: list[Entry] = []
 
     def rule(record: Record) -> Change:
         stored = _open_run(record, run)
-        closed = with_failed_send(record, stored, ended, now)
+        closed = with_failed_send(record, stored, ended, at.now)
         kind = subagent_events.SUBAGENT_FAILED if ended.is_failure else subagent_events.SUBAGENT_CANCELLED
         error = ended.fields.get("detail", ended.end)
-        noted[:] = [subagent_events.ended(store, record, closed, stored, kind, now, evidence={"error": error})]
+        noted[:] = [subagent_events.ended(at.store, record, closed, stored, kind, at.now, evidence={"error": error})]
         return Change(closed, noted)
 
-    return store.change(agent_id, rule), noted[0]
+    return at.store.change(agent_id, rule), noted[0]
 
 
 def _open_run(record: Record, begun: Run) -> Run:

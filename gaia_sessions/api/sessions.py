@@ -10,9 +10,8 @@ import os
 
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.hosts.clients import BY_NAME
-from gaia_sessions.session.ids import check_agent_id, is_agent_id, new_agent_id
+from gaia_sessions.session.ids import is_agent_id, new_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.store import send_lock_key
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import claude_folder, working_directory
@@ -29,15 +28,12 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.clients import Told
     from gaia_sessions.session.context import Context
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
-    from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.session.sends import SendEnd
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.store.key_lock import KeyLock
-    from gaia_sessions.store.port import Entry, HeldLock, Store
+    from gaia_sessions.store.port import Store
 
     from .cleanup import CleanupReport
     from .command import Token
@@ -47,7 +43,6 @@ if TYPE_CHECKING:
     from .preview import Preview
     from .reconcile import Reconciled
     from .removal import RemovedSession
-    from .reporting import ReportOnTurn
     from .resume import Standing
     from .resumptions import Resumption, Rule
     from .showing import Shown, View
@@ -80,9 +75,6 @@ else:
 
 DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
 """Seconds until a command that is run is told to end, and how many it has after that."""
-
-_SECONDS_FOR_LOCK = 1.0
-"""How long the lock of a send is waited for, which is free unless somebody looks at it."""
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -562,44 +554,6 @@ class Sessions(Place):
         from .showing import view
 
         return view(self._preview(), agent_id, utc_now(), self.config)
-
-    def lock_of_send(self, agent_id: str) -> KeyLock:
-        """For commands: the lock that is held for as long as a send to the agent of the session lasts."""
-        return self.store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
-
-    def begin_send(self, agent_id: str, fields: Run, lock: HeldLock) -> tuple[Record, Sequence[Entry]]:
-        """For commands: begins a send, a run with ``fields``; returns the record, and what was noted in its journal.
-
-        Raises ``RunNotAllowed`` if nobody may send anything now, ``Cancelled``, ``TooDeep``.
-        """
-        from . import sending
-
-        return self._write(sending.begin, agent_id, fields, lock, self.config.limits, _shell())
-
-    def answer_send(
-        self, agent_id: str, run: Run, said: Sequence[NewMessage], answered: Sequence[NewMessage], told: Told
-    ) -> tuple[Record, Sequence[Message], Entry]:
-        """For commands: completes the turn of a send: the record, its messages as stored, and what was noted.
-
-        ``told`` is what a client that answered tells of itself. Raises ``RunGone``, and what ``add_turn`` raises.
-        """
-        from . import sending
-
-        return self._write(sending.answer, agent_id, run, said, answered, told)
-
-    def fail_send(self, agent_id: str, run: Run, ended: SendEnd) -> tuple[Record, Entry]:
-        """For commands: ends a send without an answer: the record, and what was noted. Raises ``RunGone``."""
-        from . import sending
-
-        return self._write(sending.fail, agent_id, run, ended)
-
-    def report_on_turn(self, record: Record, messages: Sequence[Message]) -> ReportOnTurn:
-        """For commands: what a session has used, and the report on it, as its ``record`` was just written."""
-        from gaia_sessions.store.above import Above
-
-        from . import reporting
-
-        return reporting.report_on_turn(Above(self.store), record, messages, utc_now(), self.config)
 
     def said_earlier(self, record: Record) -> Sequence[dict[str, str]]:
         """For commands: what was said before the own messages of a session, by agents of hosts, or in earlier ones."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import EphemeralSession, Sessions, SubAgentSession
-from gaia_sessions.api import at, records
+from gaia_sessions.api import at, records, sending
 from gaia_sessions.errors import (
     AgentAtWork,
     Cancelled,
@@ -593,14 +593,14 @@ def test_an_interrupt_while_it_begins_leaves_nobody_at_work(
     talk: SubAgentSession[Agent], agent: Agent, monkeypatch: pytest.MonkeyPatch, interrupt: BaseException
 ) -> None:
     """As between the write of the claim and its return."""
-    begin = Sessions.begin_send
+    begin = sending.begin
 
     def interrupted(*arguments: Any) -> object:
         begin(*arguments)
         raise interrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Sessions, "begin_send", interrupted)
+        patched.setattr(sending, "begin", interrupted)
         with pytest.raises(KeyboardInterrupt if isinstance(interrupt, KeyboardInterrupt) else StoreFailure):
             talk.send("one")
     record = Sessions(talk.root).read(talk.agent_id)
