@@ -24,11 +24,13 @@ from gaia_sessions.hosts.clients import BY_NAME, preset_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Protocol
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.report import Report
+
+    from .at import Place
 
     class Token(Protocol):
         """A ``CancellationToken``."""
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
         @property
         def cancellation(self) -> Cancellation | None: ...
 
+
+DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
+"""Seconds until a command that is run is told to end, and how many it has after that."""
 
 LONGEST = 366 * 24 * 3600.0
 """Seconds of the longest time limit."""
@@ -47,6 +52,75 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.{} i
 """The package is that of this process, wherever it is; the command inherits the environment, so no variable says it."""
 
 _SECONDS_BETWEEN_LOOKS = 0.25
+
+
+def run(  # noqa: PLR0913  # what can be said of a command, and of its session
+    place: Place,
+    command: Sequence[str],
+    *,
+    task: str | None = None,
+    context: str | None = None,
+    agent_id: str | None = None,
+    continues: str | None = None,
+    agent_name: str | None = None,
+    purpose: str | None = None,
+    parent_id: str | None = None,
+    max_tokens: int | None = None,
+    tools: Iterable[str] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    grace: float = DEFAULT_GRACE,
+    cwd: str | None = None,
+    is_contained: bool = False,
+    keeps_background: bool = False,
+    preset: str | None = BY_NAME,
+    token: Token | None = None,
+) -> Report:
+    """[Runs a command](run.md) as a sub-agent, and returns the report when it and all it has started have ended.
+
+    ``command`` is a program and its arguments. ``agent_id`` is a session whose work goes on; without it one is
+    created: one that ``continues`` another, or of ``agent_name`` (by default the name of the program) with
+    ``purpose``, below ``parent_id``, with the budget ``max_tokens`` and what ``choose_tools`` allows of ``tools``.
+    ``task`` and ``context`` are what it is told, ``timeout`` and ``grace`` its limits in seconds. ``preset`` is
+    [which client](clients.md) it is, ``"claude"`` or ``"codex"``, by default that with the name of the program;
+    None for any other command. ``token``, a ``CancellationToken``, cancels the session when it is cancelled.
+
+    It is run by a process of its own, so that this one may have other children; its output is not shown. It goes on
+    within its limits if this process is killed. Raises ``BadArgument``, ``UsageError`` for words that a preset
+    gives itself, ``InvalidInput`` for a task that is blank or that a client does not have, ``TaskRefused``,
+    ``Cancelled``, ``RunNotAllowed`` if the work may not go on, and what ``create`` raises. Then nothing has begun.
+    """
+    from gaia_sessions.session.ids import new_agent_id  # a process that runs it needs none of this
+    from gaia_sessions.session.requests import Start
+    from gaia_sessions.system import utc_now
+
+    from . import at, cancelling, permitting
+
+    what = Command(
+        command,
+        task=task,
+        context=context,
+        cwd=cwd,
+        timeout=timeout,
+        grace=grace,
+        is_contained=is_contained,
+        keeps_background=keeps_background,
+        preset=preset,
+    )
+    named = agent_id or new_agent_id(utc_now(), os.urandom)
+    start = Start(
+        agent_id,
+        new_id=None if agent_id else named,
+        continues=continues,
+        program=what.name,
+        agent_name=agent_name,
+        purpose=purpose,
+        parent_id=parent_id,
+        max_tokens=max_tokens,
+        allowed_tools=at.read(place, permitting.allowed_of, tools, agent_name or what.name, parent_id),
+    )
+    if token is not None and agent_id is not None and (cancellation := token.cancellation) is not None:
+        at.write(place, cancelling.cancel, agent_id, cancellation.get("reason"))
+    return run_by_helper((place, start, what), token)
 
 
 class Command:

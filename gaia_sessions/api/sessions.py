@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.hosts.clients import BY_NAME
-from gaia_sessions.session.ids import is_agent_id, new_agent_id
+from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
@@ -18,7 +17,7 @@ from gaia_sessions.system.project_root import claude_folder, working_directory
 
 from . import at
 from .at import Place
-from .rows import Changes, Later, Reads, Writes
+from .rows import Asks, Changes, Later, Reads, Writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
 
     from .cleanup import CleanupReport
-    from .command import Token
     from .importing import Imported
     from .listing import Line, Wanted
     from .pending import Pending
@@ -58,6 +56,7 @@ if TYPE_CHECKING:
         answering,
         cancelling,
         charging,
+        command,
         creating,
         ending,
         families,
@@ -70,11 +69,8 @@ if TYPE_CHECKING:
 else:
     answering, cancelling, creating = Later("answering"), Later("cancelling"), Later("creating")
     ending, keys, permitting, updating = Later("ending"), Later("keys"), Later("permitting"), Later("updating")
-    charging, todo_list = Later("charging"), Later("todo_list")
+    charging, command, todo_list = Later("charging"), Later("command"), Later("todo_list")
     families, listing = Later("families"), Later("listing")
-
-DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
-"""Seconds until a command that is run is told to end, and how many it has after that."""
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -129,6 +125,7 @@ class Sessions(Place):
     list = Reads(listing.summaries)
     tree = Reads(families.tree)
     subtree = Reads(families.subtree)
+    run = Asks(command.run)
 
     def get(self, agent_id: str) -> Record | None:
         """The record as it is stored; None if there is no such session.
@@ -387,74 +384,6 @@ class Sessions(Place):
         from .waiting import wait
 
         return wait(self.reporter, agent_ids, first=first, timeout=timeout)
-
-    def run(  # noqa: PLR0913  # what can be said of a command, and of its session
-        self,
-        command: Sequence[str],
-        *,
-        task: str | None = None,
-        context: str | None = None,
-        agent_id: str | None = None,
-        continues: str | None = None,
-        agent_name: str | None = None,
-        purpose: str | None = None,
-        parent_id: str | None = None,
-        max_tokens: int | None = None,
-        tools: Iterable[str] | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
-        grace: float = DEFAULT_GRACE,
-        cwd: str | None = None,
-        is_contained: bool = False,
-        keeps_background: bool = False,
-        preset: str | None = BY_NAME,
-        token: Token | None = None,
-    ) -> Report:
-        """[Runs a command](run.md) as a sub-agent, and returns the report when it and all it has started have ended.
-
-        ``command`` is a program and its arguments. ``agent_id`` is a session whose work goes on; without it one is
-        created: one that ``continues`` another, or of ``agent_name`` (by default the name of the program) with
-        ``purpose``, below ``parent_id``, with the budget ``max_tokens`` and what ``choose_tools`` allows of ``tools``.
-        ``task`` and ``context`` are what it is told, ``timeout`` and ``grace`` its limits in seconds. ``preset`` is
-        [which client](clients.md) it is, ``"claude"`` or ``"codex"``, by default that with the name of the program;
-        None for any other command. ``token``, a ``CancellationToken``, cancels the session when it is cancelled.
-
-        It is run by a process of its own, so that this one may have other children; its output is not shown. It goes on
-        within its limits if this process is killed. Raises ``BadArgument``, ``UsageError`` for words that a preset
-        gives itself, ``InvalidInput`` for a task that is blank or that a client does not have, ``TaskRefused``,
-        ``Cancelled``, ``RunNotAllowed`` if the work may not go on, and what ``create`` raises. Then nothing has begun.
-        """
-        from gaia_sessions.session.requests import Start
-
-        from .command import Command, run_by_helper
-
-        what = Command(
-            command,
-            task=task,
-            context=context,
-            cwd=cwd,
-            timeout=timeout,
-            grace=grace,
-            is_contained=is_contained,
-            keeps_background=keeps_background,
-            preset=preset,
-        )
-        from .permitting import allowed_of
-
-        named = agent_id or new_agent_id(utc_now(), os.urandom)
-        start = Start(
-            agent_id,
-            new_id=None if agent_id else named,
-            continues=continues,
-            program=what.name,
-            agent_name=agent_name,
-            purpose=purpose,
-            parent_id=parent_id,
-            max_tokens=max_tokens,
-            allowed_tools=at.read(self, allowed_of, tools, agent_name or what.name, parent_id),
-        )
-        if token is not None and agent_id is not None and (cancellation := token.cancellation) is not None:
-            self.cancel(agent_id, cancellation.get("reason"))
-        return run_by_helper((self, start, what), token)
 
     def cleanup(
         self,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from gaia_sessions.api.command import TASK, Command
-from gaia_sessions.api.sessions import DEFAULT_GRACE, DEFAULT_TIMEOUT
+from gaia_sessions.api.command import DEFAULT_GRACE, DEFAULT_TIMEOUT, TASK, Command
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network

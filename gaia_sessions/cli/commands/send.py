@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api.command import LONGEST, Command
+from gaia_sessions.api.command import DEFAULT_GRACE, DEFAULT_TIMEOUT, LONGEST, Command
 from gaia_sessions.api.send import messages_of
-from gaia_sessions.api.sessions import DEFAULT_GRACE, DEFAULT_TIMEOUT
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.commands.create import warn_if_network
