@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_sessions.api.resume import standing
+from gaia_sessions.api.standing import standing
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.figures import figures_of, read_figures
 from gaia_sessions.store.above import Above

@@ -78,7 +78,7 @@ CALLED_BY_HOOKS = [
         "reconcile_evidence",
         "reconcile_rules",
         "reporting",
-        "resume",
+        "standing",
     )
 ]
 PURE = ["errors", "jsonio", "session"]
@@ -589,7 +589,7 @@ def test_everybody_who_asks_the_policy_says_what_is_cancelled_and_has_the_other_
                 asked.setdefault(file, set()).update((word.arg, ast.unparse(word.value)) for word in node.keywords)
     assert asked == {
         "ingest/delegate.py": {("cancellation", "cancellation"), (None, "evidence_of(record)")},
-        "api/resume.py": {
+        "api/standing.py": {
             ("cancellation", "cancellation"),
             (None, "_evidence_if_any(record)"),
             (None, "evidence"),  # what evidence_of said, of which the state is told too

@@ -110,7 +110,7 @@ def context_of_session(
     from gaia_sessions.session.report import turn_id_of
     from gaia_sessions.store.above import Above
 
-    from .resume import decide
+    from .standing import decide
 
     for name, number, least in (("turns", turns, 1), ("max_tokens", max_tokens, LEAST_TOKENS)):
         if number is not None and (not is_integer(number) or number < least):

@@ -23,7 +23,7 @@ from gaia_sessions.session.transcript import generation_of
 from .reconcile import reconcile
 from .reconcile_rules import CLOSING_VERDICTS
 from .removal import Judge, Leaving, deepest_first, make_children_cheap, may_run, remove
-from .resume import decide
+from .standing import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from gaia_sessions.session.runs import is_conversation
 from gaia_sessions.session.state import are_open, check_state
 from gaia_sessions.store.above import Above
 
-from .resume import standing
+from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Reader, RecordOrError
 
     from .at import Reading
-    from .resume import Standing
+    from .standing import Standing
 
     class BudgetUse(TypedDict):
         """The sessions that have a budget that is held, and of which tokens were reported.

@@ -18,7 +18,7 @@ from gaia_sessions.session.state import WAITING
 from gaia_sessions.store.above import Above
 
 from .questions import what_waits
-from .resume import standing
+from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.port import Reader
 
-    from .resume import Standing
+    from .standing import Standing
 
     @final
     class Pending(TypedDict):

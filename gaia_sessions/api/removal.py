@@ -21,7 +21,7 @@ from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.system import gone_runs
 from gaia_sessions.system.processes import is_alive
 
-from .resume import standing
+from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

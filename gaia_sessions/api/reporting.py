@@ -17,7 +17,7 @@ from gaia_sessions.session.report import RECENT_MESSAGES, Findings, report
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.transcript import committed_bytes, readable
 
-from .resume import standing
+from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Reader
 
     from .at import Reading
-    from .resume import Standing
+    from .standing import Standing
 
     class ReportOnTurn(TypedDict):
         """usage: what the session has used by then. report: how it stands."""

@@ -20,7 +20,7 @@ from gaia_sessions.session.state import ANSWERED, BROKEN_OFF, DENIED, LIMITED, W
 from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
 
-from .resume import decide, read_or_error, standing
+from .standing import decide, read_or_error, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Answer, Record, Run
     from gaia_sessions.store.port import Reader
 
-    from .resume import Standing
+    from .standing import Standing
 
     @final
     class Resumption(TypedDict):

@@ -38,7 +38,7 @@ from .briefing import ENDED, briefing
 from .claiming import ended_session, own_run, refuse_if_cancelled, with_lost_runs
 from .creating import below_parent, check_free_place, children_lock
 from .reporting import latest_messages, why_failed
-from .resume import decide_on_known, standing
+from .standing import decide_on_known, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

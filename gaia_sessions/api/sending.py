@@ -30,7 +30,7 @@ from gaia_sessions.system import gone_runs
 from .briefing import LONGEST_BRIEFING
 from .claiming import own_run, refuse_if_cancelled, with_lost_runs
 from .context import Turns
-from .resume import decide_on_known
+from .standing import decide_on_known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

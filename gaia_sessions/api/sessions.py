@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
     from .preview import Preview
     from .reconcile import Reconciled
     from .removal import RemovedSession
-    from .resume import Standing
     from .resumptions import Resumption, Rule
     from .showing import Shown, View
+    from .standing import Standing
     from .stats import Stats
     from .sums import UsageByAgent
     from .transcript import Turn
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
         keys,
         listing,
         permitting,
+        standing,
         todo_list,
         updating,
     )
@@ -71,6 +71,7 @@ else:
     ending, keys, permitting, updating = Later("ending"), Later("keys"), Later("permitting"), Later("updating")
     charging, command, todo_list = Later("charging"), Later("command"), Later("todo_list")
     families, listing = Later("families"), Later("listing")
+    standing = Later("standing")
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -122,6 +123,8 @@ class Sessions(Place):
     set_todo_status = Writes(todo_list.set_todo_status)
     set_todos = Writes(todo_list.set_todos)
 
+    should_resume = Reads(standing.should_resume)
+    explain_resume = Reads(standing.explain_resume)
     list = Reads(listing.summaries)
     tree = Reads(families.tree)
     subtree = Reads(families.subtree)
@@ -158,19 +161,6 @@ class Sessions(Place):
         from .pending import pending
 
         return pending(self._preview(), utc_now(), self.config.limits, app)
-
-    def should_resume(self, agent_id: str) -> bool:
-        """Whether the work may be resumed; False also for missing and corrupt sessions and impossible ids."""
-        return is_agent_id(agent_id) and self.explain_resume(agent_id)["should_resume"]
-
-    def explain_resume(self, agent_id: str) -> Decision:
-        """[The decision](policy.md#may-the-work-be-resumed) with its reason and every check.
-
-        A missing or corrupt session gets one too.
-        """
-        from . import resume
-
-        return resume.explain(self._preview(), utc_now(), agent_id, self.config.limits)
 
     def children(self, agent_id: str) -> Sequence[Line]:
         """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.

@@ -24,7 +24,7 @@ from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
 from .questions import what_waits
-from .resume import standing
+from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from .listing import Line
     from .questions import Question
-    from .resume import Standing
+    from .standing import Standing
 
     class Shown(Record):
         """A record with what a program is shown besides, as in ``Summary``. children: their ids."""

@@ -16,7 +16,7 @@ from gaia_sessions.session.totals import BY_AGENT, BY_DAY, GROUPINGS, Sum
 from gaia_sessions.store.above import Above
 
 from .listing import with_marks_known
-from .resume import standing
+from .standing import standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -102,7 +102,7 @@ class Written:
 
     def decision(self) -> Decision:
         """The policy's decision about what was just written."""
-        from .resume import decide_on_known
+        from .standing import decide_on_known
 
         return decide_on_known(self.record, self.cancellation, self.now, self.limits)
 

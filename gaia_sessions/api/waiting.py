@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.report import Report
 
-    from .resume import Standing
+    from .standing import Standing
 
     ReportOn: TypeAlias = Callable[[str], tuple[Report, Standing]]
     Found: TypeAlias = tuple[Report | "NoReport", Standing | None]

@@ -6,7 +6,7 @@ anybody's text, so each is cut and kept on its line.
 
 from __future__ import annotations
 
-from gaia_sessions.api.resume import standing
+from gaia_sessions.api.standing import standing
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.schema import AGENT_STATES, WAITING, WORKING
 from gaia_sessions.session.visible import visible_line
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.api.resume import FindCancellation
+    from gaia_sessions.api.standing import FindCancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record

@@ -134,10 +134,10 @@ def _requested_id(request: Request) -> Json:
 def _decide(agent_id: str | None, context: DirectContext) -> Answer:
     if agent_id is None:
         return _refusal(None, "no_existing_session")
-    from gaia_sessions.api import preview, resume
+    from gaia_sessions.api import preview, standing
 
     sessions = preview.Preview(context.store, context.now, context.config, context.time.is_late)
-    decision, record = resume.read_and_decide(sessions, context.now, agent_id, context.config.limits)
+    decision, record = standing.read_and_decide(sessions, context.now, agent_id, context.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
     return {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.api.resume import FindCancellation
+    from gaia_sessions.api.standing import FindCancellation
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.policy import Limits
@@ -141,7 +141,7 @@ def resumable(find_cancellation: FindCancellation, record: Record, now: datetime
     has_lost_client = is_new(record["phase"]) and gone_runs(record)
     if not has_lost_client and not is_resumable(record["phase"]):
         return None
-    from gaia_sessions.api.resume import standing
+    from gaia_sessions.api.standing import standing
 
     if any("workflow" in run or run.get("interruption") == STOPPED_BY_USER for run in record.get("runs", ())[-1:]):
         return None  # the host resumes a whole workflow; and what the user stopped is offered to nobody

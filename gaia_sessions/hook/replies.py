@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_sessions.api.resume import FindCancellation
+    from gaia_sessions.api.standing import FindCancellation
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.ingest import EventResult

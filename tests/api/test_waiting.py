@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gaia_sessions.api.resume import Standing
+    from gaia_sessions.api.standing import Standing
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.api.reconcile import reconcile
-from gaia_sessions.api.resume import read_and_decide
+from gaia_sessions.api.standing import read_and_decide
 from gaia_sessions.config import Config
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.clock import format_time

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.api import resume
+from gaia_sessions.api import standing
 from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import deferred
@@ -397,7 +397,7 @@ def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_i
             return super().deferred(names)
 
     now, config = datetime.now(UTC), Config({})
-    decided, _ = resume.read_and_decide(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
+    decided, _ = standing.read_and_decide(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
 
     assert host.waiting() == []
     assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")

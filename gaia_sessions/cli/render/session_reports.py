@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.api.resume import Standing
+    from gaia_sessions.api.standing import Standing
     from gaia_sessions.api.waiting import NoReport
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.report import Report

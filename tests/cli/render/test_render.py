@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from gaia_sessions.api.listing import summarize
-from gaia_sessions.api.resume import Standing
 from gaia_sessions.api.showing import View
+from gaia_sessions.api.standing import Standing
 from gaia_sessions.api.sums import total_of
 from gaia_sessions.cli.render import decisions, one_session, plain, reports, tables, tree_table, trees
 from gaia_sessions.cli.render.short_ids import shorten_ids

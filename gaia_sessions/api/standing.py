@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions import errors
 from gaia_sessions.session import policy
-from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.ids import check_agent_id, is_agent_id
 from gaia_sessions.session.record import SCHEMA, has_newer_schema
 from gaia_sessions.session.runs import has_ended, latest_run_with_file, run_by_number
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.state import State
     from gaia_sessions.store.port import Reader, RecordOrError
+
+    from .at import Reading
 
     FindCancellation = Callable[[Record], Cancellation | None]
 
@@ -43,6 +45,26 @@ class Standing:
         self.dead_runs = dead_runs
 
 
+def should_resume(at: Reading, agent_id: str) -> bool:
+    """Whether the work may be resumed; False also for missing and corrupt sessions and impossible ids."""
+    return is_agent_id(agent_id) and explain_resume(at, agent_id)["should_resume"]
+
+
+def explain_resume(at: Reading, agent_id: str) -> Decision:
+    """[The decision](policy.md#may-the-work-be-resumed) with its reason and every check.
+
+    A missing or corrupt session gets one too.
+    """
+    from gaia_sessions.store.above import Above
+
+    sessions, now, limits = at.sessions, at.now, at.config.limits
+    found = read_or_error(sessions, agent_id)
+    if isinstance(found, errors.SessionsError):
+        return decide(Above(sessions).cancellation, agent_id, found, now, limits)
+    stands = standing(Above(sessions).cancellation, found, now, limits)
+    return {**stands.decision, **stands.state}
+
+
 def standing(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Standing:
     """How the session of ``record`` stands; ``find_cancellation`` as for ``decide``."""
     if has_newer_schema(record):
@@ -53,17 +75,6 @@ def standing(find_cancellation: FindCancellation, record: Record, now: datetime,
     decision = policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence)
     alive = _liveness_of(record, decision, now, limits)
     return Standing(decision, alive, state_of(record, decision, alive, evidence["dead_runs"]), evidence["dead_runs"])
-
-
-def explain(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> Decision:
-    """The decision on a session, with its state if there is a record that can be read. Raises ``InvalidId``."""
-    from gaia_sessions.store.above import Above
-
-    found = read_or_error(sessions, agent_id)
-    if isinstance(found, errors.SessionsError):
-        return decide(Above(sessions).cancellation, agent_id, found, now, limits)
-    stands = standing(Above(sessions).cancellation, found, now, limits)
-    return {**stands.decision, **stands.state}
 
 
 def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> tuple[Decision, Record | None]:
