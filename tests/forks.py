@@ -107,7 +107,7 @@ def package() -> list[str]:
 
     known = [module.name for module in walk_packages(gaia_sessions.__path__, "gaia_sessions.", onerror=lambda _: None)]
     ours = [name for name in known if not name.startswith("gaia_sessions.adk") and not name.endswith("__main__")]
-    return [*ours, "gaia_sessions.adk.events"]
+    return [*ours, "gaia_sessions.adk.app_events"]
 
 
 @cache

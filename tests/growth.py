@@ -24,7 +24,7 @@ from gaia_sessions.hosts.clients import JsonLines
 from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.delegate import delegate
 from gaia_sessions.ingest.dispatch import apply_event
-from gaia_sessions.ingest.turn import session_end, session_left
+from gaia_sessions.ingest.main_agent import session_end, session_left
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.guard import LONGEST_WORD, guard
 from gaia_sessions.session.run_ends import with_earlier_runs_lost
@@ -35,7 +35,7 @@ from gaia_sessions.session.work_spans import overlap_of
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.store.inbox_keys import events_to_try
 from gaia_sessions.store.index import difference
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
 from tests.records import LIMITS, START, WHEN, moved, record_with

@@ -295,8 +295,8 @@ def alters(node: ast.AST) -> bool:
 OUTSIDE_THE_STORE = {
     "cli/main.py": {"os.makedirs"},  # the user's own folder, for the stack trace of a crash
     "cli/output.py": {"os.O_WRONLY"},  # the null device, in the place of a stream that is closed
-    "doctor/report.py": {"os.chmod"},  # --fix: the root, which its owner cannot use
-    "doctor/tree.py": {"os.chmod"},  # --fix: what others could read
+    "doctor/all_checks.py": {"os.chmod"},  # --fix: the root, which its owner cannot use
+    "doctor/own_files.py": {"os.chmod"},  # --fix: what others could read
     "old_python.py": {
         "os.O_APPEND",
         "os.O_CREAT",
@@ -495,7 +495,7 @@ def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
         ("store/file_store.py", "gaia_sessions.store.locks", True),
         ("store/file_store.py", "gaia_sessions.ingest.dispatch", False),
         ("system/processes.py", "gaia_sessions.store.root", False),
-        ("hosts/codex/__init__.py", "gaia_sessions.hook.messages", False),
+        ("hosts/codex/__init__.py", "gaia_sessions.hook.texts", False),
         ("session/policy.py", "gaia_sessions.system.processes", False),
         ("config/__init__.py", "gaia_sessions.store.root", False),
         ("config/__init__.py", "gaia_sessions.system.project_root", True),

@@ -32,7 +32,7 @@ from gaia_sessions.session.shared_state import NEVER_STORED, Delta, new_state
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 
-from .events import app_event
+from .app_events import app_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .findings import Finding
     from .inspection import Inspection
-    from .tree import TreeEntry
+    from .own_files import TreeEntry
 
 _REMOVE_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")
 

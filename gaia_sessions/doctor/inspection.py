@@ -16,7 +16,7 @@ from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import read_lines
 
-from . import tree
+from . import own_files
 from .findings import own_command
 
 TYPE_CHECKING = False
@@ -98,27 +98,27 @@ class Inspection:
         return own_command(self.environ, "--root", self.root, *words)
 
     @cached_property
-    def entries(self) -> list[tree.TreeEntry]:
+    def entries(self) -> list[own_files.TreeEntry]:
         """The root and everything of the store in it; empty if it does not exist."""
         try:
-            return tree.walk(self.root)
+            return own_files.walk(self.root)
         except FileNotFoundError:
             return []
 
     @cached_property
-    def entries_of_others(self) -> list[tree.TreeEntry]:
+    def entries_of_others(self) -> list[own_files.TreeEntry]:
         """The entries with another owner than the root."""
         return [entry for entry in self.entries if entry.owner != self.entries[0].owner]
 
     @cached_property
-    def entries_with_wrong_mode(self) -> list[tree.TreeEntry]:
+    def entries_with_wrong_mode(self) -> list[own_files.TreeEntry]:
         """The entries with the owner of the root and another mode than they should have."""
         owner = self.entries[0].owner if self.entries else None
         return [
             entry
             for entry in self.entries
             if entry.owner == owner
-            and entry.mode != tree.expected_mode(self.root, entry.path, entry.mode, is_folder=entry.is_folder)
+            and entry.mode != own_files.expected_mode(self.root, entry.path, entry.mode, is_folder=entry.is_folder)
         ]
 
     @cached_property

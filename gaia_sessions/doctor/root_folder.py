@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .findings import Finding
     from .inspection import Inspection
-    from .tree import TreeEntry
+    from .own_files import TreeEntry
 
 _MOVE = "use another folder: set GAIA_SESSIONS_ROOT to it, also where the host is started, since its hooks use it too"
 _LEAST_SPACE = 16 << 20

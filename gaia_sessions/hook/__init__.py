@@ -156,7 +156,7 @@ def handle_event(
         return result
     from gaia_sessions.errors import SessionsError
 
-    from .missed import starts_of_sender
+    from .first_news import starts_of_sender
 
     starts = starts_of_sender(payload, host)
     try:

@@ -18,7 +18,7 @@ from gaia_sessions.session.runs import run_by_number, times_held
 from gaia_sessions.session.todos import open_todos
 from gaia_sessions.store.inbox_keys import all_keys, may_change
 
-from .messages import MOST_LINES, PROGRAM, TODOS, agent_command, find_program, quoted
+from .texts import MOST_LINES, PROGRAM, TODOS, agent_command, find_program, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

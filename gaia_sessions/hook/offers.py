@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.file_store import FileStore
 
-    from .messages import Resumable
+    from .texts import Resumable
 
 _CONTINUING_SOURCES = ("resume", "compact")
 _FORK = "fork"
@@ -76,7 +76,7 @@ def _resumable(above: Above, record: Record, payload: HookPayload) -> Resumable 
 
 
 def _offer(offered: list[Resumable], wake_advice: str | None) -> str:
-    from .messages import offer_message
+    from .texts import offer_message
 
     offered.sort(key=lambda found: (found[0]["last_updated"], found[0]["agent_id"]), reverse=True)
     return offer_message(offered, wake_advice)

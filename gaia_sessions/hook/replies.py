@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.port import Store
 
-    from .messages import Resumable
+    from .texts import Resumable
 
     Reply = dict[str, object]
 
@@ -90,7 +90,7 @@ def merge_replies(replies: list[Reply]) -> Reply:
 def _delegation_reply(context: ReplyContext) -> Reply | None:
     """The delegation with the briefing added to its prompt, and the note where the agent gets it in no other way."""
     if context.result.word == REFUSED and context.host.denies is not None and context.result.record is not None:
-        from .messages import refusal_message
+        from .texts import refusal_message
 
         return context.host.denies(
             refusal_message(context.result.record, nested="parent_host_agent_id" in context.event)
@@ -146,7 +146,7 @@ def _report_instructions(context: ReplyContext) -> list[str]:
     """The command to report with, where it is allowed; a start rarely knows its session, but the agent's own id."""
     if not context.reports or context.config.note == "off":
         return []
-    from .messages import report_instructions
+    from .texts import report_instructions
 
     root = context.store.root
     if context.result.agent_id is not None:
@@ -162,12 +162,12 @@ def _return_reply(context: ReplyContext) -> Reply | None:
 
     messages = []
     if offers.is_waiting_for_limit(record, context.now):
-        from .messages import waiting_message
+        from .texts import waiting_message
 
         messages.append(waiting_message(record))
     found = _resumable(record, context)
     if found:
-        from .messages import resume_message
+        from .texts import resume_message
 
         messages.append(resume_message(found, nested="parent_host_agent_id" in context.event))
     if times_held(record) and _is_about_latest_end(context.event, record):
@@ -204,7 +204,7 @@ def _resumable(record: Record, context: ReplyContext) -> Resumable | None:
 
 def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
     """How to resume the sessions that the delegation named; with one that does not exist, those that do."""
-    from .messages import mentioned_message, missing_message
+    from .texts import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(context.store, record, context.event)
     named = list(filter(None, (_resumable(found, context) for found in records if _may_be_told(found, context))))

@@ -89,7 +89,7 @@ def _with_late_parent(store: Store, record: Record, event: Event, context: Handl
     """The session below whoever delegated, if its agent was heard of before the delegation: only that names them."""
     if "parent_host_agent_id" not in event:
         return record
-    from .parents import parent_of, put_below, with_parent_known, with_purpose
+    from .parent_session import parent_of, put_below, with_parent_known, with_purpose
 
     agent = event["parent_host_agent_id"]
 
@@ -200,7 +200,7 @@ def _may_approve(store: Store, event: Event, record: Record) -> bool:
         return True
     from gaia_sessions.store.above import Above
 
-    from .parents import parent_of
+    from .parent_session import parent_of
 
     parent = parent_of(store, event)
     return parent is not None and Above(store).is_below(record, parent["agent_id"])
@@ -268,7 +268,7 @@ def _begin_below_parent(
         return begin(new)
     from gaia_sessions.session.lineage import with_parent
 
-    from .parents import parent_of, put_below
+    from .parent_session import parent_of, put_below
 
     parent = parent_of(store, event)
     return put_below(store, parent, context.timeout, lambda parent: begin(with_parent(new, parent)))

@@ -104,7 +104,7 @@ def apply_event(store: Store, event: Event, context: HandlerContext) -> EventRes
     event = with_key(event)
     result = handler(store, event, context)
     if result.word in (NOT_JOINED, NO_KEY) and not (context.is_waiting and may_join_later(event, result)):
-        from .missed import may_be_missed, record_agent
+        from .missed_delegation import may_be_missed, record_agent
 
         if may_be_missed(event):
             record_agent(store, event, context)
@@ -126,7 +126,7 @@ def _with_orphans_adopted(
     alias = orphan_alias(event["host_session_id"], event["host_agent_id"], event.get("host"))
     if store.find(alias) is None:
         return result
-    from .parents import put_below, with_parent_known
+    from .parent_session import put_below, with_parent_known
 
     def adopt(parent: Record | None) -> EventResult:
         for orphan in store.having(alias):
@@ -187,20 +187,20 @@ def _finalize_with_texts(store: Store, event: Event, context: HandlerContext, ma
 
 HANDLERS = {
     DELEGATE: ("delegate", "delegate"),
-    START: ("start", "start"),
+    START: ("agent_start", "start"),
     STOP: ("end", "stop"),
     FAIL: ("end", "fail"),
     RETURNED: ("end", "returned"),
     DELEGATION_CLOSED: ("end", "delegation_closed"),
     NOTIFICATION: ("end", "notification"),
     MESSAGE: ("message", "message_sent"),
-    MAIN_STOP: ("turn", "main_stop"),
+    MAIN_STOP: ("main_agent", "main_stop"),
     SESSION_START: ("dispatch", "session_start"),
-    SESSION_END: ("turn", "session_end"),
-    SESSION_LEFT: ("turn", "session_left"),
+    SESSION_END: ("main_agent", "session_end"),
+    SESSION_LEFT: ("main_agent", "session_left"),
     FINALIZE: ("dispatch", "finalize"),
-    PERMISSION_REQUEST: ("tools", "permission_request"),
-    TOOL_USED: ("tools", "tool_used"),
+    PERMISSION_REQUEST: ("tool_uses", "permission_request"),
+    TOOL_USED: ("tool_uses", "tool_used"),
     SEVERAL: ("several", "several"),
 }
 """The module and the name of the handler for each kind of event; a call imports no more than the one it needs."""

@@ -185,7 +185,7 @@ class _EndRules:
     def _with_purpose(self, record: Record) -> Record:
         if "purpose" not in self.event or record["purpose"] == self.event["purpose"]:
             return record
-        from .parents import with_purpose
+        from .parent_session import with_purpose
 
         return with_purpose(record, self.event)
 

@@ -19,11 +19,11 @@ from gaia_sessions.session.updates import Change
 from gaia_sessions.store.journal import answer_entries
 
 from . import BUSY, KNOWN, NO_KEY, EventResult, id_bytes
+from . import agent_start as starts
 from . import delegate as delegations
-from . import start as starts
 from .join import changed_run_entry
 from .many_runs import began_after, change_each_run, records_of_conversation
-from .parents import put_below, session_of_workflow, with_parent_known
+from .parent_session import put_below, session_of_workflow, with_parent_known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

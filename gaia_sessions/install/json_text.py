@@ -11,8 +11,8 @@ import json
 import re
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.jsonio.mistakes import explain, place, refuse_constant
 from gaia_sessions.jsonio.strict import MAX_DEPTH
+from gaia_sessions.jsonio.syntax_errors import explain, place, refuse_constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

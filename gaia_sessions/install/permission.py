@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
-from gaia_sessions.hook.messages import AGENT_COMMANDS, agent_command, find_program
+from gaia_sessions.hook.texts import AGENT_COMMANDS, agent_command, find_program
 
 from .entries import MOST_OWN, by_hand
 from .json_edit import append_value, with_member, without_value

@@ -10,7 +10,7 @@ import os
 from datetime import timedelta
 
 from gaia_sessions.hook import ALLOW_REPORT, ENFORCE
-from gaia_sessions.hook.messages import TODOS, UPDATE
+from gaia_sessions.hook.texts import TODOS, UPDATE
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.session.clock import parse_time

@@ -130,7 +130,7 @@ def _parse_or_explain(text: str) -> Json:
         )
         value: Json = decoder.decode(text)
     except json.JSONDecodeError as error:
-        from .mistakes import explain
+        from .syntax_errors import explain
 
         raise explain(error, text) from None
     return value
@@ -258,7 +258,7 @@ def _parse_float(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> float:
-    from .mistakes import refuse_constant
+    from .syntax_errors import refuse_constant
 
     return refuse_constant(name)
 

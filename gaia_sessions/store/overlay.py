@@ -15,7 +15,7 @@ from gaia_sessions.session.runs import aliases_of, found_by, with_alias
 from gaia_sessions.session.transcript import generation_of
 
 from . import read_if_readable
-from .memory import MemoryStore, is_active
+from .memory_store import MemoryStore, is_active
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

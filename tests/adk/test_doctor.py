@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gaia_sessions.doctor import adk
+from gaia_sessions.doctor import adk_service
 from tests.commands import gaia
 from tests.table import table
 
@@ -27,8 +27,8 @@ def finding() -> Any:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The Python that doctor starts reads a file without loading the service, which takes it a second."""
-    program = "\n".join(line for line in adk._READ.splitlines() if "GaiaSessionService" not in line)
-    monkeypatch.setattr(adk, "_READ", program)
+    program = "\n".join(line for line in adk_service._READ.splitlines() if "GaiaSessionService" not in line)
+    monkeypatch.setattr(adk_service, "_READ", program)
 
 
 def write(
@@ -117,7 +117,7 @@ MERGED = "gaia: &a {" + ",".join(f"k{number}" for number in range(2000)) + "}\nx
 
 @pytest.mark.usefixtures("quick")
 def test_a_file_that_takes_too_long_is_at_fault_and_hides_none_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adk, "_SECONDS_FOR_FILES", 1)
+    monkeypatch.setattr(adk_service, "_SECONDS_FOR_FILES", 1)
     first = write("a", kind="artifact")
     for folder in ("b", "c"):
         Path(write(folder)).write_text(MERGED, encoding="utf-8")

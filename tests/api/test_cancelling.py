@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from gaia_sessions.api import cancelling, cleanup, families, listing, removal
 from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.errors import LockTimeout
-from gaia_sessions.ingest.parents import with_parent_known
+from gaia_sessions.ingest.parent_session import with_parent_known
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import MOST_ABOVE
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
 from tests.examples import examples

@@ -15,7 +15,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.api.reconcile_rules import Evidence, judge
-from gaia_sessions.doctor.report import examine
+from gaia_sessions.doctor.all_checks import examine
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import encode

@@ -19,7 +19,7 @@ from gaia_sessions.session.command_runs import CAUSES, CommandEnd
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE, is_final
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.schema import LOST
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 from tests.places import writing

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.doctor import machine
-from gaia_sessions.doctor.report import CHECKS, FIXES
+from gaia_sessions.doctor.all_checks import CHECKS, FIXES
 from gaia_sessions.runner import contain
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log

@@ -19,7 +19,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.adk.events import app_event
+from gaia_sessions.adk.app_events import app_event
 from gaia_sessions.api import app_sessions
 from gaia_sessions.errors import InvalidInput, SessionFinal, StateChanged, TooLarge
 from gaia_sessions.session.app_sessions import Seen

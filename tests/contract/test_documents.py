@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import DurabilityUnknown, RunGone, TooLarge
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.memory_store import MemoryStore
 from tests.records import record_with
 
 if TYPE_CHECKING:

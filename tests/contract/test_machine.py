@@ -36,7 +36,7 @@ from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.session.transcript import after, message_rule, new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from tests.examples import examples
 from tests.places import writing

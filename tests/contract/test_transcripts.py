@@ -11,7 +11,7 @@ import pytest
 from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionFinal, SessionNotFound, TooLarge
 from gaia_sessions.session.transcript import LINE_LIMIT, after, message_rule, new_message, number_messages
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from tests.contract.conftest import never, untouched
 

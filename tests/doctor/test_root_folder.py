@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.doctor import machine, root_folder, tree
+from gaia_sessions.doctor import machine, own_files, root_folder
 from gaia_sessions.doctor.inspection import Inspection
 from gaia_sessions.system import mounts
 from tests.table import table
@@ -50,7 +50,7 @@ def test_modes_of_what_is_not_its_own_are_left_alone(made: str) -> None:
     state = Path(made, "a", "state.json")
     state.chmod(0o644)
     os.chown(state, 65534, 65534)
-    assert tree.make_private(made, 0) == 0
+    assert own_files.make_private(made, 0) == 0
     assert state.stat().st_mode & 0o777 == 0o644
 
 
@@ -87,7 +87,7 @@ def test_a_root_that_is_a_link_is_looked_into_and_fixed(made: str, linked: str) 
     subprocess.run(["sh", "-euc", finding["fix"] or ""], check=True)
     assert state.stat().st_mode & 0o777 == 0o600
     state.chmod(0o644)
-    assert tree.make_private(linked, os.geteuid()) == 1
+    assert own_files.make_private(linked, os.geteuid()) == 1
     assert state.stat().st_mode & 0o777 == 0o600
 
 
@@ -101,8 +101,8 @@ def test_links_are_not_followed_and_a_second_name_is_not_touched(made: str, tmp_
     os.symlink(secret, f"{made}/a/events.jsonl")
     os.link(secret, f"{made}/a/transcript.jsonl")
     links = {f"{made}/linked", f"{made}/a/events.jsonl"}
-    assert {entry.path for entry in tree.walk(made)} & {*links, str(secret)} == set()
-    assert tree.make_private(made, os.geteuid()) == 0
+    assert {entry.path for entry in own_files.walk(made)} & {*links, str(secret)} == set()
+    assert own_files.make_private(made, os.geteuid()) == 0
     assert (outside.stat().st_mode & 0o777, secret.stat().st_mode & 0o777) == (0o755, 0o644)
 
 
@@ -113,7 +113,7 @@ def test_a_folder_that_nobody_may_enter_is_made_private_with_all_in_it(tmp_path:
     state, folder = Path(made, "a", "state.json"), Path(made, "a")
     state.chmod(0o666)
     folder.chmod(0o000)
-    assert tree.make_private(made, os.geteuid()) == 2
+    assert own_files.make_private(made, os.geteuid()) == 2
     assert (folder.stat().st_mode & 0o777, state.stat().st_mode & 0o777) == (0o700, 0o600)
 
 

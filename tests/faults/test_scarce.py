@@ -209,7 +209,7 @@ def beginners() -> Iterator[Forks]:
     """Processes that import, when they need it, what the programs of users import then."""
     forks = Forks(
         [
-            "gaia_sessions.adk.events",
+            "gaia_sessions.adk.app_events",
             "gaia_sessions.api.app_sessions",
             "gaia_sessions.api.removal",
             "resource",

@@ -14,7 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.adk.events import app_event
+from gaia_sessions.adk.app_events import app_event
 from gaia_sessions.api import app_sessions, at, removal, running
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError

@@ -14,7 +14,7 @@ import pytest
 
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.hosts import consumption
-from gaia_sessions.hosts.claude_code.figures import figures_of_notification
+from gaia_sessions.hosts.claude_code.reported_usage import figures_of_notification
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.system import utc_now

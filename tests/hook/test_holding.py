@@ -14,7 +14,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions import hook
 from gaia_sessions.hook import holding
-from gaia_sessions.hook.messages import find_program
+from gaia_sessions.hook.texts import find_program
 from gaia_sessions.hosts.marker import read_marker, read_requests
 from gaia_sessions.session.held_stops import MOST_HOLDS
 from tests import commands

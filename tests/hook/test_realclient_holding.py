@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.hook.messages import find_program
+from gaia_sessions.hook.texts import find_program
 from tests.hook.test_realclient import client, delegation, script
 from tests.hook.test_realclient_installed import tool_results, trusting
 

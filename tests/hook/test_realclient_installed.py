@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import load_with_faults
-from gaia_sessions.hook.messages import find_program
+from gaia_sessions.hook.texts import find_program
 from gaia_sessions.install import plan
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS, Places

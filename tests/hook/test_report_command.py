@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.hook import messages
-from gaia_sessions.hook.messages import LONGEST_NOTE
+from gaia_sessions.hook import texts
+from gaia_sessions.hook.texts import LONGEST_NOTE
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.install import permission
 from tests.hook.conftest import SCRIPTS, paused
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     from tests.hook.conftest import Host
 
-pytestmark = pytest.mark.skipif(
-    messages.find_program() is None, reason="needs the console script beside the interpreter"
-)
+pytestmark = pytest.mark.skipif(texts.find_program() is None, reason="needs the console script beside the interpreter")
 
 
 @pytest.fixture
@@ -109,17 +107,17 @@ def test_a_hook_with_a_root_of_its_own_names_that_root(host: Host, tmp_path: Pat
 
 
 def test_words_that_would_be_too_many_are_left_out_whole() -> None:
-    [told] = messages.report_instructions("/short", "agent-123")
+    [told] = texts.report_instructions("/short", "agent-123")
     assert len(NOTE) + 1 + len(told) <= LONGEST_NOTE
     room = LONGEST_NOTE - len(NOTE) - 1 - len(told)
-    assert len(messages.report_instructions("/short" + "x" * room, "agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
-    [shorter] = messages.report_instructions("/short" + "x" * (room + 1), "agent-123")
+    assert len(texts.report_instructions("/short" + "x" * room, "agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
+    [shorter] = texts.report_instructions("/short" + "x" * (room + 1), "agent-123")
     assert shorter.endswith(" (or investigating, executing, validating).")
     room = LONGEST_NOTE - len(NOTE) - 1 - len(shorter) + room + 1
-    assert len(messages.report_instructions("/short" + "x" * room, "agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
-    assert messages.report_instructions("/short" + "x" * (room + 1), "agent-123") == []
+    assert len(texts.report_instructions("/short" + "x" * room, "agent-123")[0]) == LONGEST_NOTE - len(NOTE) - 1
+    assert texts.report_instructions("/short" + "x" * (room + 1), "agent-123") == []
 
 
 def test_without_a_command_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    assert messages.report_instructions("/short", "agent-123") == []
+    assert texts.report_instructions("/short", "agent-123") == []

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gaia_sessions.hosts import calls_seen
-from gaia_sessions.hosts.claude_code.tools import digest_of_use
+from gaia_sessions.hosts.claude_code.tool_uses import digest_of_use
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.permission_requests import request_at, unanswered
 from tests.table import table

@@ -13,7 +13,7 @@ import gaia_sessions
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.system import utc_now
 from tests.hook.conftest import own_host
-from tests.ingest.test_tools import asking, hear, payloads_of, phases, tool
+from tests.ingest.test_tool_uses import asking, hear, payloads_of, phases, tool
 from tests.table import table
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from gaia_sessions import hosts as all_hosts
 from gaia_sessions.config import load, user_file
 from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
 from gaia_sessions.hosts import CLAUDE_CODE, HOOK
-from gaia_sessions.hosts.claude_code import tools
+from gaia_sessions.hosts.claude_code import tool_uses
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.hosts.settings import USER, WantedEntry
 from gaia_sessions.install import hook_command
@@ -196,7 +196,7 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
 
 def test_what_is_received_of_tools_is_what_their_module_reads() -> None:
     host = HOSTS["claude-code"]
-    assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tools._KINDS)
+    assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tool_uses._KINDS)
 
 
 @table("name", HOSTS)

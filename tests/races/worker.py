@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.adk.events import app_event
+from gaia_sessions.adk.app_events import app_event
 from gaia_sessions.api import app_sessions, at, removal, running
 from gaia_sessions.api.briefing import briefing
 from gaia_sessions.api.creating import store_new

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.doctor import tree
+from gaia_sessions.doctor import own_files
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store import reading
@@ -269,8 +269,8 @@ def test_a_doctor_sees_a_log_and_makes_it_private(store: FileStore, path: Path) 
     path.chmod(0o644)
     path.with_name("output-01.log").touch(0o644)
 
-    seen = {os.path.basename(entry.path) for entry in tree.walk(store.root)}
-    assert tree.make_private(store.root, os.geteuid()) == 1
+    seen = {os.path.basename(entry.path) for entry in own_files.walk(store.root)}
+    assert own_files.make_private(store.root, os.geteuid()) == 1
 
     assert {"output-1.log", "state.json"} <= seen
     assert "output-01.log" not in seen

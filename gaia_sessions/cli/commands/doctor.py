@@ -23,7 +23,7 @@ def command(call: Call, *, fix: bool, verbose: bool) -> int:
 
     Exit code 1 if there is a problem, 0 if there is none; a warning is no problem.
     """
-    from gaia_sessions.doctor.report import make_report
+    from gaia_sessions.doctor.all_checks import make_report
 
     report = make_report(call.root, os.environ, fix=fix)
     call.print_result(report, lambda: doctor_lines(report, verbose=verbose))

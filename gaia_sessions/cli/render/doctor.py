@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gaia_sessions.doctor.all_checks import DoctorReport
     from gaia_sessions.doctor.findings import Finding
-    from gaia_sessions.doctor.report import DoctorReport
 
 _LONGEST = 1000
 _NAME_WIDTH = 12

@@ -43,7 +43,7 @@ def _with_tools(payload: HookPayload, found: list[Event]) -> list[Event]:
         return found
     if not payload.host_session_id or not payload.key("agent_id") or _is_of_agent_tool(payload):
         return found
-    from .tools import events_of
+    from .tool_uses import events_of
 
     return events_of(payload, tracked=True)
 
@@ -199,7 +199,7 @@ def _post_tool_use(payload: HookPayload) -> list[Event]:
         return [payload.event(events.START, **keys, launch=True, background=True, model=model)] if agent else []
     if response.get("status") != "completed":
         return []
-    from .figures import figures_of_return
+    from .reported_usage import figures_of_return
 
     keys |= {"purpose": payload.purpose(payload.tool_input.get("description"))}
     return [payload.event(events.RETURNED, **keys, **figures_of_return(response))]
@@ -217,7 +217,7 @@ def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
 def _of_agent(payload: HookPayload) -> list[Event]:
     if not payload.key("agent_id"):
         return []
-    from .tools import events_of as events_of_tools
+    from .tool_uses import events_of as events_of_tools
 
     return events_of_tools(payload)
 

@@ -16,7 +16,7 @@ from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, part
 from gaia_sessions.session.clock import UTC, datetime, parse_time
 from gaia_sessions.session.permission_requests import SeenCall, SeenCalls
 
-from .tools import digest_of_use, name_of_tool
+from .tool_uses import digest_of_use, name_of_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

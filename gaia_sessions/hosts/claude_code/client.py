@@ -24,7 +24,7 @@ from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.usage import sum_of, with_total_tokens
 from gaia_sessions.session.visible import visible_line
 
-from .figures import REQUEST_FIGURES
+from .reported_usage import REQUEST_FIGURES
 from .transcripts import NO_MODEL, consumption
 
 TYPE_CHECKING = False

@@ -42,7 +42,7 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
     if is_success(outcome) and summary.rstrip().endswith(_WAITS):  # its figures may come after the last ones
         return [payload.event(events.NOTIFICATION, **keys, waits=True)]
     if "<usage>" in rest or "<worktree>" in rest:
-        from .figures import figures_of_notification
+        from .reported_usage import figures_of_notification
 
         keys |= figures_of_notification(rest)
     event = payload.event(events.NOTIFICATION, **keys, **_interruption(payload, outcome, agent, error or ""))

@@ -16,7 +16,7 @@ from gaia_sessions.hosts.payload import figures_in, key_in, object_in, object_in
 from gaia_sessions.session.runs import is_workflow_itself
 from gaia_sessions.session.usage import sum_of, with_total_tokens
 
-from .figures import REQUEST_FIGURES
+from .reported_usage import REQUEST_FIGURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

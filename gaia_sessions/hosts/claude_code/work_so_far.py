@@ -20,7 +20,7 @@ from gaia_sessions.hosts.payload import figures_in
 from gaia_sessions.session.agent_limits import WorkSoFar
 from gaia_sessions.session.budget import consumed_tokens
 
-from .figures import REQUEST_FIGURES
+from .reported_usage import REQUEST_FIGURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

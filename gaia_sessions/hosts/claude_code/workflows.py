@@ -21,7 +21,7 @@ from gaia_sessions.session.clock import timedelta
 from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import COMPLETED, FAILED, is_failure
 
-from .figures import figures_of_progress
+from .reported_usage import figures_of_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerConte
 
     if "workflow" not in event and "parent_host_agent_id" not in {**event, **run}:
         return change(start_rule.rule)
-    from .parents import parent_of, put_below, with_parent_known, with_purpose
+    from .parent_session import parent_of, put_below, with_parent_known, with_purpose
 
     def change_below(parent: Record | None) -> EventResult:
         return change(
@@ -189,7 +189,7 @@ def _continue_in_new_session(store: Store, event: Event, earlier: Record, contex
     from gaia_sessions.session.lineage import with_parent
     from gaia_sessions.store.above import continuing_anyway
 
-    from .parents import put_below
+    from .parent_session import put_below
 
     new_id = new_agent_id(context.now, id_bytes(event))
     new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, context.now)

@@ -16,7 +16,7 @@ from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_links, check_owner, find_root_and_skipped, working_directory
 
-from . import activity, adk, contents, hooks, machine, parents, root_folder, tree
+from . import activity, adk_service, contents, hooks, machine, own_files, parents, root_folder
 from .findings import PROBLEM, not_checked, problem
 from .inspection import Inspection
 
@@ -85,7 +85,7 @@ CHECKS: dict[str, Check] = {
     "hints": contents.hints,
     "leftovers": contents.leftovers,
     "hooks": hooks.hooks,
-    "adk": adk.services,
+    "adk": adk_service.services,
     "log": activity.log,
 }
 
@@ -196,7 +196,7 @@ def _apply_fix(name: str, inspection: Inspection) -> str:
 
 
 def _make_private(inspection: Inspection) -> str:
-    return f"{tree.make_private(inspection.root, inspection.entries[0].owner)} made private"
+    return f"{own_files.make_private(inspection.root, inspection.entries[0].owner)} made private"
 
 
 def _make_root_accessible(inspection: Inspection) -> str:

@@ -16,8 +16,8 @@ from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.updates import Change
 
 from . import EventResult, id_bytes
+from .agent_start import create_started_session
 from .join import changed_run_entry, find_run
-from .start import create_started_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

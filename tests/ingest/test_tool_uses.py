@@ -19,7 +19,7 @@ from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest import HandlerContext
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.session.ids import quick_digest
-from gaia_sessions.store.memory import MemoryStore
+from gaia_sessions.store.memory_store import MemoryStore
 from tests.hook.conftest import SILENT, own_host
 from tests.hook.conftest import asking as asking_for
 from tests.ingest.conftest import wired
