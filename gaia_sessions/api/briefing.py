@@ -22,12 +22,12 @@ from .context import Turns
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from gaia_sessions.session.context import Context, Measure
-    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import GivenAnswer, Record, Run
     from gaia_sessions.store.port import Reader
+
+    from .at import Reading
 
 LONGEST_BRIEFING = 6000
 
@@ -96,13 +96,13 @@ def briefing(
     return "\n".join([*beginning, *map(_as_data, told), END_OF_DATA])
 
 
-def context_of_session(
-    sessions: Reader, now: datetime, agent_id: str, limits: Limits, turns: int, max_tokens: int | None
-) -> Context:
-    """What was said in a session, each turn with its ID: at most so many ``turns`` whole, and in so many tokens.
+def context(at: Reading, agent_id: str, *, turns: int = 5, max_tokens: int | None = None) -> Context:
+    """What whoever goes on with the work is told of its turns so far; ``context`` prints the same.
 
-    Without a number of tokens it is what a briefing would have, for which the limits say whether the work could go on
-    now. Raises ``BadArgument`` for fewer than one turn or ``LEAST_TOKENS``, ``NewerSchema``.
+    The last ``turns`` whole, as far as they fit, older ones as a line each, from the files of hosts where they can
+    be read. Of a turn that does not fit the middle is left out; no call is parted from its result. Printed it has
+    at most ``max_tokens``, 4 bytes a token, or without that as much as a briefing has room for; the system prompt
+    comes on top. Raises ``BadArgument``.
     """
     from gaia_sessions.errors import BadArgument
     from gaia_sessions.session.budget import BYTES_PER_TOKEN
@@ -115,10 +115,11 @@ def context_of_session(
     for name, number, least in (("turns", turns, 1), ("max_tokens", max_tokens, LEAST_TOKENS)):
         if number is not None and (not is_integer(number) or number < least):
             raise BadArgument(name, number, f"a whole number from {least}")
+    sessions = at.sessions
     record = sessions.read(agent_id)
     check_readable(record)
     if max_tokens is None:
-        decision = decide(Above(sessions).cancellation, agent_id, record, now, limits)
+        decision = decide(Above(sessions).cancellation, agent_id, record, at.now, at.config.limits)
         reason = None if decision["should_resume"] else decision["reason"]
         room, measure = _room(_beginning(record, reason)), _size_as_data
     else:

@@ -29,7 +29,15 @@ from gaia_sessions.session.report import task_id_of, turn_id_of
 from gaia_sessions.session.rounds import last_answer
 from gaia_sessions.session.runs import is_of_command
 from gaia_sessions.session.sends import answer_message, cancelled, failed, fitted, stopped
-from gaia_sessions.session.transcript import conversation, generation_of, is_system_prompt, message_of, spoken
+from gaia_sessions.session.transcript import (
+    after,
+    conversation,
+    generation_of,
+    is_system_prompt,
+    message_of,
+    readable,
+    spoken,
+)
 from gaia_sessions.session.visible import visible_line
 from gaia_sessions.store import send_lock_key
 from gaia_sessions.system import utc_now
@@ -102,7 +110,9 @@ class Said:
         with self._reading:
             self._read_more(record)
             if self._earlier_of != hosts:
-                self._earlier, self._earlier_of = self._sessions.said_earlier(record), hosts
+                from .sending import said_earlier
+
+                self._earlier, self._earlier_of = at.read(self._sessions, said_earlier, record), hosts
             return conversation(self._earlier, self._own)
 
     def system_prompt(self, record: Record) -> str | None:
@@ -116,7 +126,7 @@ class Said:
         if self._generation != generation_of(record):
             self._own, self._generation = [], generation_of(record)
         last = self._own[-1]["seq"] if self._own else 0
-        self._own += self._sessions.own_messages(record, last)
+        self._own += [*readable(self._sessions.store.messages(record["agent_id"], is_wanted=after(last)))]
 
 
 class SentTurn(TypedDict):

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.transcript import Message, NewMessage
-    from gaia_sessions.store.port import Entry, HeldLock, Reader
+    from gaia_sessions.store.port import Entry, HeldLock
 
-    from .at import Writing
+    from .at import Reading, Writing
 
 
 def begin(at: Writing, agent_id: str, fields: Run, lock: HeldLock) -> tuple[Record, Sequence[Entry]]:
@@ -131,17 +131,17 @@ def _open_run(record: Record, begun: Run) -> Run:
     return run
 
 
-def said_earlier(sessions: Reader, record: Record) -> list[dict[str, str]]:
+def said_earlier(at: Reading, record: Record) -> list[dict[str, str]]:
     """What was said before the session's own messages: in the sessions that it continues, and by agents of hosts.
 
     The latter is one message, the context of what their files have of it.
     """
     found: list[dict[str, str]] = []
-    hosts = Turns(sessions, record, has_own=False)
+    hosts = Turns(at.store, record, has_own=False)
     if hosts.notices or not hosts.is_empty:
         told = context_of(hosts, turns=TURNS, room=LONGEST_BRIEFING, measure=len, notices=hosts.notices)
         found.append({"role": SYSTEM, "content": "\n".join(context_lines(told))})
     for earlier in hosts.records()[:-1]:
-        own = readable(sessions.messages(earlier["agent_id"]))
+        own = readable(at.store.messages(earlier["agent_id"]))
         found += [spoken(message) for message in own if not is_system_prompt(message)]
     return found

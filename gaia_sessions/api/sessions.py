@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import claude_folder, working_directory
@@ -26,11 +25,9 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.context import Context
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Store
 
     from .cleanup import CleanupReport
@@ -45,7 +42,6 @@ if TYPE_CHECKING:
     from .standing import Standing
     from .stats import Stats
     from .sums import UsageByAgent
-    from .transcript import Turn
     from .waiting import NoReport
 
     Arguments = ParamSpec("Arguments")
@@ -53,6 +49,7 @@ if TYPE_CHECKING:
 
     from . import (
         answering,
+        briefing,
         cancelling,
         charging,
         command,
@@ -62,8 +59,12 @@ if TYPE_CHECKING:
         keys,
         listing,
         permitting,
+        remembering,
+        resetting,
         standing,
         todo_list,
+        transcript_messages,
+        turns,
         updating,
     )
 else:
@@ -72,6 +73,8 @@ else:
     charging, command, todo_list = Later("charging"), Later("command"), Later("todo_list")
     families, listing = Later("families"), Later("listing")
     standing = Later("standing")
+    briefing, remembering, resetting = Later("briefing"), Later("remembering"), Later("resetting")
+    transcript_messages, turns = Later("transcript_messages"), Later("turns")
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -122,6 +125,13 @@ class Sessions(Place):
     add_todo = Writes(todo_list.add_todo)
     set_todo_status = Writes(todo_list.set_todo_status)
     set_todos = Writes(todo_list.set_todos)
+    messages = Reads(transcript_messages.messages)
+    add_message = Writes(transcript_messages.add_message)
+    add_turn = Writes(turns.add_turn)
+    context = Reads(briefing.context)
+    remembered = Reads(remembering.remembered)
+    compact = Writes(remembering.compact)
+    reset = Writes(resetting.reset)
 
     should_resume = Reads(standing.should_resume)
     explain_resume = Reads(standing.explain_resume)
@@ -194,124 +204,6 @@ class Sessions(Place):
         record = read_if_readable(sessions, agent_id)
         trace = Above(sessions).trace(record) if record else None
         return (dict(entry, **trace) if trace and isinstance(entry, dict) else entry for entry in entries)
-
-    def messages(
-        self, agent_id: str, *, last: int | None = None, since: datetime | str | None = None
-    ) -> Iterator[Message | SessionsError]:
-        """An iterator of the messages of [the transcript](store.md#transcripts) in their order.
-
-        ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. An
-        error stands in place of one that cannot be read. Raises ``BadArgument``.
-        """
-        from . import transcript
-        from .times import moment_of
-
-        made_since = None if since is None else moment_of(since, "since", utc_now())
-        return transcript.messages(self.store, agent_id, last, made_since)
-
-    def add_message(
-        self,
-        agent_id: str,
-        role: str,
-        content: str,
-        *,
-        tool_name: str | None = None,
-        tool_call_id: str | None = None,
-        tokens: int | None = None,
-        is_charged: bool = False,
-    ) -> Message:
-        """Adds a message of ``system``, ``user``, ``assistant`` or ``tool``, and returns it as it is stored.
-
-        ``tokens`` is how many the content has. With ``is_charged`` they count against the budget, in the same write;
-        without ``tokens`` one is counted for every 4 bytes. Raises ``SessionFinal``, ``BadArgument`` for another role,
-        ``InvalidInput``, ``TooLarge`` for more than 1 MiB.
-        """
-        from gaia_sessions.session.budget import charged_message, with_charge
-        from gaia_sessions.session.transcript import message_rule, new_message
-
-        now = utc_now()
-        message = new_message(role, content, now, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)
-        rule = message_rule(now)
-        if is_charged:
-            counted = charged_message(message)
-            message, rule = counted, lambda record: with_charge(record, counted["tokens"], now)
-        _, added = self._write(lambda store, _: store.add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES))
-        return added[0]
-
-    def add_turn(self, agent_id: str, messages: Iterable[object], *, number: int | None = None) -> Turn:
-        """Adds a [turn](store.md#transcripts) whole: what was sent, and what was answered, in one commit.
-
-        Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. What was added before by other ways
-        since the last turn belongs to it as well. With its ``number`` it can be asked for again: a turn that is
-        complete and ends with the same messages stays as it is. Raises ``NotTheNextTurn`` for another number than the
-        next, ``SessionFinal``, ``AgentAtWork`` while a send is at work, ``BadArgument``, ``InvalidInput`` for what is
-        no list of messages, ``TooLarge`` for a message of more than 1 MiB and for 64 MiB in all.
-        """
-        from gaia_sessions.session.transcript import message_of
-
-        from . import transcript
-
-        given = [*messages]
-
-        def add(store: Store, now: datetime) -> Turn:
-            checked = [message_of(message, place, now) for place, message in enumerate(given, 1)]
-            return transcript.add_turn(store, now, agent_id, checked, number)
-
-        return self._write(add)
-
-    def context(self, agent_id: str, *, turns: int = 5, max_tokens: int | None = None) -> Context:
-        """What whoever goes on with the work is told of its turns so far; ``context`` prints the same.
-
-        The last ``turns`` whole, as far as they fit, older ones as a line each, from the files of hosts where they can
-        be read. Of a turn that does not fit the middle is left out; no call is parted from its result. Printed it has
-        at most ``max_tokens``, 4 bytes a token, or without that as much as a briefing has room for; the system prompt
-        comes on top. Raises ``BadArgument``.
-        """
-        from .briefing import context_of_session
-
-        return context_of_session(self._preview(), utc_now(), agent_id, self.config.limits, turns, max_tokens)
-
-    def remembered(self, agent_id: str, last: int | None = None) -> Sequence[Message]:
-        """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
-
-        They are those of the transcript, with one summary in place of those that ``compact`` replaced. Of the ``last``
-        ones a result is left out whose call is not among them.
-        """
-        from . import transcript
-
-        return transcript.remembered(self.store, agent_id, last)
-
-    def compact(self, agent_id: str) -> bool:
-        """Puts a summary in place of older messages of the memory; False if there are fewer than 5.
-
-        The newest fifth stays, and the transcript keeps all messages. The tokens of the summary count in place of those
-        that were charged for the others. Raises ``SessionFinal``.
-        """
-        from . import transcript
-
-        return self._write(transcript.compact, agent_id)
-
-    def reset(self, agent_id: str, *, forget: bool = False) -> Record:
-        """Begins a transcript anew, with the system prompt alone and no turns, and returns the record.
-
-        What was used and the todos stay; with ``forget`` no tokens are used any more, and there are no todos. The
-        messages are kept on disk, as an [archived transcript](store.md#transcripts). Raises ``SessionFinal``, and
-        ``AgentAtWork`` while a send is at work.
-        """
-        from gaia_sessions.session.compaction import without_memory
-        from gaia_sessions.session.transcript import without_turns
-        from gaia_sessions.store.subagent_events import with_reset_noted
-
-        from .claiming import check_no_send
-
-        rule = without_memory if forget else without_turns
-
-        def do(store: Store, now: datetime) -> Record:
-            return store.empty_transcript(
-                agent_id, lambda record: with_reset_noted(check_no_send(record), rule(record, now), now)
-            )
-
-        return self._write(do)
 
     def usage_by_agent(self, **wanted: Unpack[Wanted]) -> UsageByAgent:
         """What the sessions used that are ``wanted``, of every app if none is named: by kinds of agents, and in all.
@@ -474,19 +366,6 @@ class Sessions(Place):
 
         return view(self._preview(), agent_id, utc_now(), self.config)
 
-    def said_earlier(self, record: Record) -> Sequence[dict[str, str]]:
-        """For commands: what was said before the own messages of a session, by agents of hosts, or in earlier ones."""
-        from . import sending
-
-        return sending.said_earlier(self.store, record)
-
-    def own_messages(self, record: Record, after: int = 0) -> Sequence[Message]:
-        """For commands: the messages of the transcript of ``record`` with a greater number, without the unreadable."""
-        from gaia_sessions.session.transcript import after as is_after
-        from gaia_sessions.session.transcript import readable
-
-        return [*readable(self.store.messages(record["agent_id"], is_wanted=is_after(after)))]
-
     def removed(
         self, agent_ids: Iterable[str], *, force: bool
     ) -> tuple[Sequence[RemovedSession], Sequence[SessionsError]]:
@@ -509,25 +388,6 @@ class Sessions(Place):
 
         found = self._write(lambda store, _: join.session_of_agent(store, host_session_id, host_agent_id))
         return found["agent_id"]
-
-    def messages_of_agents(
-        self, agent_id: str, *, last: int | None = None, since: datetime | None = None
-    ) -> tuple[Sequence[str], Iterator[NewMessage | SessionsError]]:
-        """For commands: what ``messages`` has, from the transcripts that hosts keep of the agents, and their paths.
-
-        No path if the session has messages of its own, or if none is known.
-        """
-        from gaia_sessions.session.record import check_readable
-        from gaia_sessions.session.transcript import committed_bytes
-
-        from . import transcript
-
-        record = self.preview(agent_id)
-        check_readable(record)
-        if committed_bytes(record):
-            return [], iter(())
-        paths = dict.fromkeys(run["transcript_path"] for run in record.get("runs", []) if "transcript_path" in run)
-        return [*paths], transcript.messages_of_agents(record, last, since)
 
     def resumptions(self, host_session_id: str | None = None) -> tuple[Sequence[Resumption], Mapping[str, int]]:
         """For commands: what stopped before it was done and may go on, with the command of its host.

@@ -64,9 +64,13 @@ def command(
 
 
 def _show(call: Call, agent_id: str, recent: int | None, since: datetime | None) -> None:
+    from gaia_sessions.api import at
+    from gaia_sessions.api.transcript_messages import messages_of_agents
+
     session_id = call.session_id(agent_id)
-    paths, of_agents = call.sessions().messages_of_agents(session_id, last=recent, since=since)
-    found = _readable(of_agents if paths else call.sessions().messages(session_id, last=recent, since=since))
+    sessions = call.sessions()
+    paths, of_agents = at.read(sessions, messages_of_agents, session_id, last=recent, since=since)
+    found = _readable(of_agents if paths else sessions.messages(session_id, last=recent, since=since))
     first = list(islice(found, 1))
     if paths and first:
         output.print_notice("of_agent", *messages.of_agent_notice(session_id, paths), as_json=call.as_json)

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gaia_sessions.api.transcript import Turn
+    from gaia_sessions.api.turns import Turn
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
 

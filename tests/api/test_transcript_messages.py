@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.api import transcript
+from gaia_sessions.api.transcript_messages import messages
 from gaia_sessions.errors import BadArgument, InvalidInput
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.memory_store import MemoryStore
+from tests.places import writing
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def store_with(*minutes: float) -> MemoryStore:
 
 
 def taken(store: MemoryStore, minutes: float, last: int | None = None) -> list[str]:
-    found = transcript.messages(store, "agent-1", last, NOW + timedelta(minutes=minutes))
+    found = messages(writing(store, NOW), "agent-1", last=last, since=NOW + timedelta(minutes=minutes))
     return [message["content"] for message in found if isinstance(message, dict)]
 
 
@@ -97,7 +98,7 @@ def test_what_is_taken_is_the_newest_part_of_what_a_search_from_the_end_finds(
             found += [*unreadable, line]
             unreadable = []
 
-    assert list(transcript.messages(store, "agent-1", last, since)) == found[:last][::-1]
+    assert list(messages(writing(store, NOW), "agent-1", last=last, since=since)) == found[:last][::-1]
 
 
 def test_no_more_is_read_than_is_taken() -> None:
@@ -115,7 +116,7 @@ def test_no_more_is_read_than_is_taken() -> None:
     store.add_messages("agent-1", many, lambda record: record)
     store.count = 0
 
-    assert len(list(transcript.messages(store, "agent-1", 20))) == 20
+    assert len(list(messages(writing(store, NOW), "agent-1", last=20))) == 20
     assert store.count == 21
     assert len(taken(store, 990)) == 10
     assert store.count < 40
@@ -124,4 +125,4 @@ def test_no_more_is_read_than_is_taken() -> None:
 @table("last", [-1, 1.5, "2", True])
 def test_what_is_no_number_of_messages_is_refused(last: Any) -> None:
     with pytest.raises(BadArgument):
-        transcript.messages(store_with(0), "agent-1", last)
+        messages(writing(store_with(0), NOW), "agent-1", last=last)

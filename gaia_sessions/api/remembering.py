@@ -1,0 +1,62 @@
+"""What a memory keeps of a transcript, and when a summary takes the place of its older messages."""
+
+from __future__ import annotations
+
+from itertools import islice, takewhile
+
+from gaia_sessions.session.compaction import compaction_of, summary_message, with_compaction
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.rounds import without_lone_results
+from gaia_sessions.session.transcript import after, is_system_prompt, readable, replaced_through, system_prompt
+
+from .transcript_messages import checked_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message
+
+    from .at import Reading, Writing
+
+
+def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[Message]:
+    """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
+
+    They are those of the transcript, with one summary in place of those that ``compact`` replaced. Of the ``last``
+    ones a result is left out whose call is not among them.
+    """
+    most = checked_number(last)
+    record = at.store.read(agent_id)
+    through = replaced_through(record)
+    newest_first = takewhile(lambda message: message["seq"] > through, readable(at.store.messages_backwards(agent_id)))
+    found = list(islice(newest_first, most))[::-1]
+    prompt = system_prompt(at.store.messages(agent_id)) if through else None  # without a summary it is found already
+    beginning = [*filter(None, [prompt]), *summary_message(record)]
+    if last is None:
+        return beginning + found
+    room = max(0, last - len(found))
+    return [*beginning[max(0, len(beginning) - room) :], *without_lone_results(found)]
+
+
+def compact(at: Writing, agent_id: str) -> bool:
+    """Puts a summary in place of older messages of the memory; False if there are fewer than 5.
+
+    The newest fifth stays, and the transcript keeps all messages. The tokens of the summary count in place of those
+    that were charged for the others. Raises ``SessionFinal``.
+    """
+    seen = at.store.read(agent_id)
+    readable_messages = readable(at.store.messages(agent_id, is_wanted=after(replaced_through(seen))))
+    not_replaced = [message for message in readable_messages if not is_system_prompt(message)]
+    found = compaction_of(not_replaced, seen.get("compaction"))
+    if found is None:
+        return False
+
+    def rule(record: Record, now: datetime) -> Record:
+        is_other = any(record.get(key) != seen.get(key) for key in ("compaction", "transcripts_archived"))
+        return record if is_other else with_compaction(record, *found, now)
+
+    changed = at.change(agent_id, rule, RESERVED_BYTES)
+    return changed.get("compaction") == found[0]

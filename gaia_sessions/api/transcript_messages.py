@@ -1,0 +1,162 @@
+"""The messages of a transcript: one is added, and those that are asked for are read.
+
+Owns which messages are taken: the last ones, those since a time. Where a session has none of its own, those in the
+files of its hosts can be read.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import chain, islice
+
+from gaia_sessions.errors import BadArgument, SessionsError, StoreFailure
+from gaia_sessions.session.budget import charged_message, with_charge
+from gaia_sessions.session.checks import is_integer
+from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
+from gaia_sessions.session.record import check_readable
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.transcript import committed_bytes, message_rule, new_message
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.store.port import Messages
+
+    from .at import Reading, Writing
+
+
+def add_message(  # noqa: PLR0913  # what can be said of a message
+    at: Writing,
+    agent_id: str,
+    role: str,
+    content: str,
+    *,
+    tool_name: str | None = None,
+    tool_call_id: str | None = None,
+    tokens: int | None = None,
+    is_charged: bool = False,
+) -> Message:
+    """Adds a message of ``system``, ``user``, ``assistant`` or ``tool``, and returns it as it is stored.
+
+    ``tokens`` is how many the content has. With ``is_charged`` they count against the budget, in the same write;
+    without ``tokens`` one is counted for every 4 bytes. Raises ``SessionFinal``, ``BadArgument`` for another role,
+    ``InvalidInput``, ``TooLarge`` for more than 1 MiB.
+    """
+    message = new_message(role, content, at.now, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)
+    rule = message_rule(at.now)
+    if is_charged:
+        counted = charged_message(message)
+        message, rule = counted, lambda record: with_charge(record, counted["tokens"], at.now)
+    _, added = at.store.add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES)
+    return added[0]
+
+
+def messages(
+    at: Reading, agent_id: str, *, last: int | None = None, since: datetime | str | None = None
+) -> Iterator[Message | SessionsError]:
+    """An iterator of the messages of [the transcript](store.md#transcripts) in their order.
+
+    ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. An
+    error stands in place of one that cannot be read. Raises ``BadArgument``.
+    """
+    if last is None and since is None:
+        return at.store.messages(agent_id)
+    made_since = None
+    if since is not None:
+        from .times import moment_of
+
+        made_since = moment_of(since, "since", at.now)
+    newest = _Newest(last, made_since)
+    return newest.taken_of(at.store.messages(agent_id, is_wanted=newest.is_wanted))
+
+
+def messages_of_agents(
+    at: Reading, agent_id: str, *, last: int | None = None, since: datetime | None = None
+) -> tuple[Sequence[str], Iterator[NewMessage | SessionsError]]:
+    """What ``messages`` has, from the transcripts that hosts keep of the agents of all runs, and their paths.
+
+    They may have many MB, and have no number and no turn. No path if the session has messages of its own, or if none is
+    known. Raises ``StoreFailure``, at the first step, if there are some, and none can be opened.
+    """
+    record = at.sessions.read(agent_id)
+    check_readable(record)
+    if committed_bytes(record):
+        return [], iter(())
+    paths = dict.fromkeys(run["transcript_path"] for run in record.get("runs", []) if "transcript_path" in run)
+    most = checked_number(last)
+    if most is None:
+        return [*paths], _of_all_runs(record, since)
+    number = sum(1 for _ in _of_all_runs(record, since))  # more may be written before they are read
+    return [*paths], islice(_of_all_runs(record, since), max(0, number - most), number)
+
+
+def _of_all_runs(record: Record, since: datetime | None) -> Iterator[NewMessage | SessionsError]:
+    from gaia_sessions import hosts  # most sessions have messages of their own
+
+    by_file = {run.get("transcript_path"): run for run in record.get("runs", [])}
+    begun = [(first, rest) for rest in map(hosts.messages, by_file.values()) if (first := next(rest, None)) is not None]
+    failures = [first for first, _ in begun if isinstance(first, StoreFailure)]
+    if failures and len(failures) == len(begun):
+        raise failures[0]
+    for message in chain.from_iterable(chain([first], rest) for first, rest in begun):
+        if since is None or isinstance(message, SessionsError) or parse_time(message["timestamp"]) >= since:
+            yield message
+
+
+class _Newest:
+    """Which messages are taken, found out from the newest one on: at most the ``last`` ones, those made at ``since``.
+
+    Messages stand in the order in which they were stored. Times may differ from it by as much as clocks do, or as long
+    as a writer waited for another; so the search ends at the first message that is older by more than that. One that
+    cannot be read is taken if one before it is.
+    """
+
+    def __init__(self, last: int | None, since: datetime | None) -> None:
+        self._last = checked_number(last)
+        self._since = since
+        self._number = 0
+        self._unreadable = 0
+
+    def is_wanted(self, message: Message | SessionsError) -> bool:
+        """Whether the search goes on to the message before this one."""
+        if self._last is not None and self._number >= self._last:
+            return False
+        if self._since is None:
+            self._number += 1
+        elif isinstance(message, SessionsError):
+            self._unreadable += 1
+        else:
+            made = parse_time(message["timestamp"])
+            if made < self._since - FUTURE_TOLERANCE:
+                return False
+            if made >= self._since:
+                self._number += 1 + self._unreadable
+                self._unreadable = 0
+        return True
+
+    def taken_of(self, found: Messages) -> Messages:
+        """Those that are taken of ``found``: the wanted ones, of which the first comes when the search has ended."""
+        place = 0
+        for message in found:
+            if self._is_taken(message, is_behind_one=place > 0):
+                place += 1
+                if self._last is None or place > self._number - self._last:
+                    yield message
+
+    def _is_taken(self, message: Message | SessionsError, *, is_behind_one: bool) -> bool:
+        if self._since is None:
+            return True
+        if isinstance(message, SessionsError):
+            return is_behind_one
+        return parse_time(message["timestamp"]) >= self._since
+
+
+def checked_number(last: int | None) -> int | None:
+    """As many messages as ``islice`` can count to; None for all."""
+    if last is not None and (not is_integer(last) or last < 0):
+        raise BadArgument("last", last, "a whole number from 0")
+    return None if last is None else min(last, sys.maxsize)

@@ -1,0 +1,72 @@
+"""Adds turns to a transcript whole: what was sent, and what was answered. The rules are in ``session.transcript``."""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import InvalidInput, NotTheNextTurn, SessionsError
+from gaia_sessions.session.report import turn_id_of
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.transcript import is_same_turn, message_of, readable, turn_rule
+
+from .claiming import check_no_send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypedDict
+
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.store.port import Reader
+
+    from .at import Writing
+
+    class TurnName(TypedDict):
+        """A turn of the present transcript: its number, and an ID that no other turn of the session has."""
+
+        turn: int
+        turn_id: str
+
+    class Turn(TurnName):
+        """A turn that is complete. added: whether by this call; messages: those that were given, as they are stored."""
+
+        agent_id: str
+        added: bool
+        messages: list[Message]
+
+
+def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: int | None = None) -> Turn:
+    """Adds a [turn](store.md#transcripts) whole: what was sent, and what was answered, in one commit.
+
+    Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. What was added before by other ways
+    since the last turn belongs to it as well. With its ``number`` it can be asked for again: a turn that is
+    complete and ends with the same messages stays as it is. Raises ``NotTheNextTurn`` for another number than the
+    next, ``SessionFinal``, ``AgentAtWork`` while a send is at work, ``BadArgument``, ``InvalidInput`` for what is
+    no list of messages, ``TooLarge`` for a message of more than 1 MiB and for 64 MiB in all.
+    """
+    given = [message_of(message, place, at.now) for place, message in enumerate(messages, 1)]
+    if not given:
+        raise InvalidInput("a turn has no messages", hint="give what was sent, and what was answered")
+    try:
+        rule = turn_rule(number, at.now)
+        record, added = at.store.add_messages(
+            agent_id, given, lambda record: check_no_send(rule(record)), reserved=RESERVED_BYTES
+        )
+    except NotTheNextTurn:
+        if number is None:
+            raise
+        record = at.store.read(agent_id)
+        added = _messages_of_turn(at.store, agent_id, number)  # which nobody changes any more
+        if not is_same_turn(added, given):
+            raise
+        return {"agent_id": agent_id, **_named(record, number), "added": False, "messages": added[-len(given) :]}
+    return {"agent_id": agent_id, **_named(record, record["turns"]), "added": True, "messages": added}
+
+
+def _named(record: Record, number: int) -> TurnName:
+    return {"turn": number, "turn_id": turn_id_of(record, {"turn": number})}
+
+
+def _messages_of_turn(sessions: Reader, agent_id: str, number: int) -> list[Message]:
+    """The messages of a turn that can be read; the cost follows those that came after it."""
+    found = sessions.messages(agent_id, is_wanted=lambda one: isinstance(one, SessionsError) or one["turn"] >= number)
+    return [message for message in readable(found) if message["turn"] == number]
