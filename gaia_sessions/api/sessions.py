@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from typing import Concatenate, ParamSpec, TypeVar, Unpack
+    from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .cleanup import CleanupReport
     from .importing import Imported
-    from .listing import Line, Wanted
+    from .listing import Line
     from .pending import Pending
     from .preview import Preview
     from .reconcile import Reconciled
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from .showing import Shown, View
     from .standing import Standing
     from .stats import Stats
-    from .sums import UsageByAgent
     from .waiting import NoReport
 
     Arguments = ParamSpec("Arguments")
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
         remembering,
         resetting,
         standing,
+        sums,
         todo_list,
         transcript_messages,
         turns,
@@ -75,6 +75,7 @@ else:
     standing = Later("standing")
     briefing, remembering, resetting = Later("briefing"), Later("remembering"), Later("resetting")
     transcript_messages, turns = Later("transcript_messages"), Later("turns")
+    sums = Later("sums")
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -125,6 +126,7 @@ class Sessions(Place):
     add_todo = Writes(todo_list.add_todo)
     set_todo_status = Writes(todo_list.set_todo_status)
     set_todos = Writes(todo_list.set_todos)
+    usage_by_agent = Reads(sums.usage_by_agent)
     messages = Reads(transcript_messages.messages)
     add_message = Writes(transcript_messages.add_message)
     add_turn = Writes(turns.add_turn)
@@ -204,19 +206,6 @@ class Sessions(Place):
         record = read_if_readable(sessions, agent_id)
         trace = Above(sessions).trace(record) if record else None
         return (dict(entry, **trace) if trace and isinstance(entry, dict) else entry for entry in entries)
-
-    def usage_by_agent(self, **wanted: Unpack[Wanted]) -> UsageByAgent:
-        """What the sessions used that are ``wanted``, of every app if none is named: by kinds of agents, and in all.
-
-        Each session counts once, with what counts against its budget: the tokens of a parent do not include those of
-        its children. Those of which nobody reported any are counted as ``unreported``. Raises what ``list`` raises.
-        """
-        from . import sums
-        from .listing import filter_of
-
-        now = utc_now()
-        asked: Wanted = {"every_app": "app" not in wanted, **wanted}
-        return sums.usage_by_agent(self._preview(), filter_of(asked, now), now, self.config.limits)
 
     def stats(
         self,

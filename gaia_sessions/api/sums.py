@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from gaia_sessions.jsonio.strict import LARGEST_INTEGER
 
-from .listing import list_sessions
+from .listing import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
-    from typing import TypedDict
+    from typing import TypedDict, Unpack
 
-    from gaia_sessions.session.policy import Limits
-    from gaia_sessions.store.port import Reader
-
-    from .listing import BudgetUse, Filter, Line, Sums
+    from .at import Reading
+    from .listing import BudgetUse, Line, Sums, Wanted
 
     class AgentUsage(TypedDict):
         """The sessions of one kind of agent together."""
@@ -37,11 +34,16 @@ if TYPE_CHECKING:
         unread: int
 
 
-def usage_by_agent(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> UsageByAgent:
-    """What the sessions used that are ``wanted``, by the names of their agents."""
+def usage_by_agent(at: Reading, **wanted: Unpack[Wanted]) -> UsageByAgent:
+    """What the sessions used that are ``wanted``, of every app if none is named: by kinds of agents, and in all.
+
+    Each session counts once, with what counts against its budget: the tokens of a parent do not include those of
+    its children. Those of which nobody reported any are counted as ``unreported``. Raises what ``list`` raises.
+    """
     by_name: dict[str, list[Sums]] = {}
     unread = 0
-    for line in list_sessions(sessions, wanted, now, limits):
+    asked: Wanted = {"every_app": "app" not in wanted, **wanted}
+    for line in listed(at, **asked)[0]:
         if "problem" in line:
             unread += 1
         else:

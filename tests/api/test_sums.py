@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gaia_sessions.api.listing import Filter, list_sessions
 from gaia_sessions.api.sums import sums_of, total_of, usage_by_agent
 from gaia_sessions.store.memory_store import MemoryStore
+from tests.places import writing
 from tests.records import LIMITS, START, record_with
 
 COUNTS = st.integers(0, 10**13)
@@ -33,7 +34,7 @@ def test_the_sums_of_the_agents_are_those_of_the_list_and_go_down(sessions: list
     for number, keys in enumerate(sessions):
         store.create({**record_with(), "agent_id": f"s-{number}", **keys})
 
-    usage = usage_by_agent(store, Filter(), START, LIMITS)
+    usage = usage_by_agent(writing(store, START))
 
     listed = list(list_sessions(store, Filter(), START, LIMITS))
     assert usage["total"] == total_of(map(sums_of, listed)) == total_of(agent["sums"] for agent in usage["agents"])
