@@ -1,14 +1,31 @@
-"""The records of sessions, as they will be once the events that wait in the inbox are applied."""
+"""The records of sessions, and what happened to them, as stored or as the waiting events will leave them."""
 
 from __future__ import annotations
 
+from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.store import read_if_readable
+from gaia_sessions.store.reading import EVENTS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
 
     from .at import Reading
+
+
+def get(at: Reading, agent_id: str) -> Record | None:
+    """The record as it is stored; None if there is no such session.
+
+    What waits in the inbox is not counted: ``show`` does that.
+    """
+    try:
+        return at.store.read(agent_id)
+    except SessionNotFound:
+        return None
 
 
 def ids(at: Reading) -> Sequence[str]:
@@ -19,3 +36,23 @@ def ids(at: Reading) -> Sequence[str]:
 def record(at: Reading, agent_id: str) -> Record:
     """The record as it will be once the waiting events are applied. Raises ``SessionNotFound``, ``CorruptSession``."""
     return at.sessions.read(agent_id)
+
+
+def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:
+    """An iterator of what happened to a session, in the order in which it was applied.
+
+    Events that wait in the inbox are shown as applied, although nothing is written.
+
+    Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}`` and the
+    [trace](state.md#traces) of its session, if that can be read. ``seq`` is its place among those that can be read,
+    from 1; one that waits has none yet. An error stands in place of one that cannot be read. With ``since`` there
+    are only those behind that place. What the call raises it raises before the first step of the iteration.
+    """
+    from gaia_sessions.store.above import Above
+    from gaia_sessions.store.journal import behind
+
+    sessions = at.sessions
+    entries = behind(sessions.entries(agent_id, EVENTS), since)
+    record = read_if_readable(sessions, agent_id)
+    trace = Above(sessions).trace(record) if record else None
+    return (dict(entry, **trace) if trace and isinstance(entry, dict) else entry for entry in entries)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import claude_folder, working_directory
 
@@ -19,12 +17,11 @@ from .rows import Asks, Changes, Later, Reads, Writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
@@ -32,13 +29,11 @@ if TYPE_CHECKING:
 
     from .cleanup import CleanupReport
     from .importing import Imported
-    from .listing import Line
     from .pending import Pending
     from .preview import Preview
     from .reconcile import Reconciled
     from .removal import RemovedSession
     from .resumptions import Resumption, Rule
-    from .showing import Shown, View
     from .standing import Standing
     from .stats import Stats
     from .waiting import NoReport
@@ -58,8 +53,10 @@ if TYPE_CHECKING:
         keys,
         listing,
         permitting,
+        records,
         remembering,
         resetting,
+        showing,
         standing,
         sums,
         todo_list,
@@ -76,6 +73,7 @@ else:
     briefing, remembering, resetting = Later("briefing"), Later("remembering"), Later("resetting")
     transcript_messages, turns = Later("transcript_messages"), Later("turns")
     sums = Later("sums")
+    records, showing = Later("records"), Later("showing")
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -135,33 +133,16 @@ class Sessions(Place):
     compact = Writes(remembering.compact)
     reset = Writes(resetting.reset)
 
+    get = Reads(records.get)
+    show = Reads(showing.show)
+    children = Reads(showing.children)
+    events = Reads(records.events)
     should_resume = Reads(standing.should_resume)
     explain_resume = Reads(standing.explain_resume)
     list = Reads(listing.summaries)
     tree = Reads(families.tree)
     subtree = Reads(families.subtree)
     run = Asks(command.run)
-
-    def get(self, agent_id: str) -> Record | None:
-        """The record as it is stored; None if there is no such session.
-
-        What waits in the inbox is not counted: ``show`` does that.
-        """
-        try:
-            return self.read(agent_id)
-        except SessionNotFound:
-            return None
-
-    def show(self, agent_id: str) -> Shown:
-        """The record as it will be once the waiting events are applied, with what is known besides.
-
-        ``state`` is [how it stands](policy.md#states), in one word, and ``state_since`` since when;
-        ``resume`` is the policy's decision; ``liveness`` is there while an agent is at work on it, ``cancellation`` if
-        it is cancelled, ``children`` if it has any. The record of a later version has none of these but ``children``.
-        """
-        from .showing import shown
-
-        return shown(self._preview(), agent_id, utc_now(), self.config.limits)
 
     def pending(self, app: str | None = None) -> Sequence[Pending]:
         """Every session that waits for a person, the one that waits longest first, with its question whole.
@@ -173,39 +154,6 @@ class Sessions(Place):
         from .pending import pending
 
         return pending(self._preview(), utc_now(), self.config.limits, app)
-
-    def children(self, agent_id: str) -> Sequence[Line]:
-        """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.
-
-        They are found also if that session is gone. One that cannot be read is left out. The cost follows their number,
-        not that of all sessions.
-        """
-        from gaia_sessions.store.above import Above
-
-        from . import showing
-
-        sessions = self._preview()
-        return showing.children(sessions, Above(sessions), agent_id, utc_now(), self.config.limits)
-
-    def events(self, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:
-        """An iterator of what happened to a session, in the order in which it was applied.
-
-        Events that wait in the inbox are shown as applied, although nothing is written.
-
-        Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}`` and the
-        [trace](state.md#traces) of its session, if that can be read. ``seq`` is its place among those that can be read,
-        from 1; one that waits has none yet. An error stands in place of one that cannot be read. With ``since`` there
-        are only those behind that place. What the call raises it raises before the first step of the iteration.
-        """
-        from gaia_sessions.store import read_if_readable
-        from gaia_sessions.store.above import Above
-        from gaia_sessions.store.journal import behind
-
-        sessions = self._preview()
-        entries = behind(sessions.entries(agent_id, EVENTS), since)
-        record = read_if_readable(sessions, agent_id)
-        trace = Above(sessions).trace(record) if record else None
-        return (dict(entry, **trace) if trace and isinstance(entry, dict) else entry for entry in entries)
 
     def stats(
         self,
@@ -348,12 +296,6 @@ class Sessions(Place):
     def preview(self, agent_id: str) -> Record:
         """For commands: the record as it will be once the waiting events are applied. Raises what ``read`` raises."""
         return self._preview().read(agent_id)
-
-    def view(self, agent_id: str) -> View:
-        """For commands: what a person is shown of a session."""
-        from .showing import view
-
-        return view(self._preview(), agent_id, utc_now(), self.config)
 
     def removed(
         self, agent_ids: Iterable[str], *, force: bool

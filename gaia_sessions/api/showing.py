@@ -28,11 +28,10 @@ from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from typing import NotRequired
 
-    from gaia_sessions.config import Config
     from gaia_sessions.session.budget import TokenUsage
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader, RecordOrError
 
+    from .at import Reading
     from .listing import Line
     from .questions import Question
     from .standing import Standing
@@ -86,8 +86,9 @@ class View(NamedTuple):
     question: Question | None = None
 
 
-def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View:
+def view(at: Reading, agent_id: str) -> View:
     """What a person is shown of a session. Raises ``NewerSchema``."""
+    sessions, now, config = at.sessions, at.now, at.config
     record = sessions.read(agent_id)
     check_readable(record)
     above, parent_id, family = Above(sessions), parent_id_of(record), [record]
@@ -101,7 +102,7 @@ def view(sessions: Reader, agent_id: str, now: datetime, config: Config) -> View
         stands,
         usage_of(record, now, config.limits_tokens),
         parent,
-        children(sessions, above, agent_id, now, config.limits),
+        _children(sessions, above, agent_id, now, config.limits),
         _last_turn(sessions, record) if is_conversation(record) and record.get("turns") else None,
         usable_tools(family, config.tool_rules),
         what_waits(sessions, record) if stands.state.get("state") == WAITING and stands.alive is None else None,
@@ -116,8 +117,14 @@ def _last_turn(sessions: Reader, record: Record) -> LastTurn:
     return LastTurn(next((one["content"] for one in messages if one["role"] == _USER), ""), answer)
 
 
-def shown(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Shown:
-    """What a program is shown of a session; of a record that this version does not understand, ``children`` alone."""
+def show(at: Reading, agent_id: str) -> Shown:
+    """The record as it will be once the waiting events are applied, with what is known besides.
+
+    ``state`` is [how it stands](policy.md#states), in one word, and ``state_since`` since when;
+    ``resume`` is the policy's decision; ``liveness`` is there while an agent is at work on it, ``cancellation`` if
+    it is cancelled, ``children`` if it has any. The record of a later version has none of these but ``children``.
+    """
+    sessions, now, limits = at.sessions, at.now, at.config.limits
     record, above = sessions.read(agent_id), Above(sessions)
     found: Shown = {**record}  # type: ignore[typeddict-item]  # the other keys follow
     try:
@@ -132,13 +139,23 @@ def shown(sessions: Reader, agent_id: str, now: datetime, limits: Limits) -> Sho
         if stands.alive:
             found["liveness"] = stands.alive
         found.update({**stands.state, **above.trace(record)})  # type: ignore[typeddict-item]  # its keys are among these
-    if below := children(sessions, above, agent_id, now, limits):
+    if below := _children(sessions, above, agent_id, now, limits):
         found["children"] = [line["agent_id"] for line in below]
     return found
 
 
-def children(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
-    """The sessions whose parent is ``agent_id``, the first that was created first; those of later versions last."""
+def children(at: Reading, agent_id: str) -> Sequence[Line]:
+    """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.
+
+    They are found also if that session is gone. One that cannot be read is left out. The cost follows their number,
+    not that of all sessions.
+    """
+    sessions = at.sessions
+    return _children(sessions, Above(sessions), agent_id, at.now, at.config.limits)
+
+
+def _children(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
+    """Those of later versions come last."""
     found = ((record["agent_id"], record) for record in sessions.children([agent_id]))
     return sorted(lines_of(found, above, now, limits), key=_oldest_first)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import at, showing
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import one_session
@@ -27,4 +28,6 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> None:
     if call.as_json:
         output.print_json(sessions.show(session_id))
     else:
-        output.print_lines(one_session.session_lines(sessions.view(session_id), utc_now(), verbose=verbose))
+        output.print_lines(
+            one_session.session_lines(at.read(sessions, showing.view, session_id), utc_now(), verbose=verbose)
+        )
