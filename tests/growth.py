@@ -21,7 +21,7 @@ from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.hosts.clients import JsonLines
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.delegate import delegate
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.ingest.main_agent import session_end, session_left
@@ -107,7 +107,7 @@ def times_that_a_delegation_names_a_session(number: int) -> Callable[[], object]
     store = kept(agents_of(number))
     event: Any = {"kind": "delegate", "at": WHEN, "host": "claude-code", "host_session_id": "s", "tool_use_id": "t"}
     event |= {"agent_name": "a", "purpose": "p", "resume": ["s"] * number, "mentioned": ["agent-1", "none"] * number}
-    return lambda: delegate(store, event, HandlerContext(LATER, Config({}), 0))
+    return lambda: delegate(store, event, Terms(LATER, Config({}), 0))
 
 
 def runs_that_are_imported_without_an_end(number: int) -> Callable[[], object]:
@@ -121,7 +121,7 @@ def runs_that_end_with_their_conversation(number: int) -> Callable[[], object]:
 
 def told(handler: Any, store: MemoryStore) -> Callable[[], object]:
     event = {"kind": "session_end", "at": WHEN, "host": "claude-code", "host_session_id": "s"}
-    return lambda: handler(store, event, HandlerContext(LATER, Config({}), 0))
+    return lambda: handler(store, event, Terms(LATER, Config({}), 0))
 
 
 def agents_that_were_heard_of_before_their_parent(number: int) -> Callable[[], object]:
@@ -131,7 +131,7 @@ def agents_that_were_heard_of_before_their_parent(number: int) -> Callable[[], o
         store.create({**record_with(run), "agent_id": f"s{one}"})
     keys = {"host_session_id": "s", "host_agent_id": "parent", "tool_use_id": "t"}
     event: Any = {"kind": "start", "at": WHEN, "host": "claude-code", **keys}
-    return lambda: apply_event(store, event, HandlerContext(LATER, Config({}), 0))
+    return lambda: apply_event(store, event, Terms(LATER, Config({}), 0))
 
 
 def runs_that_nobody_saw_end(number: int) -> Callable[[], object]:

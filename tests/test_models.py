@@ -24,7 +24,7 @@ from gaia_sessions.api import ending, updating
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
-from gaia_sessions.ingest import EventResult, HandlerContext, deferred, dispatch
+from gaia_sessions.ingest import EventResult, Terms, deferred, dispatch
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
@@ -419,7 +419,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
         if isinstance(asked, dict):
             with suppress(SessionFinal):  # only a finalization that comes too late is refused
                 assert isinstance(
-                    dispatch.handle_event(store, as_event(asked, now), HandlerContext(now, Config({}), 0)), EventResult
+                    dispatch.handle_event(store, as_event(asked, now), Terms(now, Config({}), 0)), EventResult
                 )
         elif isinstance(asked, str):
             assert all(word.isascii() for word in deferred.apply_deferred(store, now, Config({})))

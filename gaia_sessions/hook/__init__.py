@@ -147,10 +147,10 @@ def handle_event(
     store: FileStore, event: Event, payload: HookPayload, host: Host, is_over: Callable[[], bool]
 ) -> EventResult:
     """What was done with ``event``. If no session has the agent that it comes from, that is recorded, if it can be."""
-    from gaia_sessions.ingest import NO_KEY, HandlerContext, dispatch
+    from gaia_sessions.ingest import NO_KEY, Terms, dispatch
 
-    context = HandlerContext(payload.now, payload.config, LOCK_TIMEOUT, is_over, may_refuse=host.denies is not None)
-    result = dispatch.handle_event(store, event, context)
+    terms = Terms(payload.now, payload.config, LOCK_TIMEOUT, is_over, may_refuse=host.denies is not None)
+    result = dispatch.handle_event(store, event, terms)
     has_orphan = "parent_host_agent_id" in event and result.record is not None and "parent_id" not in result.record
     if not (result.word == NO_KEY or has_orphan) or "agent_id" not in payload.raw:
         return result
@@ -161,12 +161,12 @@ def handle_event(
     starts = starts_of_sender(payload, host)
     try:
         for start in starts:
-            dispatch.apply_event(store, start, context)
+            dispatch.apply_event(store, start, terms)
     except SessionsError:  # the agent's next news tries again
         return result
     if not starts or result.word != NO_KEY:
         return result
-    return dispatch.handle_event(store, event, context)
+    return dispatch.handle_event(store, event, terms)
 
 
 def is_countable(event: Event, result: EventResult) -> bool:

@@ -43,7 +43,7 @@ _LONGEST_ANSWER = 16 << 20
 """Bytes: twice the limit of a request, since an answer contains its request."""
 
 
-class DirectContext:
+class DirectCall:
     """What a request needs: the store, the settings, the time. applied: what became of the events in the inbox."""
 
     __slots__ = ("applied", "config", "now", "store", "time")
@@ -60,19 +60,19 @@ class DirectContext:
         self.applied += apply_waiting(self.store, self.now, self.config, [*before], self.time.is_late)
 
 
-def pre_delegate(request: Request, context: DirectContext) -> Answer:
+def pre_delegate(request: Request, call: DirectCall) -> Answer:
     """Whether the session ``agent_id`` may be resumed. With ``create``, a session is created if it may not."""
     agent_id = _optional_text(request, "agent_id")
     agent_name = _optional_text(request, "agent_name")
     check_flag(request.get("create", False), "create")
-    answer = _decide(agent_id, context)
+    answer = _decide(agent_id, call)
     if request.get("create") and not answer["should_resume"]:
         new_id = agent_id if answer.get("detail") == "not_found" else None
-        answer["created_agent_id"] = _create(context, agent_name, request.get("metadata"), new_id)
+        answer["created_agent_id"] = _create(call, agent_name, request.get("metadata"), new_id)
     return answer
 
 
-def subagent_stop(request: Request, context: DirectContext) -> Answer:
+def subagent_stop(request: Request, call: DirectCall) -> Answer:
     """Finalizes the session ``agent_id`` with ``outcome``, or else by ``exit_code``; without both it is completed.
 
     A session in ``approval`` is finalized only by an outcome or by a failing exit code.
@@ -83,12 +83,12 @@ def subagent_stop(request: Request, context: DirectContext) -> Answer:
     agent_id = _optional_text(fields, "agent_id")
     if agent_id is None:
         return {"finalized": False, "agent_id": None, "outcome": None, "reason": "no_agent_id"}
-    event = _finalize_event(check_agent_id(agent_id), fields, context.now)
-    from gaia_sessions.ingest import HandlerContext, dispatch
+    event = _finalize_event(check_agent_id(agent_id), fields, call.now)
+    from gaia_sessions.ingest import Terms, dispatch
 
-    context.apply_inbox(event)
+    call.apply_inbox(event)
     try:
-        result = dispatch.handle_event(context.store, event, HandlerContext(context.now, context.config, LOCK_TIMEOUT))
+        result = dispatch.handle_event(call.store, event, Terms(call.now, call.config, LOCK_TIMEOUT))
     except SessionNotFound as missing:
         return {"finalized": False, "agent_id": agent_id, "outcome": None, "reason": missing.code}
     is_finalized = result.word == "finalized"
@@ -131,13 +131,13 @@ def _requested_id(request: Request) -> Json:
     return (task_info if isinstance(task_info, dict) else request).get("agent_id")
 
 
-def _decide(agent_id: str | None, context: DirectContext) -> Answer:
+def _decide(agent_id: str | None, call: DirectCall) -> Answer:
     if agent_id is None:
         return _refusal(None, "no_existing_session")
     from gaia_sessions.api import preview, standing
 
-    sessions = preview.Preview(context.store, context.now, context.config, context.time.is_late)
-    decision, record = standing.read_and_decide(sessions, context.now, agent_id, context.config.limits)
+    sessions = preview.Preview(call.store, call.now, call.config, call.time.is_late)
+    decision, record = standing.read_and_decide(sessions, call.now, agent_id, call.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}
     return {
@@ -163,13 +163,13 @@ def _resume_metadata(record: Record, decision: Decision) -> Answer:
     }
 
 
-def _create(context: DirectContext, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
+def _create(call: DirectCall, agent_name: str | None, metadata: Json, agent_id: str | None) -> str:
     from gaia_sessions.api.creating import store_new
     from gaia_sessions.session.requests import NewSession
 
-    context.apply_inbox()
+    call.apply_inbox()
     new = NewSession("unknown" if agent_name is None else agent_name, "general", metadata, agent_id)
-    return store_new(context.store, context.now, os.urandom, new)["agent_id"]
+    return store_new(call.store, call.now, os.urandom, new)["agent_id"]
 
 
 def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:

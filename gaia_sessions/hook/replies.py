@@ -38,7 +38,7 @@ The delegation comes first: the agent may have got other work since.
 """
 
 
-class ReplyContext:
+class AppliedEvent:
     """One event that was applied, and what a reply to it may need.
 
     reports: whether agents are told the command to report with.
@@ -68,116 +68,116 @@ class ReplyContext:
         self.reports = reports
 
 
-def build_reply(context: ReplyContext) -> Reply | None:
+def build_reply(applied: AppliedEvent) -> Reply | None:
     """The reply to one event, of a kind to which its host obeys replies; None for none."""
-    output = _REPLY_BUILDERS[context.event["kind"]](context)
+    output = _REPLY_BUILDERS[applied.event["kind"]](applied)
     if output is None:
         return None
-    return {"hookSpecificOutput": {"hookEventName": context.payload.raw.get(EVENT_NAME_KEY), **output}}
+    return {"hookSpecificOutput": {"hookEventName": applied.payload.raw.get(EVENT_NAME_KEY), **output}}
 
 
 def merge_replies(replies: list[Reply]) -> Reply:
     """Merges the replies to a payload that reported several events into one: a host reads no more than one."""
     outputs = [reply.get("hookSpecificOutput") for reply in replies]
-    contexts = [
+    all_applied = [
         output["additionalContext"] for output in outputs if isinstance(output, dict) and "additionalContext" in output
     ]
-    if len(contexts) < len(replies) or not isinstance(outputs[0], dict):
+    if len(all_applied) < len(replies) or not isinstance(outputs[0], dict):
         return replies[0]
-    return {"hookSpecificOutput": {**outputs[0], "additionalContext": "\n\n".join(contexts)}}
+    return {"hookSpecificOutput": {**outputs[0], "additionalContext": "\n\n".join(all_applied)}}
 
 
-def _delegation_reply(context: ReplyContext) -> Reply | None:
+def _delegation_reply(applied: AppliedEvent) -> Reply | None:
     """The delegation with the briefing added to its prompt, and the note where the agent gets it in no other way."""
-    if context.result.word == REFUSED and context.host.denies is not None and context.result.record is not None:
+    if applied.result.word == REFUSED and applied.host.denies is not None and applied.result.record is not None:
         from .texts import refusal_message
 
-        return context.host.denies(
-            refusal_message(context.result.record, nested="parent_host_agent_id" in context.event)
+        return applied.host.denies(
+            refusal_message(applied.result.record, nested="parent_host_agent_id" in applied.event)
         )
-    resumed, tool_input = context.result.resumed, context.payload.raw.get("tool_input")
-    if resumed is None or not isinstance(tool_input, dict) or context.host.rewrite_prompt is None:
+    resumed, tool_input = applied.result.resumed, applied.payload.raw.get("tool_input")
+    if resumed is None or not isinstance(tool_input, dict) or applied.host.rewrite_prompt is None:
         return None
     from gaia_sessions.api.briefing import briefing
     from gaia_sessions.hosts.marker import NOTE
 
-    note = [NOTE] if _includes_note(context) else []
-    told = briefing(resumed, context.result.reason, context.store, context.is_late)
-    parts = [told, *note, *_report_instructions(context)]
-    return context.host.rewrite_prompt(tool_input, "\n\n".join(parts))
+    note = [NOTE] if _includes_note(applied) else []
+    told = briefing(resumed, applied.result.reason, applied.store, applied.is_late)
+    parts = [told, *note, *_report_instructions(applied)]
+    return applied.host.rewrite_prompt(tool_input, "\n\n".join(parts))
 
 
-def _includes_note(context: ReplyContext) -> bool:
+def _includes_note(applied: AppliedEvent) -> bool:
     """Whether the prompt gets the note, because no reply at the start of the agent can give it."""
-    return context.config.note == "resume" or (
-        context.config.note == "all" and events.START not in context.host.replies
+    return applied.config.note == "resume" or (
+        applied.config.note == "all" and events.START not in applied.host.replies
     )
 
 
-def _start_reply(context: ReplyContext) -> Reply | None:
-    if context.payload.raw.get(EVENT_NAME_KEY) != context.host.start_event:
+def _start_reply(applied: AppliedEvent) -> Reply | None:
+    if applied.payload.raw.get(EVENT_NAME_KEY) != applied.host.start_event:
         return None
-    told = [*_answered(context), *_not_approved(context)]
-    if context.config.note == "all" and "workflow" not in context.event:  # what an agent of that says goes to a script
+    told = [*_answered(applied), *_not_approved(applied)]
+    if applied.config.note == "all" and "workflow" not in applied.event:  # what an agent of that says goes to a script
         from gaia_sessions.hosts.marker import NOTE
 
-        told += [NOTE, *_report_instructions(context)]
+        told += [NOTE, *_report_instructions(applied)]
     return {"additionalContext": "\n".join(told)} if told else None
 
 
-def _answered(context: ReplyContext) -> list[str]:
+def _answered(applied: AppliedEvent) -> list[str]:
     """What an agent is told that a message woke, of what was answered since it asked."""
-    if context.result.resumed is None:
+    if applied.result.resumed is None:
         return []
     from gaia_sessions.api.briefing import answers_for_woken
 
-    return answers_for_woken(context.result.resumed)
+    return answers_for_woken(applied.result.resumed)
 
 
-def _not_approved(context: ReplyContext) -> list[str]:
+def _not_approved(applied: AppliedEvent) -> list[str]:
     """What an agent is told that a message woke although only ``approve`` lets its work go on."""
-    record = context.result.record
-    if context.config.approvals != "explicit" or record is None or not is_asking(record):
+    record = applied.result.record
+    if applied.config.approvals != "explicit" or record is None or not is_asking(record):
         return []
     return ["What you asked an approval for is not approved, whatever you are told: do not carry it out; ask again."]
 
 
-def _report_instructions(context: ReplyContext) -> list[str]:
+def _report_instructions(applied: AppliedEvent) -> list[str]:
     """The command to report with, where it is allowed; a start rarely knows its session, but the agent's own id."""
-    if not context.reports or context.config.note == "off":
+    if not applied.reports or applied.config.note == "off":
         return []
     from .texts import report_instructions
 
-    root = context.store.root
-    if context.result.agent_id is not None:
-        return report_instructions(root, context.result.agent_id)
-    return report_instructions(root, "--host-agent", context.event["host_session_id"], context.event["host_agent_id"])
+    root = applied.store.root
+    if applied.result.agent_id is not None:
+        return report_instructions(root, applied.result.agent_id)
+    return report_instructions(root, "--host-agent", applied.event["host_session_id"], applied.event["host_agent_id"])
 
 
-def _return_reply(context: ReplyContext) -> Reply | None:
-    record = context.result.record
+def _return_reply(applied: AppliedEvent) -> Reply | None:
+    record = applied.result.record
     if record is None:
         return None
     from . import offers
 
     messages = []
-    if offers.is_waiting_for_limit(record, context.now):
+    if offers.is_waiting_for_limit(record, applied.now):
         from .texts import waiting_message
 
         messages.append(waiting_message(record))
-    found = _resumable(record, context)
+    found = _resumable(record, applied)
     if found:
         from .texts import resume_message
 
-        messages.append(resume_message(found, nested="parent_host_agent_id" in context.event))
-    if times_held(record) and _is_about_latest_end(context.event, record):
+        messages.append(resume_message(found, nested="parent_host_agent_id" in applied.event))
+    if times_held(record) and _is_about_latest_end(applied.event, record):
         from gaia_sessions.session.todos import open_todos
 
         from .holding import left_open_message
 
         messages += [left_open_message(record)] if open_todos(record) else []
     if any("mentioned" in run for run in record.get("runs", ())):
-        messages += _mentioned_messages(record, context)
+        messages += _mentioned_messages(record, applied)
     return {"additionalContext": "\n\n".join(messages)} if messages else None
 
 
@@ -187,42 +187,42 @@ def _is_about_latest_end(event: Event, record: Record) -> bool:
     return run is record["runs"][-1] and has_ended(run)
 
 
-def _resumable(record: Record, context: ReplyContext) -> Resumable | None:
+def _resumable(record: Record, applied: AppliedEvent) -> Resumable | None:
     from . import offers
 
     find: FindCancellation
-    if record is context.result.record and context.result.is_cancelled is not None:
-        if context.result.is_cancelled:
+    if record is applied.result.record and applied.result.is_cancelled is not None:
+        if applied.result.is_cancelled:
             return None
         find = lambda _: None  # noqa: E731  # known since it was written
     else:
         from gaia_sessions.store.above import Above
 
-        find = Above(context.store).cancellation
-    return offers.resumable(find, record, context.now, context.config.limits)
+        find = Above(applied.store).cancellation
+    return offers.resumable(find, record, applied.now, applied.config.limits)
 
 
-def _mentioned_messages(record: Record, context: ReplyContext) -> Iterator[str]:
+def _mentioned_messages(record: Record, applied: AppliedEvent) -> Iterator[str]:
     """How to resume the sessions that the delegation named; with one that does not exist, those that do."""
     from .texts import mentioned_message, missing_message
 
-    records, missing_ids = _mentioned_sessions(context.store, record, context.event)
-    named = list(filter(None, (_resumable(found, context) for found in records if _may_be_told(found, context))))
+    records, missing_ids = _mentioned_sessions(applied.store, record, applied.event)
+    named = list(filter(None, (_resumable(found, applied) for found in records if _may_be_told(found, applied))))
     if named:
         yield mentioned_message(named)
     if missing_ids:
         yield missing_message(missing_ids)
-        other_sessions = _unfinished_message(context)
+        other_sessions = _unfinished_message(applied)
         if other_sessions:
             yield other_sessions
 
 
-def _may_be_told(record: Record, context: ReplyContext) -> bool:
+def _may_be_told(record: Record, applied: AppliedEvent) -> bool:
     from gaia_sessions.store.above import Above
 
     from .offers import is_in_reach, is_of_host
 
-    return is_of_host(record, context.event) and is_in_reach(record, context.payload, Above(context.store))
+    return is_of_host(record, applied.event) and is_in_reach(record, applied.payload, Above(applied.store))
 
 
 def _mentioned_sessions(store: Store, record: Record, event: Event) -> tuple[list[Record], list[str]]:
@@ -257,27 +257,27 @@ def _run_of(record: Record, event: Event) -> Run | None:
     return None
 
 
-def _unfinished_message(context: ReplyContext) -> str | None:
+def _unfinished_message(applied: AppliedEvent) -> str | None:
     from .offers import unfinished_message
 
-    return unfinished_message(context.store, context.payload, context.event, context.is_late, _wake_advice(context))
+    return unfinished_message(applied.store, applied.payload, applied.event, applied.is_late, _wake_advice(applied))
 
 
-def _wake_advice(context: ReplyContext) -> str | None:
+def _wake_advice(applied: AppliedEvent) -> str | None:
     """How the host wakes an agent of a conversation that continues: what is said here must not contradict that."""
-    return context.host.wake_advice if context.event.get("source") == "resume" else None
+    return applied.host.wake_advice if applied.event.get("source") == "resume" else None
 
 
-def _session_start_reply(context: ReplyContext) -> Reply | None:
+def _session_start_reply(applied: AppliedEvent) -> Reply | None:
     from .offers import session_start_message
 
     message = session_start_message(
-        context.store, context.payload, context.event, context.is_late, _wake_advice(context)
+        applied.store, applied.payload, applied.event, applied.is_late, _wake_advice(applied)
     )
     return {"additionalContext": message} if message else None
 
 
-_REPLY_BUILDERS: dict[str, Callable[[ReplyContext], Reply | None]] = {
+_REPLY_BUILDERS: dict[str, Callable[[AppliedEvent], Reply | None]] = {
     events.DELEGATE: _delegation_reply,
     events.START: _start_reply,
     events.RETURNED: _return_reply,

@@ -282,10 +282,10 @@ class HookCall:
             self.results_to_count.append((store, event, result))
         if not may_have_reply(event, result, host):
             return None
-        from .replies import ReplyContext, build_reply
+        from .replies import AppliedEvent, build_reply
 
         return build_reply(
-            ReplyContext(payload, event, host, result, store, self.time.is_over, reports=self.arguments["reports"])
+            AppliedEvent(payload, event, host, result, store, self.time.is_over, reports=self.arguments["reports"])
         )
 
     def _held(self, event: Event, payload: HookPayload, host: Host, store: FileStore) -> Reply | None:
@@ -317,9 +317,9 @@ class HookCall:
         if self.is_disabled:
             answer = direct.disabled_answer(payload)
         else:
-            context = direct.DirectContext(self.root or "", config, self.now, self.time)
-            answer = direct.HANDLERS[self.hook](payload, context)
-            self.line |= {"inbox": context.applied} if context.applied else {}
+            call = direct.DirectCall(self.root or "", config, self.now, self.time)
+            answer = direct.HANDLERS[self.hook](payload, call)
+            self.line |= {"inbox": call.applied} if call.applied else {}
             self.line |= {"event": "direct", "decision": answer["reason"], "session": answer["agent_id"]}
         direct.write_answer(self.hook, answer, payload, self.time.seconds_left())
 

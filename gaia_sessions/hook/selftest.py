@@ -72,8 +72,8 @@ def _pre_delegate(root: str) -> Iterator[Step]:
     Sessions(root).update(agent_id, "approval", {"plan": "three steps"})
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": agent_id})
     yield "a session that waits for approval is resumable", answer.get("reason") == "session_resumable"
-    context = answer.get("resume_metadata") or {}
-    yield "with its context", isinstance(context, dict) and context.get("session_metadata") == {"plan": "three steps"}
+    metadata = answer.get("resume_metadata") or {}
+    yield "with its context", isinstance(metadata, dict) and metadata.get("session_metadata") == {"plan": "three steps"}
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": "../elsewhere"})
     yield "an impossible id is refused", answer.get("reason") == "invalid_input"
     delegation = sample_payloads.delegation(_AGENT_NAME)

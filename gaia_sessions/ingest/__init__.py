@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
-    Handler = Callable[[Store, Event, "HandlerContext"], "EventResult"]
+    Handler = Callable[[Store, Event, "Terms"], "EventResult"]
     """What applies the events of one kind."""
 
 NOT_JOINED = "not_joined"
@@ -89,7 +89,7 @@ class EventResult:
         self.is_cancelled = is_cancelled
 
 
-class HandlerContext:
+class Terms:
     """What a handler is given beside the store and the event.
 
     now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
-    from . import HandlerContext
+    from . import Terms
     from .join import JoinedRun, RunRule
 
 _AGENT_FIELDS = (
@@ -36,44 +36,44 @@ _AGENT_FIELDS = (
 )
 
 
-def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def start(store: Store, event: Event, terms: Terms) -> EventResult:
     """``started``, in a run that was found or in a new one; ``continued`` in a new session; else as ``change_run``."""
     found = find_run(store, event)
     if isinstance(found, EventResult):
         return found
-    started = _start_in_session(store, event, found, context)
+    started = _start_in_session(store, event, found, terms)
     if started:
         return started
-    with store.lock_key(("agent", event["host_agent_id"]), context.timeout):
+    with store.lock_key(("agent", event["host_agent_id"]), terms.timeout):
         found = find_run(store, event)  # another process may have begun the new session meanwhile
         if isinstance(found, EventResult):
             return found
-        started = _start_in_session(store, event, found, context)
-        return started or _continue_in_new_session(store, event, found[0], context)
+        started = _start_in_session(store, event, found, terms)
+        return started or _continue_in_new_session(store, event, found[0], terms)
 
 
-def _start_in_session(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult | None:
+def _start_in_session(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> EventResult | None:
     """The start in the session that was found; None if the agent woke for a new one, because that one is final."""
     record, run = joined
-    if _is_wake(run, event, context.now) and is_final(record["phase"]):
+    if _is_wake(run, event, terms.now) and is_final(record["phase"]):
         return None
-    result = _change(store, event, joined, context)
+    result = _change(store, event, joined, terms)
     changed = result.record
     changed_run = runs.run_by_number(changed, run["run"]) if changed and is_final(changed["phase"]) else None
-    return None if changed_run and _is_wake(changed_run, event, context.now) else result  # its host was gone
+    return None if changed_run and _is_wake(changed_run, event, terms.now) else result  # its host was gone
 
 
-def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerContext) -> EventResult:
+def _change(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> EventResult:
     """Applies the start to the run that was found, and gives the session its parent if that was not known."""
     record, run = joined
     if "continues" in record and run["run"] == 1 and not (runs.has_started(run) or runs.has_ended(run)):
         from .delegate import end_continued  # most work continues nothing
 
-        end_continued(store, record["continues"], record["agent_id"], context)
-    start_rule = _StartRule(event, context)
+        end_continued(store, record["continues"], record["agent_id"], terms)
+    start_rule = _StartRule(event, terms)
 
     def change(rule: RunRule) -> EventResult:
-        result = change_run(store, event, joined, context.timeout, rule, lambda _: "started")
+        result = change_run(store, event, joined, terms.timeout, rule, lambda _: "started")
         if result.word == "started":
             result.resumed = start_rule.answered
         return result
@@ -88,16 +88,16 @@ def _change(store: Store, event: Event, joined: JoinedRun, context: HandlerConte
         )
 
     parent = None if "parent_id" in record else parent_of(store, event, run)
-    return put_below(store, parent, context.timeout, change_below)
+    return put_below(store, parent, terms.timeout, change_below)
 
 
 class _StartRule:
     """The rule for one start. answered: the record before it, if an answer was given that its agent was not told."""
 
-    def __init__(self, event: Event, context: HandlerContext) -> None:
+    def __init__(self, event: Event, terms: Terms) -> None:
         self.event = event
-        self.now = context.now
-        self.decides = context.config.approvals != "explicit"
+        self.now = terms.now
+        self.decides = terms.config.approvals != "explicit"
         self.answered: Record | None = None
 
     def rule(self, record: Record, run: Run) -> Record:
@@ -185,31 +185,31 @@ def _has_live_run(record: Record) -> bool:
     return any(runs.is_live(run) and not runs.is_send(run) and run["run"] not in gone for run in record["runs"])
 
 
-def _continue_in_new_session(store: Store, event: Event, earlier: Record, context: HandlerContext) -> EventResult:
+def _continue_in_new_session(store: Store, event: Event, earlier: Record, terms: Terms) -> EventResult:
     from gaia_sessions.session.lineage import with_parent
     from gaia_sessions.store.above import continuing_anyway
 
     from .parent_session import put_below
 
-    new_id = new_agent_id(context.now, id_bytes(event))
-    new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, context.now)
+    new_id = new_agent_id(terms.now, id_bytes(event))
+    new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, terms.now)
     new |= continuing_anyway(store, earlier)
 
     def begin(parent: Record | None) -> EventResult:
-        fields = first_fields(event, context.now)
-        kept = create_started_session(store, event, context, with_parent(new, parent), fields)
+        fields = first_fields(event, terms.now)
+        kept = create_started_session(store, event, terms, with_parent(new, parent), fields)
         return EventResult("continued", record=kept, resumed=earlier if runs.untold_answers(earlier) else None)
 
     # whoever started the agent is above its later work too, and can cancel it
     parent = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None
-    return put_below(store, parent, context.timeout, begin)
+    return put_below(store, parent, terms.timeout, begin)
 
 
-def create_started_session(store: Store, event: Event, context: HandlerContext, new: Record, fields: Run) -> Record:
+def create_started_session(store: Store, event: Event, terms: Terms, new: Record, fields: Run) -> Record:
     """Stores ``new`` with its first run, which has ``fields``: the agent of ``event`` is at work on it."""
-    record = runs.with_start({**new, "runs": [{"run": 1}]}, {"run": 1}, fields, context.now)
+    record = runs.with_start({**new, "runs": [{"run": 1}]}, {"run": 1}, fields, terms.now)
     entry = entry_of_event(event, record, record["runs"][0], record["revision"])
-    return create_under_new_id(store, record, context.now, id_bytes(event), entry)
+    return create_under_new_id(store, record, terms.now, id_bytes(event), entry)
 
 
 def first_fields(event: Event, now: datetime) -> Run:

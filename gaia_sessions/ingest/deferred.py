@@ -18,7 +18,7 @@ from gaia_sessions.session.events import MOST_RUNNING, MOST_TASKS
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 
-from . import BUSY, EARLY, NO_KEY, HandlerContext
+from . import BUSY, EARLY, NO_KEY, Terms
 from .dispatch import apply_event, may_join_later
 
 TYPE_CHECKING = False
@@ -138,8 +138,8 @@ def _max_wait(word: str | None) -> timedelta:
 def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callable[[], bool]) -> tuple[bool, str]:
     """Whether ``event`` was applied, and the word for what was done or for what prevented it."""
     try:
-        context = HandlerContext(parse_time(event["at"]), config, 0, should_stop, is_waiting=True)
-        result = apply_event(store, event, context)
+        terms = Terms(parse_time(event["at"]), config, 0, should_stop, is_waiting=True)
+        result = apply_event(store, event, terms)
     except (LockTimeout, StoreFailure, errors.DurabilityUnknown, errors.TooLarge) as error:
         return False, error.code
     except SessionsError:

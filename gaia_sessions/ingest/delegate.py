@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, OpenSession, Store
 
-    from . import HandlerContext
+    from . import Terms
 
 _RUN_FIELDS = (
     *("host", "host_session_id", "tool_use_id", "parent_host_agent_id"),
@@ -55,20 +55,20 @@ CONTINUE_REASONS = frozenset(["phase_not_resumable", "not_ready", "clock_skew", 
 """Reasons for which the work continues in a new session; with any other reason the delegation is an ordinary one."""
 
 
-def delegate(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def delegate(store: Store, event: Event, terms: Terms) -> EventResult:
     """``created``, ``continued`` or ``claimed``; ``known`` if this delegation was reported before.
 
     Raises ``LockTimeout`` if another process holds a lock for the whole timeout.
     """
     key = (event["host_session_id"], event["tool_use_id"])
-    with store.lock_key(("delegation", *key), context.timeout):
+    with store.lock_key(("delegation", *key), terms.timeout):
         existing = session_of_delegation(store, event)
         if existing and not _is_reused_id(existing, event):
-            return _repeated_result(store, _with_late_parent(store, existing, event, context), key, context)
+            return _repeated_result(store, _with_late_parent(store, existing, event, terms), key, terms)
         requested_ids = event.get("resume", [])
         if len(requested_ids) == 1:  # a request is consent, so it must be unambiguous
-            return _resume(store, event, context, requested_ids[0])
-        return create_session(store, event, context, refused=SEVERAL_REQUESTS if requested_ids else None)
+            return _resume(store, event, terms, requested_ids[0])
+        return create_session(store, event, terms, refused=SEVERAL_REQUESTS if requested_ids else None)
 
 
 def session_of_delegation(store: Store, event: Event) -> Record | None:
@@ -85,7 +85,7 @@ def _is_reused_id(record: Record, event: Event) -> bool:
     return "reused_id" in event and run is not None and runs.has_ended(run)
 
 
-def _with_late_parent(store: Store, record: Record, event: Event, context: HandlerContext) -> Record:
+def _with_late_parent(store: Store, record: Record, event: Event, terms: Terms) -> Record:
     """The session below whoever delegated, if its agent was heard of before the delegation: only that names them."""
     if "parent_host_agent_id" not in event:
         return record
@@ -105,14 +105,14 @@ def _with_late_parent(store: Store, record: Record, event: Event, context: Handl
             known = runs.with_run(record, {**run, "parent_host_agent_id": agent})
             return with_purpose(with_parent_known(store, known, parent), event)
 
-        return store.change(record["agent_id"], rule, timeout=context.timeout)
+        return store.change(record["agent_id"], rule, timeout=terms.timeout)
 
     if run_without_parent(record) is None:
         return record
-    return put_below(store, parent_of(store, event), context.timeout, put)
+    return put_below(store, parent_of(store, event), terms.timeout, put)
 
 
-def _repeated_result(store: Store, record: Record, key: tuple[str, str], context: HandlerContext) -> EventResult:
+def _repeated_result(store: Store, record: Record, key: tuple[str, str], terms: Terms) -> EventResult:
     """The result of a delegation that was reported before, equal to that of the first time.
 
     In a resumed session its run is not the first; a session that continues another one names that.
@@ -126,7 +126,7 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], context
     from gaia_sessions.store.above import Above
 
     cancellation = Above(store).proved_cancellation(earlier)
-    reason = _decide(earlier, cancellation, context.now, context.config.limits)["reason"]
+    reason = _decide(earlier, cancellation, terms.now, terms.config.limits)["reason"]
     return EventResult(KNOWN, record=record, resumed=earlier, reason=reason)
 
 
@@ -137,50 +137,50 @@ def _decide(record: Record, cancellation: Cancellation | None, now: datetime, li
     return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
 
 
-def _resume(store: Store, event: Event, context: HandlerContext, requested_id: str) -> EventResult:
+def _resume(store: Store, event: Event, terms: Terms, requested_id: str) -> EventResult:
     try:
-        with store.open(requested_id, timeout=context.timeout) as session:
-            record, reason = _claimed(store, session, event, context)
+        with store.open(requested_id, timeout=terms.timeout) as session:
+            record, reason = _claimed(store, session, event, terms)
     except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge) as error:
         # a delegation cannot wait
-        return create_session(store, event, context, refused=error.code)
-    if reason == NOT_APPROVED_REASON and context.may_refuse and context.config.approvals == "explicit":
+        return create_session(store, event, terms, refused=error.code)
+    if reason == NOT_APPROVED_REASON and terms.may_refuse and terms.config.approvals == "explicit":
         return EventResult(REFUSED, record=record, refused=reason)
     if reason is None:
         return EventResult("claimed", record=record, resumed=_record_before(record, record["runs"][-1]))
     continued = record if reason in CONTINUE_REASONS else None
-    result = create_session(store, event, context, earlier=continued, refused=reason)
+    result = create_session(store, event, terms, earlier=continued, refused=reason)
     if continued and result.agent_id and "unannounced" in event:  # its start is the delegation
-        end_continued(store, continued["agent_id"], result.agent_id, context)
+        end_continued(store, continued["agent_id"], result.agent_id, terms)
     return result
 
 
-def end_continued(store: Store, agent_id: str, new_id: str, context: HandlerContext) -> None:
+def end_continued(store: Store, agent_id: str, new_id: str, terms: Terms) -> None:
     """Ends work that rested for an approval, once an agent goes on with it in ``new_id``: it asks nobody any more.
 
     Told again, this changes nothing. What cannot be read or written hinders no agent.
     """
     from gaia_sessions.system import gone_runs
 
-    decides = context.config.approvals != "explicit"
+    decides = terms.config.approvals != "explicit"
 
     def rule(before: Record) -> Change:
-        record = runs.with_work_continued(before, new_id, context.now, gone_runs(before), decides=decides)
+        record = runs.with_work_continued(before, new_id, terms.now, gone_runs(before), decides=decides)
         return Change(record, answer_entries(before, record))
 
     earlier = read_or_none(store, agent_id)
     if earlier is not None and waits_for_approval(earlier["phase"]):
         try:
-            store.change(agent_id, rule, timeout=context.timeout)
+            store.change(agent_id, rule, timeout=terms.timeout)
         except (SessionNotFound, CorruptSession, errors.TooLarge):
             return
 
 
-def _claimed(store: Store, session: OpenSession, event: Event, context: HandlerContext) -> tuple[Record, str | None]:
+def _claimed(store: Store, session: OpenSession, event: Event, terms: Terms) -> tuple[Record, str | None]:
     """The record, with a run for the resume if the policy allows it, else as it is; and the reason if it does not."""
-    now = context.now
+    now = terms.now
     freed_record, entries = _with_stale_runs_ended(store, session.record, event, now)
-    decision = _decide(freed_record, session.cancellation(), now, context.config.limits)
+    decision = _decide(freed_record, session.cancellation(), now, terms.config.limits)
     reason = None if decision["should_resume"] else decision["reason"]
     goes_on = reason is None or reason in CONTINUE_REASONS
     if goes_on and is_asking(session.record) and not _may_approve(store, event, session.record):
@@ -240,10 +240,10 @@ def _is_only_claimed(run: Run, now: datetime) -> bool:
 
 
 def create_session(
-    store: Store, event: Event, context: HandlerContext, *, earlier: Record | None = None, refused: str | None = None
+    store: Store, event: Event, terms: Terms, *, earlier: Record | None = None, refused: str | None = None
 ) -> EventResult:
     """A new session for the delegation; ``earlier`` is the one whose work it continues."""
-    now = context.now
+    now = terms.now
     new = new_record(new_agent_id(now, id_bytes(event)), event["agent_name"], event["purpose"], {}, now)
     if earlier:
         from gaia_sessions.store.above import continuing_anyway  # most agents go on with nothing
@@ -256,13 +256,13 @@ def create_session(
         entry = entry_of_event(event, record, record["runs"][0], record["revision"])
         return create_under_new_id(store, record, now, id_bytes(event), entry)
 
-    kept = _begin_below_parent(store, event, context, new, begin)
+    kept = _begin_below_parent(store, event, terms, new, begin)
     word = "continued" if earlier else "created"
     return EventResult(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
 
 
 def _begin_below_parent(
-    store: Store, event: Event, context: HandlerContext, new: Record, begin: Callable[[Record], Record]
+    store: Store, event: Event, terms: Terms, new: Record, begin: Callable[[Record], Record]
 ) -> Record:
     if "parent_host_agent_id" not in event and "parent_id" not in event:  # nearly always: a main agent has no session
         return begin(new)
@@ -271,7 +271,7 @@ def _begin_below_parent(
     from .parent_session import parent_of, put_below
 
     parent = parent_of(store, event)
-    return put_below(store, parent, context.timeout, lambda parent: begin(with_parent(new, parent)))
+    return put_below(store, parent, terms.timeout, lambda parent: begin(with_parent(new, parent)))
 
 
 def run_fields_of(event: Event) -> Run:

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
-    from . import Handler, HandlerContext
+    from . import Handler, Terms
 
 
-def handle_event(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def handle_event(store: Store, event: Event, terms: Terms) -> EventResult:
     """Applies ``event`` and returns what was done; an event that cannot be applied yet is ``deferred``, durably.
 
     The use of a tool that meets a held lock is not recorded, since more uses follow; any other event is deferred, as is
@@ -49,10 +49,10 @@ def handle_event(store: Store, event: Event, context: HandlerContext) -> EventRe
     Raises what the handlers raise, but never ``LockTimeout``, and ``StoreFailure`` only if deferring is
     impossible too.
     """
-    held = _HeldEvent(store, event, context.now)
-    context.hold = held.hold
+    held = _HeldEvent(store, event, terms.now)
+    terms.hold = held.hold
     try:
-        result = apply_event(store, event, context)
+        result = apply_event(store, event, terms)
     except (errors.LockTimeout, errors.StoreFailure):
         result = EventResult(BUSY, event.get("agent_id"))
     except errors.TooLarge:  # the record may get smaller
@@ -96,27 +96,25 @@ def may_join_later(event: Event, result: EventResult) -> bool:
     return is_early and event["kind"] in EARLY_KINDS
 
 
-def apply_event(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def apply_event(store: Store, event: Event, terms: Terms) -> EventResult:
     """Applies ``event`` at once, or raises what prevents it. Imports the one module that its kind needs."""
     handlers = WORKFLOW_HANDLERS if "workflow" in event else HANDLERS
     module, name = handlers[event["kind"]]
     handler: Handler = getattr(__import__(f"{__package__}.{module}", fromlist=[name]), name)
     event = with_key(event)
-    result = handler(store, event, context)
-    if result.word in (NOT_JOINED, NO_KEY) and not (context.is_waiting and may_join_later(event, result)):
+    result = handler(store, event, terms)
+    if result.word in (NOT_JOINED, NO_KEY) and not (terms.is_waiting and may_join_later(event, result)):
         from .missed_delegation import may_be_missed, record_agent
 
         if may_be_missed(event):
-            record_agent(store, event, context)
-            result = handler(store, event, context)
+            record_agent(store, event, terms)
+            result = handler(store, event, terms)
     if result.record and event["kind"] in EARLY_KINDS and "host_agent_id" in event:
-        return _with_orphans_adopted(store, result.record, event, context, result)
+        return _with_orphans_adopted(store, result.record, event, terms, result)
     return result
 
 
-def _with_orphans_adopted(
-    store: Store, parent: Record, event: Event, context: HandlerContext, result: EventResult
-) -> EventResult:
+def _with_orphans_adopted(store: Store, parent: Record, event: Event, terms: Terms, result: EventResult) -> EventResult:
     """The result, once ``parent``, the session of the agent of ``event``, is that of what the agent began before.
 
     ``busy`` if that takes too long.
@@ -130,14 +128,14 @@ def _with_orphans_adopted(
 
     def adopt(parent: Record | None) -> EventResult:
         for orphan in store.having(alias):
-            if context.should_stop():
+            if terms.should_stop():
                 return EventResult(BUSY, result.agent_id)
             store.change(
-                orphan["agent_id"], lambda record: with_parent_known(store, record, parent), timeout=context.timeout
+                orphan["agent_id"], lambda record: with_parent_known(store, record, parent), timeout=terms.timeout
             )
         return result
 
-    return put_below(store, parent, context.timeout, adopt)
+    return put_below(store, parent, terms.timeout, adopt)
 
 
 def with_key(event: Event) -> Event:
@@ -150,23 +148,23 @@ def with_key(event: Event) -> Event:
     return {**event, "tool_use_id": tool_use_id} if tool_use_id else event
 
 
-def session_start(store: Store, event: Event, context: HandlerContext) -> EventResult:  # noqa: ARG001  # as every handler
+def session_start(store: Store, event: Event, terms: Terms) -> EventResult:  # noqa: ARG001  # as every handler
     """It changes no session, but is the first event after a reboot, which invalidates the index."""
     store.ensure_index()
     return EventResult("conversation_started")
 
 
-def finalize(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def finalize(store: Store, event: Event, terms: Terms) -> EventResult:
     """``finalized``, or ``waits_for_approval``. Texts that do not fit are shortened: a hook is not asked again."""
     for max_length in _TEXT_LIMITS:
         try:
-            return _finalize_with_texts(store, event, context, max_length)
+            return _finalize_with_texts(store, event, terms, max_length)
         except errors.TooLarge:
             continue
-    return _finalize_with_texts(store, event, context, 0)
+    return _finalize_with_texts(store, event, terms, 0)
 
 
-def _finalize_with_texts(store: Store, event: Event, context: HandlerContext, max_length: int | None) -> EventResult:
+def _finalize_with_texts(store: Store, event: Event, terms: Terms, max_length: int | None) -> EventResult:
     from gaia_sessions.session import requests
     from gaia_sessions.session.phases import is_final, waits_for_approval
 
@@ -178,10 +176,10 @@ def _finalize_with_texts(store: Store, event: Event, context: HandlerContext, ma
     def rule(record: Record) -> Record:
         if is_assumed and waits_for_approval(record["phase"]):  # nobody stated the outcome, so it goes on waiting
             return record
-        return requests.with_ending(record, outcome, context.now, summary, error)
+        return requests.with_ending(record, outcome, terms.now, summary, error)
 
     reserved = requests.reserved_for_texts(summary, error)
-    record = store.change(event["agent_id"], rule, timeout=context.timeout, reserved=reserved)
+    record = store.change(event["agent_id"], rule, timeout=terms.timeout, reserved=reserved)
     return EventResult("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
 
 

@@ -44,38 +44,38 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
-    from . import HandlerContext
+    from . import Terms
     from .join import JoinedRun, RunRule
 
 _MESSAGE_FIELDS = ("last_message", "transcript_path")
 
 
-def stop(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def stop(store: Store, event: Event, terms: Terms) -> EventResult:
     """``paused``, ``finalized``; ``joined`` for a stop without a last message, which leaves the run open."""
-    return change_joined_run(store, event, context.timeout, _EndRules(event, context.now).stop, _word_for)
+    return change_joined_run(store, event, terms.timeout, _EndRules(event, terms.now).stop, _word_for)
 
 
-def fail(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def fail(store: Store, event: Event, terms: Terms) -> EventResult:
     """``broken_off``, ``finalized``; a delegation that failed before its agent started was denied."""
-    return _change_with_agents(store, event, find_run(store, event), context, _EndRules(event, context.now).fail)
+    return _change_with_agents(store, event, find_run(store, event), terms, _EndRules(event, terms.now).fail)
 
 
-def returned(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def returned(store: Store, event: Event, terms: Terms) -> EventResult:
     """``finalized``; ``paused`` if its stop came before, ``broken_off`` if none did."""
-    return change_joined_run(store, event, context.timeout, _EndRules(event, context.now).returned, _word_for)
+    return change_joined_run(store, event, terms.timeout, _EndRules(event, terms.now).returned, _word_for)
 
 
-def delegation_closed(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def delegation_closed(store: Store, event: Event, terms: Terms) -> EventResult:
     """A delegation that is over and never started was denied; any other stays as it is."""
-    return change_joined_run(store, event, context.timeout, _EndRules(event, context.now).delegation_closed, _word_for)
+    return change_joined_run(store, event, terms.timeout, _EndRules(event, terms.now).delegation_closed, _word_for)
 
 
-def notification(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def notification(store: Store, event: Event, terms: Terms) -> EventResult:
     """The host informs the main agent what became of an agent in the background, or of a workflow."""
     keyed, found = _find_notified(store, event)
-    rules = _EndRules(event, context.now)
+    rules = _EndRules(event, terms.now)
     return _change_with_agents(
-        store, keyed, found, context, rules.word_on_wait if "waits" in event else rules.notification
+        store, keyed, found, terms, rules.word_on_wait if "waits" in event else rules.notification
     )
 
 
@@ -100,7 +100,7 @@ def _find_notified(store: Store, event: Event) -> tuple[Event, JoinedRun | Event
 
 
 def _change_with_agents(
-    store: Store, event: Event, found: JoinedRun | EventResult, context: HandlerContext, rule: RunRule
+    store: Store, event: Event, found: JoinedRun | EventResult, terms: Terms, rule: RunRule
 ) -> EventResult:
     """Applies ``rule`` to the run that was found; if that kills a workflow, its agents end first."""
     if isinstance(found, EventResult):
@@ -108,9 +108,9 @@ def _change_with_agents(
     if runs.is_workflow_itself(found[1]):
         from .workflow import end_agents
 
-        if not end_agents(store, event, context, rule(*found)):
+        if not end_agents(store, event, terms, rule(*found)):
             return EventResult(BUSY)
-    return change_run(store, event, found, context.timeout, rule, _word_for)
+    return change_run(store, event, found, terms.timeout, rule, _word_for)
 
 
 class _EndRules:

@@ -25,35 +25,30 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
-    from . import HandlerContext
+    from . import Terms
     from .join import JoinedRun, RunRule
 
 
-def main_stop(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def main_stop(store: Store, event: Event, terms: Terms) -> EventResult:
     """The delegations of this turn are over: those that never started were denied, those that returned are settled.
 
     An agent that the host names is alive in this conversation, and so are those that it started. Any other that has not
     ended was interrupted, and any delegation that neither launched nor is named was denied, in the background too. If
     the host says nothing of its agents, those in the background and those that others started go on.
     """
-    live = _LiveAgents(store, event, context)
-    if "running" in event:
-        rule = _rule_by_live_agents(store, event, live, context)
-    else:
-        rule = _rule_without_live_agents(context)
-    if context.should_stop():  # then not all agents were looked up
+    live = _LiveAgents(store, event, terms)
+    rule = _rule_by_live_agents(store, event, live, terms) if "running" in event else _rule_without_live_agents(terms)
+    if terms.should_stop():  # then not all agents were looked up
         return EventResult(BUSY)
-    return change_each_run(
-        store, event, context, rule, chain(runs_of_conversation(store, event, context.now), live.runs())
-    )
+    return change_each_run(store, event, terms, rule, chain(runs_of_conversation(store, event, terms.now), live.runs()))
 
 
 class _LiveAgents:
     """The agents that the host names as alive, each with its session, in whichever conversation that began."""
 
-    def __init__(self, store: Store, event: Event, context: HandlerContext) -> None:
+    def __init__(self, store: Store, event: Event, terms: Terms) -> None:
         self.event = event
-        named = takewhile(lambda _: not context.should_stop(), event.get("running", ()))
+        named = takewhile(lambda _: not terms.should_stop(), event.get("running", ()))
         found = {agent: self._session(store, agent) for agent in named}
         self.has_unknown = None in found.values()
         """Whether an agent is alive that no session has yet: it may be that of any delegation."""
@@ -81,12 +76,12 @@ class _LiveAgents:
                     yield run["host_agent_id"]
 
 
-def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context: HandlerContext) -> RunRule:
-    named, now = frozenset(event["running"]), context.now
+def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, terms: Terms) -> RunRule:
+    named, now = frozenset(event["running"]), terms.now
     going_on = named.union(event.get("commands", ()))
     alive = {*named, *live.workflow_ids()}
     if named:
-        alive |= _with_those_they_started(store, event, context, lambda run: run["host_agent_id"] in named)
+        alive |= _with_those_they_started(store, event, terms, lambda run: run["host_agent_id"] in named)
 
     def rule(record: Record, run: Run) -> Record:
         agent = run.get("host_agent_id")
@@ -97,7 +92,7 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, context:
         if "own_work" in run and not runs.has_ended(run):
             return _with_end_of_wait(record, run, going_on, now)
         if not runs.has_started(run):
-            return record if live.has_unknown else _with_end_before_start(record, run, context, "never started")
+            return record if live.has_unknown else _with_end_before_start(record, run, terms, "never started")
         if agent is None or runs.has_ended(run) or _is_of_unknown_workflow(run):
             return with_settled_return(record, run, now)
         return with_end(record, run, KILLED, {"detail": "interrupted", "interruption": INTERRUPTED}, now)
@@ -124,25 +119,25 @@ def _with_end_of_wait(record: Record, run: Run, going_on: Collection[str], now: 
     return with_end_of_wait(record, run, now, may_have_finished=is_gone is False)
 
 
-def _rule_without_live_agents(context: HandlerContext) -> RunRule:
+def _rule_without_live_agents(terms: Terms) -> RunRule:
     def rule(record: Record, run: Run) -> Record:
         if run.get("background") or "parent_host_agent_id" in run:
             return record
         if runs.has_started(run):
-            return with_settled_return(record, run, context.now)
-        return _with_end_before_start(record, run, context, "never started")
+            return with_settled_return(record, run, terms.now)
+        return _with_end_before_start(record, run, terms, "never started")
 
     return rule
 
 
-def _with_end_before_start(record: Record, run: Run, context: HandlerContext, detail: str) -> Record:
+def _with_end_before_start(record: Record, run: Run, terms: Terms, detail: str) -> Record:
     """A delegation that never started was denied, unless its client is gone, and another one tells of this turn."""
-    if run["run"] == 1 and "host_process" in run and not runs.has_ended(run) and not context.is_waiting:
+    if run["run"] == 1 and "host_process" in run and not runs.has_ended(run) and not terms.is_waiting:
         from gaia_sessions.system import gone_runs  # few delegations never start
 
         if run["run"] in gone_runs(record):
-            return with_end_of_gone_host(record, run, context.now, None)
-    return with_end(record, run, DENIED, {"detail": detail}, context.now)
+            return with_end_of_gone_host(record, run, terms.now, None)
+    return with_end(record, run, DENIED, {"detail": detail}, terms.now)
 
 
 def _is_of_unknown_workflow(run: Run) -> bool:
@@ -157,37 +152,35 @@ def _in_background(record: Record, run: Run) -> Record:
     return runs.with_run(record, {**run, "background": True})
 
 
-def session_end(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def session_end(store: Store, event: Event, terms: Terms) -> EventResult:
     """The conversation is over, and so is every agent of it, whether its start was reported or not."""
 
     def rule(record: Record, run: Run) -> Record:
-        return _end_with_conversation(record, run, context)
+        return _end_with_conversation(record, run, terms)
 
-    return change_each_run(store, event, context, rule, runs_of_conversation(store, event, context.now))
+    return change_each_run(store, event, terms, rule, runs_of_conversation(store, event, terms.now))
 
 
-def session_left(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def session_left(store: Store, event: Event, terms: Terms) -> EventResult:
     """The conversation is over; its process continues with another one, as do the agents in the background."""
-    background_agents = _with_those_they_started(store, event, context, lambda run: run.get("background"))
+    background_agents = _with_those_they_started(store, event, terms, lambda run: run.get("background"))
 
     def rule(record: Record, run: Run) -> Record:
         goes_on = run.get("background") or run.get("parent_host_agent_id") in background_agents
-        return record if goes_on else _end_with_conversation(record, run, context)
+        return record if goes_on else _end_with_conversation(record, run, terms)
 
-    return change_each_run(store, event, context, rule, runs_of_conversation(store, event, context.now))
+    return change_each_run(store, event, terms, rule, runs_of_conversation(store, event, terms.now))
 
 
-def _with_those_they_started(
-    store: Store, event: Event, context: HandlerContext, is_chosen: Callable[[Run], object]
-) -> set[str]:
+def _with_those_they_started(store: Store, event: Event, terms: Terms, is_chosen: Callable[[Run], object]) -> set[str]:
     """The agents at work in this conversation whose runs are chosen, and all that were started by those.
 
     Some are missing if the time of the call ends before; then no run is changed.
     """
     parents: dict[str, str | None] = {}
     found: set[str] = set()
-    for _, run in runs_of_conversation(store, event, context.now):
-        if context.should_stop():
+    for _, run in runs_of_conversation(store, event, terms.now):
+        if terms.should_stop():
             break
         if "host_agent_id" in run and not runs.has_ended(run):
             parents[run["host_agent_id"]] = run.get("parent_host_agent_id")
@@ -204,8 +197,8 @@ def _with_those_they_started(
     return found
 
 
-def _end_with_conversation(record: Record, run: Run, context: HandlerContext) -> Record:
-    written, now, detail = None, context.now, "the host's session ended"
+def _end_with_conversation(record: Record, run: Run, terms: Terms) -> Record:
+    written, now, detail = None, terms.now, "the host's session ended"
     if not runs.has_ended(run):
         from gaia_sessions.hosts.evidence import written_at  # few turns end with agents at work
 
@@ -214,5 +207,5 @@ def _end_with_conversation(record: Record, run: Run, context: HandlerContext) ->
     if runs.has_started(run):
         record = with_end(record, run, ENDED_WITH_HOST, {"detail": detail}, now, written)
     else:
-        record = _with_end_before_start(record, run, context, detail)
+        record = _with_end_before_start(record, run, terms, detail)
     return with_settled_return(record, runs.updated_run(record, run), now)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
-    from . import HandlerContext
+    from . import Terms
     from .join import JoinedRun, RunRule
 
     RunRef = tuple[str, int]
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def change_each_run(
-    store: Store, event: Event, context: HandlerContext, rule: RunRule, joined_runs: Iterable[JoinedRun]
+    store: Store, event: Event, terms: Terms, rule: RunRule, joined_runs: Iterable[JoinedRun]
 ) -> EventResult:
     """``settled`` if any session changed, ``busy`` if one that should could not be written, else ``known``.
 
@@ -43,17 +43,17 @@ def change_each_run(
     """
     words = {KNOWN}
     failed: SessionsError | None = None
-    to_change = _runs_to_change(context, rule, joined_runs)
+    to_change = _runs_to_change(terms, rule, joined_runs)
     first = list(islice(to_change, AT_ONCE + 1))
     if len(first) > AT_ONCE:
-        context.hold()
+        terms.hold()
     for agent_id, run_refs in groupby(chain(first, to_change), lambda run_ref: None if run_ref is None else run_ref[0]):
         if agent_id is None:
             words.add(BUSY)
             break
         try:
             numbers = [number for _, number in filter(None, run_refs)]
-            _change_runs(store, event, context.timeout, rule, agent_id, numbers)
+            _change_runs(store, event, terms.timeout, rule, agent_id, numbers)
             words.add("settled")
         except (LockTimeout, StoreFailure, errors.DurabilityUnknown):
             words.add(BUSY)  # the event is deferred, and applying it twice changes nothing
@@ -66,14 +66,12 @@ def change_each_run(
     return EventResult(next(word for word in (BUSY, "settled", KNOWN) if word in words))
 
 
-def _runs_to_change(
-    context: HandlerContext, rule: RunRule, joined_runs: Iterable[JoinedRun]
-) -> Iterator[RunRef | None]:
+def _runs_to_change(terms: Terms, rule: RunRule, joined_runs: Iterable[JoinedRun]) -> Iterator[RunRef | None]:
     """Each run that ``rule`` changes, once; None in place of those that are left when the time of the call is over."""
     found: set[RunRef] = set()
     record: Record | None = None
     for read, run in joined_runs:
-        if context.should_stop():
+        if terms.should_stop():
             yield None
             return
         if runs.is_of_command(run):  # of which no host can tell

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.port import Store
 
-    from . import HandlerContext
+    from . import Terms
 
 
-def message_sent(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def message_sent(store: Store, event: Event, terms: Terms) -> EventResult:
     """Somebody sent a message to the agent: noted in the journal, once. If it wakes the agent, a start follows."""
     found = find_run(store, event)
     if isinstance(found, EventResult):
         return found
     agent_id, number = found[0]["agent_id"], found[1]["run"]
-    with store.lock_key(("message", event["host_agent_id"]), context.timeout):
+    with store.lock_key(("message", event["host_agent_id"]), terms.timeout):
         record = store.read(agent_id)
         run = runs.run_by_number(record, number)
         if run is None:
@@ -35,7 +35,7 @@ def message_sent(store: Store, event: Event, context: HandlerContext) -> EventRe
         new_entry = entry_of_event(event, record, run, record["revision"])
         if any(_is_same_call(entry, new_entry) for entry in store.entries(agent_id, EVENTS)):
             return EventResult(KNOWN, record=record)
-        store.append(agent_id, EVENTS, [new_entry], timeout=context.timeout)
+        store.append(agent_id, EVENTS, [new_entry], timeout=terms.timeout)
     return EventResult("noted", record=record)
 
 

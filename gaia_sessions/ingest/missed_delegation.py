@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
-    from . import HandlerContext
+    from . import Terms
 
 _KINDS = (START, STOP, FAIL, RETURNED)
 _RUN_FIELDS = (
@@ -42,29 +42,29 @@ def may_be_missed(event: Event) -> bool:
     return is_named and ("tool_use_id" in event or "key" in event.get("workflow", ()))
 
 
-def record_agent(store: Store, event: Event, context: HandlerContext) -> None:
+def record_agent(store: Store, event: Event, terms: Terms) -> None:
     """Creates the session of the agent of ``event``, unless another process has done so meanwhile."""
     if "workflow" in event:  # its journal did not have it yet when it started
         from . import workflow
 
-        workflow.start(store, {**event, "kind": START}, context)
+        workflow.start(store, {**event, "kind": START}, terms)
         return
     key = ("delegation", event["host_session_id"], event["tool_use_id"])
-    with store.lock_key(key, context.timeout):
+    with store.lock_key(key, terms.timeout):
         if not isinstance(find_run(store, event), EventResult):
             return
         delegated_id = _session_delegated_elsewhere(store, event)
         if delegated_id:
-            _join(store, delegated_id, event, context)
+            _join(store, delegated_id, event, terms)
         else:
-            _create(store, event, context)
+            _create(store, event, terms)
 
 
-def _create(store: Store, event: Event, context: HandlerContext) -> None:
-    now, purpose = context.now, event.get("purpose", NO_PURPOSE)
+def _create(store: Store, event: Event, terms: Terms) -> None:
+    now, purpose = terms.now, event.get("purpose", NO_PURPOSE)
     new = new_record(new_agent_id(now, id_bytes(event)), event["agent_name"], purpose, {}, now)
     run: Run = {key: event[key] for key in _RUN_FIELDS if key in event}  # type: ignore[literal-required, assignment]
-    create_started_session(store, event, context, new, run)
+    create_started_session(store, event, terms, new, run)
 
 
 def _session_delegated_elsewhere(store: Store, event: Event) -> str | None:
@@ -81,17 +81,15 @@ def _run_of(record: Record, event: Event) -> Run | None:
     return next((run for run in candidates if (run.get("host"), run.get("tool_use_id")) == delegation), None)
 
 
-def _join(store: Store, agent_id: str, event: Event, context: HandlerContext) -> None:
+def _join(store: Store, agent_id: str, event: Event, terms: Terms) -> None:
     """With the agent of ``event`` in the run of its delegation, alive in the conversation in which it was heard of."""
 
     def join(record: Record) -> Record | Change:
         run = _run_of(record, event)
         if run is None:
             return record
-        joined = runs.with_start(record, run, {"host_agent_id": event["host_agent_id"]}, context.now)
-        joined = with_agent_in_conversation(
-            joined, runs.updated_run(joined, run), event["host_session_id"], context.now
-        )
+        joined = runs.with_start(record, run, {"host_agent_id": event["host_agent_id"]}, terms.now)
+        joined = with_agent_in_conversation(joined, runs.updated_run(joined, run), event["host_session_id"], terms.now)
         return Change(joined, [changed_run_entry(event, joined, run)])
 
-    store.change(agent_id, join, timeout=context.timeout)
+    store.change(agent_id, join, timeout=terms.timeout)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.store.port import Store
 
-    from . import HandlerContext
+    from . import Terms
 
 IN_ONE_FILE = 500
 """A hook has time to see of so many events that they were applied before, and goes on behind them."""
@@ -37,7 +37,7 @@ def hold(store: Store, events: list[Event], now: datetime) -> list[str]:
         return []
 
 
-def several(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def several(store: Store, event: Event, terms: Terms) -> EventResult:
     """``applied``, ``busy`` if one was refused, ``early`` if one still waits for what it is about.
 
     What can never be applied is passed over.
@@ -46,10 +46,10 @@ def several(store: Store, event: Event, context: HandlerContext) -> EventResult:
 
     words = {APPLIED}
     for one in event["events"]:
-        if context.should_stop():
+        if terms.should_stop():
             return EventResult(BUSY)
         try:
-            applied, word = try_to_apply(store, checked_event(one), context.config, context.should_stop)
+            applied, word = try_to_apply(store, checked_event(one), terms.config, terms.should_stop)
         except SessionsError:
             continue
         words.add(APPLIED if applied else BUSY if word in REFUSALS else EARLY)

@@ -26,35 +26,35 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Asked, Record, Run
     from gaia_sessions.store.port import OpenSession, Store
 
-    from . import HandlerContext
+    from . import Terms
     from .join import RunRule
 
 
-def permission_request(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def permission_request(store: Store, event: Event, terms: Terms) -> EventResult:
     """The host asks a person whether a sub-agent may use a tool."""
 
     def rule(record: Record, run: Run) -> Record:
-        asked = tool_inference.with_permission_request(record, run, context.now) if event.get("tracked") else record
+        asked = tool_inference.with_permission_request(record, run, terms.now) if event.get("tracked") else record
         run = renewed(updated_run(asked, run), event.get("transcript_path"))
-        return with_request(asked, run, _use_of(event, context), _calls_seen(run))
+        return with_request(asked, run, _use_of(event, terms), _calls_seen(run))
 
-    return _change_session_of_agent(store, event, context, rule)
+    return _change_session_of_agent(store, event, terms, rule)
 
 
-def tool_used(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def tool_used(store: Store, event: Event, terms: Terms) -> EventResult:
     """A sub-agent has used a tool."""
     writes = event.get("writes", False)
 
     def rule(record: Record, run: Run) -> Record:
-        record = with_use(record, run, _use_of(event, context), _calls_seen(run))
+        record = with_use(record, run, _use_of(event, terms), _calls_seen(run))
         run = updated_run(record, run)
-        return tool_inference.with_tool_use(record, run, event["call"], event["tool_name"], context.now, writes=writes)
+        return tool_inference.with_tool_use(record, run, event["call"], event["tool_name"], terms.now, writes=writes)
 
-    return _change_session_of_agent(store, event, context, rule)
+    return _change_session_of_agent(store, event, terms, rule)
 
 
-def _use_of(event: Event, context: HandlerContext) -> Asked:
-    return request_at(context.now, event["tool_name"], event.get("asked"), event.get("call"))
+def _use_of(event: Event, terms: Terms) -> Asked:
+    return request_at(terms.now, event["tool_name"], event.get("asked"), event.get("call"))
 
 
 def _calls_seen(run: Run) -> SeenCalls | None:
@@ -66,7 +66,7 @@ def _calls_seen(run: Run) -> SeenCalls | None:
     return calls_seen(run)
 
 
-def _change_session_of_agent(store: Store, event: Event, context: HandlerContext, rule: RunRule) -> EventResult:
+def _change_session_of_agent(store: Store, event: Event, terms: Terms, rule: RunRule) -> EventResult:
     """``noted``; ``inferred`` if a phase was inferred; ``known``; ``no_key`` if no session has the agent.
 
     ``full`` if the record has only the room that is reserved for the end of the work. Only an inferred phase gets a
@@ -78,8 +78,8 @@ def _change_session_of_agent(store: Store, event: Event, context: HandlerContext
     agent_id = found["agent_id"]
 
     try:
-        with store.open(agent_id, timeout=context.timeout) as session:
-            return _change_run_of_agent(session, event, context.now, rule)
+        with store.open(agent_id, timeout=terms.timeout) as session:
+            return _change_run_of_agent(session, event, terms.now, rule)
     except (SessionNotFound, CorruptSession, errors.NewerSchema):
         # the index was outdated, or the session cannot be changed
         return EventResult(NO_KEY)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
-    from . import HandlerContext
+    from . import Terms
     from .join import JoinedRun
 
 _RESUMED_DETAIL = "its host resumed the work"
@@ -43,33 +43,33 @@ _RESUMED_DETAIL = "its host resumed the work"
 _STOPPED_DETAIL = "stopped with its workflow"
 
 
-def delegate(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def delegate(store: Store, event: Event, terms: Terms) -> EventResult:
     """The host resumes a workflow: a new run of its session while that is open, else a session that continues it.
 
     ``known`` if this was reported before. No policy is asked: the host has decided to resume.
     """
-    with store.lock_key(_lock_key(event), context.timeout):
+    with store.lock_key(_lock_key(event), terms.timeout):
         if delegations.session_of_delegation(store, event):
             return EventResult(KNOWN)
         earlier = session_of_workflow(store, event["host"], event["workflow"]["run_id"])
         if earlier and not is_final(earlier["phase"]):
-            return EventResult("claimed", record=_with_resumed_run(store, event, earlier, context))
-        result = delegations.create_session(store, event, context, earlier=earlier)
+            return EventResult("claimed", record=_with_resumed_run(store, event, earlier, terms))
+        result = delegations.create_session(store, event, terms, earlier=earlier)
         return EventResult(result.word, record=result.record)  # nothing is added to the script of a workflow
 
 
-def start(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def start(store: Store, event: Event, terms: Terms) -> EventResult:
     """The launch of a workflow, or the start of one of its agents; else as ``start`` of any agent."""
-    with store.lock_key(_lock_key(event), context.timeout):
+    with store.lock_key(_lock_key(event), terms.timeout):
         if "key" in event["workflow"]:
-            return _start_agent(store, event, context)
-        result = starts.start(store, event, context)
+            return _start_agent(store, event, terms)
+        result = starts.start(store, event, terms)
         if result.record:
-            _adopt_agents(store, result.record, event, context.timeout)
+            _adopt_agents(store, result.record, event, terms.timeout)
         return result
 
 
-def end_agents(store: Store, event: Event, context: HandlerContext, workflow: Record) -> bool:
+def end_agents(store: Store, event: Event, terms: Terms, workflow: Record) -> bool:
     """Ends the agents of ``workflow``, if that was killed: its host says nothing of them. Whether none is left.
 
     If the workflow was only interrupted, so were they: its host resumes it with them.
@@ -82,10 +82,10 @@ def end_agents(store: Store, event: Event, context: HandlerContext, workflow: Re
         fields["interruption"] = workflow_run["interruption"]
 
     def rule(record: Record, run: Run) -> Record:
-        return with_end(record, run, KILLED, fields, context.now)
+        return with_end(record, run, KILLED, fields, terms.now)
 
-    joined_runs = _agents_at_work(store, event, workflow["agent_id"], context.now)
-    return change_each_run(store, event, context, rule, joined_runs).word != BUSY
+    joined_runs = _agents_at_work(store, event, workflow["agent_id"], terms.now)
+    return change_each_run(store, event, terms, rule, joined_runs).word != BUSY
 
 
 def _agents_at_work(store: Store, event: Event, workflow_id: str, now: datetime) -> Iterator[JoinedRun]:
@@ -100,61 +100,61 @@ def _lock_key(event: Event) -> tuple[str, str]:
     return "workflow", event["workflow"]["run_id"]
 
 
-def _with_resumed_run(store: Store, event: Event, earlier: Record, context: HandlerContext) -> Record:
+def _with_resumed_run(store: Store, event: Event, earlier: Record, terms: Terms) -> Record:
     def claim(record: Record) -> Change:
-        claimed = runs.with_claimed_run(record, delegations.run_fields_of(event), context.now)
-        claimed = check_room_for_run(with_earlier_runs_lost(claimed, _RESUMED_DETAIL, context.now))
+        claimed = runs.with_claimed_run(record, delegations.run_fields_of(event), terms.now)
+        claimed = check_room_for_run(with_earlier_runs_lost(claimed, _RESUMED_DETAIL, terms.now))
         return Change(claimed, [changed_run_entry(event, claimed, claimed["runs"][-1])])
 
-    return store.change(earlier["agent_id"], claim, timeout=context.timeout)
+    return store.change(earlier["agent_id"], claim, timeout=terms.timeout)
 
 
-def _start_agent(store: Store, event: Event, context: HandlerContext) -> EventResult:
+def _start_agent(store: Store, event: Event, terms: Terms) -> EventResult:
     run_id, key = event["workflow"]["run_id"], event["workflow"]["key"]
     workflow = session_of_workflow(store, event["host"], run_id)
     event = _with_parent_agent(event, workflow)
-    result = starts.start(store, event, context)
+    result = starts.start(store, event, terms)
     if result.word != NO_KEY or "agent_name" not in event:
         return result
     earlier = session_of_workflow(store, event["host"], run_id, key)
     if earlier is None or is_final(earlier["phase"]):
-        return _begin_session(store, event, context, workflow, earlier)
+        return _begin_session(store, event, terms, workflow, earlier)
 
     answered: list[Record] = []
 
     def resume(parent: Record | None) -> Record:
         def rule(before: Record) -> Change:
             answered[:] = [before] if runs.untold_answers(before) else []
-            record = with_earlier_runs_lost(runs.with_new_run(before, {}), _RESUMED_DETAIL, context.now)
-            run, fields = record["runs"][-1], starts.first_fields(event, context.now)
-            started = runs.with_start(record, run, fields, context.now, decides=context.config.approvals != "explicit")
+            record = with_earlier_runs_lost(runs.with_new_run(before, {}), _RESUMED_DETAIL, terms.now)
+            run, fields = record["runs"][-1], starts.first_fields(event, terms.now)
+            started = runs.with_start(record, run, fields, terms.now, decides=terms.config.approvals != "explicit")
             started = starts.with_question_held(started)
             entries = [*answer_entries(before, started), changed_run_entry(event, started, run)]
             return Change(with_parent_known(store, started, parent), entries)
 
-        return store.change(earlier["agent_id"], rule, timeout=context.timeout)
+        return store.change(earlier["agent_id"], rule, timeout=terms.timeout)
 
     parent = None if "parent_id" in earlier else workflow
-    resumed = put_below(store, parent, context.timeout, resume)
+    resumed = put_below(store, parent, terms.timeout, resume)
     return EventResult("started", record=resumed, resumed=answered[0] if answered else None)
 
 
 def _begin_session(
-    store: Store, event: Event, context: HandlerContext, workflow: Record | None, earlier: Record | None
+    store: Store, event: Event, terms: Terms, workflow: Record | None, earlier: Record | None
 ) -> EventResult:
     """A new session for an agent of ``workflow``; ``earlier`` is the final one whose work it continues."""
     purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
-    new = new_record(new_agent_id(context.now, id_bytes(event)), event["agent_name"], purpose, {}, context.now)
+    new = new_record(new_agent_id(terms.now, id_bytes(event)), event["agent_name"], purpose, {}, terms.now)
     if earlier:
         from gaia_sessions.store.above import continuing_anyway  # most agents go on with nothing
 
         new |= continuing_anyway(store, earlier)
-    fields = starts.first_fields(event, context.now)
+    fields = starts.first_fields(event, terms.now)
 
     def begin(parent: Record | None) -> Record:
-        return starts.create_started_session(store, event, context, with_parent(new, parent), fields)
+        return starts.create_started_session(store, event, terms, with_parent(new, parent), fields)
 
-    kept = put_below(store, workflow, context.timeout, begin)
+    kept = put_below(store, workflow, terms.timeout, begin)
     return EventResult("continued" if earlier else "created", record=kept)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import AT_ONCE, HandlerContext
+from gaia_sessions.ingest import AT_ONCE, Terms
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
@@ -31,7 +31,7 @@ def _prepare(root: str) -> None:
         delegation: Any = {**base, "kind": "delegate", "tool_use_id": f"t{number}", "purpose": "general"}
         start: Any = {**delegation, "kind": "start", "host_agent_id": f"a{number}"}
         for event in (delegation, start):
-            handle_event(store, event, HandlerContext(at, Config({}), 1.0))
+            handle_event(store, event, Terms(at, Config({}), 1.0))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
@@ -39,7 +39,7 @@ def at_work(host: Host, kind: str, agents: int) -> dict[str, Any]:
     base = {"at": format_time(at), "host": "claude-code", "host_session_id": host.SESSION}
 
     def tell(**event: Any) -> None:
-        handle_event(store, {**base, **event}, HandlerContext(at, Config({}), 1.0))  # type: ignore[typeddict-item]  # callers give kinds
+        handle_event(store, {**base, **event}, Terms(at, Config({}), 1.0))  # type: ignore[typeddict-item]  # callers give kinds
 
     if kind == "conversation":
         for number in range(agents):

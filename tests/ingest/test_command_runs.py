@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.events import DELEGATE, FINALIZE, KINDS, SESSION_START, SEVERAL
@@ -65,6 +65,6 @@ def test_no_event_of_a_host_changes_the_run_of_a_command(
     moment = NOW + timedelta(minutes=1)
     event: Event = {"kind": kind, "at": format_time(moment), **BESIDES, **keys, **besides}  # type: ignore[typeddict-item]
 
-    handle_event(store, event, HandlerContext(parse_time(event["at"]), Config({}), 1.0))
+    handle_event(store, event, Terms(parse_time(event["at"]), Config({}), 1.0))
 
     assert store.read("agent-1") == before

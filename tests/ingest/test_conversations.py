@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
@@ -329,7 +329,7 @@ def codex(host: Host, kind: str, conversation: str, **keys: object) -> str:
     """What is done with news of Codex, whose agents are called after their tasks in every conversation."""
     now = utc_now()
     event: Any = {"kind": kind, "at": format_time(now), "host": "codex", "host_session_id": conversation, **keys}
-    return handle_event(FileStore(str(host.root)), event, HandlerContext(now, Config({}), 1)).word
+    return handle_event(FileStore(str(host.root)), event, Terms(now, Config({}), 1)).word
 
 
 def test_an_agent_of_another_conversation_that_is_called_the_same_is_another_agent(host: Host) -> None:

@@ -20,4 +20,4 @@ def test_a_handler_of_the_table_exists_and_takes_what_every_handler_is_given(mod
     handler = getattr(import_module(f"gaia_sessions.ingest.{module}"), name)
 
     signature = {parameter.name: parameter.annotation for parameter in inspect.signature(handler).parameters.values()}
-    assert signature == {"store": "Store", "event": "Event", "context": "HandlerContext"}
+    assert signature == {"store": "Store", "event": "Event", "terms": "Terms"}

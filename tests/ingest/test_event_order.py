@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import HandlerContext, deferred, dispatch
+from gaia_sessions.ingest import Terms, deferred, dispatch
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.events import KINDS
 from gaia_sessions.store.memory_store import MemoryStore
@@ -64,7 +64,7 @@ def record_after(events: list[tuple[Event, datetime]]) -> Any:
     """The one session there is, without its times, its id and the revision."""
     store = MemoryStore()
     for event, moment in events:
-        result = dispatch.handle_event(store, event, HandlerContext(moment, Config({}), 0))
+        result = dispatch.handle_event(store, event, Terms(moment, Config({}), 0))
         assert result.word not in {"deferred", "not_joined", "no_key", "keys_disagree"}
     [(_, record)] = store.scan()
     return timeless({**record, "agent_id": "the only one"})  # type: ignore[dict-item]
@@ -133,7 +133,7 @@ def test_every_kind_of_event_that_passes_the_check_can_wait_in_the_inbox(kind: s
 
 def told(store: MemoryStore, fields: dict[str, Any], second: int) -> str:
     event, moment = at(fields, second)
-    return dispatch.handle_event(store, event, HandlerContext(moment, Config({}), 0)).word
+    return dispatch.handle_event(store, event, Terms(moment, Config({}), 0)).word
 
 
 def test_of_two_starts_that_wake_an_agent_whose_work_is_over_one_begins_a_session() -> None:

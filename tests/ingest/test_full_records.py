@@ -13,7 +13,7 @@ from gaia_sessions.api import ending, updating
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionFinal, TooLarge
-from gaia_sessions.ingest import HandlerContext, deferred, dispatch
+from gaia_sessions.ingest import Terms, deferred, dispatch
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session import requests, retention
 from gaia_sessions.session.clock import format_time
@@ -83,7 +83,7 @@ class Full:
         self.take_in({**told, **agent, **keys})
 
     def take_in(self, event: Any) -> EventResult:
-        return dispatch.handle_event(self.store, event, HandlerContext(self.now, Config({"idle_minutes": 10_000}), 0))
+        return dispatch.handle_event(self.store, event, Terms(self.now, Config({"idle_minutes": 10_000}), 0))
 
     def of(self, number: int) -> dict[str, Any]:
         """What news says that comes in the conversation of claim ``number``."""

@@ -15,7 +15,7 @@ from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.hook import apply_each
-from gaia_sessions.ingest import AT_ONCE, HandlerContext
+from gaia_sessions.ingest import AT_ONCE, Terms
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.ingest.several import IN_ONE_FILE, hold
@@ -58,7 +58,7 @@ def event_at(minutes: float, **fields: Any) -> Event:
 
 
 def tell(store: FileStore, event: Event, should_stop: Callable[[], bool] = lambda: False) -> str:
-    return handle_event(store, event, HandlerContext(parse_time(event["at"]), Config({}), 1.0, should_stop)).word
+    return handle_event(store, event, Terms(parse_time(event["at"]), Config({}), 1.0, should_stop)).word
 
 
 def start_of(number: int, agent: str = "a", **fields: Any) -> dict[str, Any]:

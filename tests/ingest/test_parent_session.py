@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.deferred import TRY_ALL_LIMIT, apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
@@ -67,7 +67,7 @@ class Project:
                 for agent_id in other.ids():
                     locks.enter_context(other.open(agent_id))
             apply_deferred(self.store, now, Config({}), waiting=self.store.waiting(), new_events=[event])
-            assert (handle_event(self.store, event, HandlerContext(now, Config({}), 0)).word == "deferred") >= held
+            assert (handle_event(self.store, event, Terms(now, Config({}), 0)).word == "deferred") >= held
 
     def above(self) -> dict[str, Any]:
         """What is above the session of each purpose."""

@@ -16,7 +16,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import LockTimeout
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.store.memory_store import MemoryStore
@@ -386,7 +386,7 @@ def test_an_inferred_phase_and_its_line_are_one_write() -> None:
         for call in ("c1", "c2")
     ]
     now = START + timedelta(minutes=5)
-    used = [apply_event(store, event, HandlerContext(now, Config({}), 0)).word for event in told]
+    used = [apply_event(store, event, Terms(now, Config({}), 0)).word for event in told]
 
     assert used == ["inferred", "noted"]
     [line] = store.entries("agent-1", "events.jsonl")

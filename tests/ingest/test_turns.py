@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, StoreFailure
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
@@ -77,7 +77,7 @@ def test_a_run_that_cannot_be_settled_keeps_no_other_from_it_and_is_settled_late
     now = utc_now() + timedelta(seconds=1)
     event: Event = {"kind": kind, "at": format_time(now), "host": "claude-code", "host_session_id": host.SESSION}
 
-    done = handle_event(store, event, HandlerContext(now, Config({}), 0.1))
+    done = handle_event(store, event, Terms(now, Config({}), 0.1))
 
     settled = [OVER[kind]] * (3 if written else 2)
     assert (done.word, ends(host)) == ("deferred", sorted([*settled, *before[len(settled) :]]))

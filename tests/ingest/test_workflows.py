@@ -15,7 +15,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time
@@ -64,7 +64,7 @@ class Project:
         at = NOW + after
         base = {"at": format_time(at), "host": "claude-code", "host_session_id": "h1"}
         return [
-            handle_event(self.store, self._event(base, event), HandlerContext(at, Config(settings), 2.0)).word
+            handle_event(self.store, self._event(base, event), Terms(at, Config(settings), 2.0)).word
             for event in events
         ]
 

@@ -34,7 +34,7 @@ from gaia_sessions.errors import (
     StateChanged,
     TooManyChildren,
 )
-from gaia_sessions.ingest import HandlerContext
+from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time
@@ -116,7 +116,7 @@ def begins_below(root: str, parent_id: str, manner: str) -> int:
                     **keys,
                 }
                 now = datetime.now(UTC)
-                apply_event(store, {**event, "parent_id": parent_id}, HandlerContext(now, Config({}), 10))  # type: ignore[typeddict-item]
+                apply_event(store, {**event, "parent_id": parent_id}, Terms(now, Config({}), 10))  # type: ignore[typeddict-item]
         except (SessionNotFound, TooManyChildren):
             continue
         begun += 1
@@ -169,7 +169,7 @@ def starts_by_hook(root: str, tool_use_id: str) -> str | None:
         "background": True,
     }
     try:
-        return apply_event(FileStore.from_config(root, config), event, HandlerContext(now, config, 10.0)).agent_id
+        return apply_event(FileStore.from_config(root, config), event, Terms(now, config, 10.0)).agent_id
     except SessionNotFound:  # removed after it was found; a hook logs that, and is silent
         return None
 
@@ -257,7 +257,7 @@ def claims(root: str, agent_id: str) -> str:
         "resume": [agent_id],
     }
     store = FileStore.from_config(root, config)
-    result = apply_event(store, event, HandlerContext(datetime.now(UTC), config, 120.0))
+    result = apply_event(store, event, Terms(datetime.now(UTC), config, 120.0))
     return briefing(result.resumed, result.reason, store) if result.resumed else ""
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from gaia_sessions.config import Config
 from gaia_sessions.errors import CorruptSession, StoreFailure
-from gaia_sessions.ingest import HandlerContext, deferred, dispatch
+from gaia_sessions.ingest import Terms, deferred, dispatch
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import encode_key
 from gaia_sessions.session.record import new_record
@@ -395,7 +395,7 @@ def test_an_event_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_
         {**of_host, "kind": "main_stop", "running": ["x", "y"]},
     ]
 
-    words = [dispatch.handle_event(OfHook(root, 2), event, HandlerContext(now, Config({}), 0)).word for event in events]
+    words = [dispatch.handle_event(OfHook(root, 2), event, Terms(now, Config({}), 0)).word for event in events]
     assert (words, len(store.waiting()), len(list(store.scan()))) == (["deferred"] * 3, 3, 5)
 
     deferred.apply_deferred(store, now, Config({}))

@@ -13,12 +13,12 @@ from gaia_sessions.cli import output
 @click.pass_context
 def command(ctx: click.Context, /, names: tuple[str, ...], *, every: bool) -> int:
     """Show the commands, or how a command is used."""
-    shown_command, context = ctx.find_root().command, ctx.find_root()
-    context.params["every"] |= every
+    shown_command, shown_ctx = ctx.find_root().command, ctx.find_root()
+    shown_ctx.params["every"] |= every
     for name in names:
-        inner = shown_command.resolve_command(context, [name])[1] if isinstance(shown_command, click.Group) else None
+        inner = shown_command.resolve_command(shown_ctx, [name])[1] if isinstance(shown_command, click.Group) else None
         if inner is None:
-            context.fail(f"Got unexpected extra argument ({name})")
-        shown_command, context = inner, click.Context(inner, context, name)
-    output.print_line(shown_command.get_help(context))
+            shown_ctx.fail(f"Got unexpected extra argument ({name})")
+        shown_command, shown_ctx = inner, click.Context(inner, shown_ctx, name)
+    output.print_line(shown_command.get_help(shown_ctx))
     return 0
