@@ -1,7 +1,7 @@
 """ADK's session service on our store: the one module that loads google-adk.
 
 ADK's classes give the form, and its errors are raised. Work on files is done in threads, so that no other conversation
-waits for a disk. What a program has seen of a session stands in the marker that ADK keeps in a session object.
+waits for a disk. What a program has seen of a session stands in a text that ADK keeps in a session object.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GaiaSessionService(BaseSessionService):
 
     Whoever appends to a session object that another process, task or command has overtaken gets ``StaleSessionError``,
     before anything of the event is stored: load it with ``get_session``, and repeat. So it is with one that was read
-    from JSON, since ADK leaves its marker out there. What a state cannot hold (a value that is not JSON, a key of more
+    from JSON, since ADK leaves that text out there. What a state cannot hold (a value that is not JSON, a key of more
     than 256 characters) is a ``ValueError`` that names the key. Every method may raise those of
     ``gaia_sessions.errors`` that tell of the disk, of locks and of damaged files.
     """
@@ -135,8 +135,8 @@ class GaiaSessionService(BaseSessionService):
                 raise cancelled
             return noted
 
-    def _note(self, session: Session, event: Event, marker: str, at: float) -> Event:
-        session._storage_update_marker = marker  # noqa: SLF001  # see above
+    def _note(self, session: Session, event: Event, text: str, at: float) -> Event:
+        session._storage_update_marker = text  # noqa: SLF001  # see above
         session.last_update_time = at
         return self._commit_event_to_session(session, event)
 

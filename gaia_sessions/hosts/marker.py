@@ -176,9 +176,9 @@ def _sole_request(line: str) -> str | None:
 
 def _is_lead_in(lead: str) -> bool:
     """Whether ``lead`` is nothing but a list marker, emphasis, and a few known words with a colon."""
-    from .quoting import without_list_marker
+    from .quoting import without_bullet
 
-    text = without_list_marker(lead).strip(_EMPHASIS)
+    text = without_bullet(lead).strip(_EMPHASIS)
     if not text:
         return True
     if len(text) > _LONGEST_LEAD_IN_TEXT:

@@ -26,7 +26,7 @@ _MOST_LINES = 10_000
 """Lines of a text that are parsed: 8 MiB of hostile lines would take longer than a hook has."""
 
 _BULLETS = ("-", "*", "+")
-_MARKER_CHARACTERS = "-*+.)0123456789"
+_BULLET_CHARACTERS = "-*+.)0123456789"
 _DEEPEST = 20
 """Nested lists whose markers are read; behind them any text counts as one more marker."""
 
@@ -67,7 +67,7 @@ def _unquoted(text: str, spans: list[tuple[int, int]], opening: str) -> list[str
             fence = None if fence[0] in line and _closes(line, fence) else fence
         elif ("```" in line or "~~~" in line) and (fence := _opened_fence(line)):
             quoted = False
-        elif ">" in line and _holds_only_markers(line[: line.index(">")]):
+        elif ">" in line and _holds_only_bullets(line[: line.index(">")]):
             quoted = True
         else:
             quoted = quoted and not _holds_blank_line(text[before:begin])
@@ -86,23 +86,23 @@ def _holds_blank_line(text: str) -> bool:
     return "\n\n" in text.replace(" ", "").replace("\t", "")
 
 
-def without_list_marker(line: str) -> str:
+def without_bullet(line: str) -> str:
     """``line`` without its indentation and the one list marker that it may begin with."""
     bare = line.lstrip(_BLANKS)
-    marker = bare[:1] if bare.startswith(_BULLETS) else _number(bare)
-    rest = bare[len(marker) :]
-    return rest.lstrip(_BLANKS) if marker and rest[:1] in (" ", "\t") else bare
+    bullet = bare[:1] if bare.startswith(_BULLETS) else _number(bare)
+    rest = bare[len(bullet) :]
+    return rest.lstrip(_BLANKS) if bullet and rest[:1] in (" ", "\t") else bare
 
 
-def _holds_only_markers(lead: str) -> bool:
+def _holds_only_bullets(lead: str) -> bool:
     """Whether ``lead`` is empty or consists of list markers, so that the text behind it begins the line or an item."""
-    if lead.strip(_BLANKS + _MARKER_CHARACTERS) or lead[-1:] not in ("", " ", "\t"):
+    if lead.strip(_BLANKS + _BULLET_CHARACTERS) or lead[-1:] not in ("", " ", "\t"):
         return False
     words = lead.split(None, _DEEPEST)
-    return all(_is_marker(word) for word in words[:_DEEPEST])
+    return all(_is_bullet(word) for word in words[:_DEEPEST])
 
 
-def _is_marker(word: str) -> bool:
+def _is_bullet(word: str) -> bool:
     return word in _BULLETS or (word[-1] in ".)" and word[:-1].isdigit())
 
 
@@ -115,7 +115,7 @@ def _number(bare: str) -> str:
 def _opened_fence(line: str) -> Fence | None:
     """The fence that ``line`` opens; in an item of a list, nothing further to the left closes it."""
     begins = min(begin for begin in map(line.find, _FENCES) if begin >= 0)
-    if not _holds_only_markers(line[:begins]):
+    if not _holds_only_bullets(line[:begins]):
         return None
     rest = line[begins:]
     signs = rest[: len(rest) - len(rest.lstrip(rest[0]))]
