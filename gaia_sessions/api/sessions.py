@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 
     from .cleanup import CleanupReport
     from .importing import Imported
-    from .pending import Pending
     from .preview import Preview
     from .reconcile import Reconciled
     from .removal import RemovedSession
     from .resumptions import Resumption, Rule
     from .standing import Standing
-    from .stats import Stats
     from .waiting import NoReport
 
     Arguments = ParamSpec("Arguments")
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
 
     from . import (
         answering,
+        asking,
         briefing,
         cancelling,
         charging,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
         creating,
         ending,
         families,
+        figures_of_all,
         keys,
         listing,
         permitting,
@@ -74,6 +74,7 @@ else:
     transcript_messages, turns = Later("transcript_messages"), Later("turns")
     sums = Later("sums")
     records, showing = Later("records"), Later("showing")
+    asking, figures_of_all = Later("asking"), Later("figures_of_all")
 
 DEFAULT_HOURS = 24.0
 """How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
@@ -139,44 +140,12 @@ class Sessions(Place):
     events = Reads(records.events)
     should_resume = Reads(standing.should_resume)
     explain_resume = Reads(standing.explain_resume)
+    pending = Reads(asking.pending)
     list = Reads(listing.summaries)
     tree = Reads(families.tree)
     subtree = Reads(families.subtree)
+    stats = Reads(figures_of_all.stats)
     run = Asks(command.run)
-
-    def pending(self, app: str | None = None) -> Sequence[Pending]:
-        """Every session that waits for a person, the one that waits longest first, with its question whole.
-
-        With ``app`` they are those of this app alone.
-
-        What was approved or denied waits for nobody. What expired is among them: an answer makes it resumable again.
-        """
-        from .pending import pending
-
-        return pending(self._preview(), utc_now(), self.config.limits, app)
-
-    def stats(
-        self,
-        *,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        by: str | None = None,
-        on_read: Callable[[int], object] | None = None,
-    ) -> Stats:
-        """How sessions ended, how often they were resumed, how long they stayed in each phase.
-
-        All count, of every app, and each once, also those that were removed: [what counts
-        where](shell.md#figures-of-all-sessions). ``since`` and ``until``: only those that ended, or were last active
-        while they are open, in that time, both included. by: ``agent`` or ``day``, also in parts; ``phase`` changes
-        nothing: every total has its phases. on_read: is called now and then with the number of sessions that were read.
-        Raises ``BadArgument``.
-        """
-        from . import stats
-        from .listing import given_moments
-
-        now = utc_now()
-        wanted = stats.Filter(by=by, **given_moments({"since": since, "until": until}, now))
-        return stats.stats_of(self._preview(), wanted, now, self.config.limits, on_read)
 
     def report(self, agent_id: str) -> Report:
         """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).

@@ -14,13 +14,14 @@ from gaia_sessions import Sessions
 from gaia_sessions.api import app_sessions, removal
 from gaia_sessions.api.cancelling import mark_cancelled
 from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
-from gaia_sessions.api.stats import Filter, stats_of
+from gaia_sessions.api.figures_of_all import stats
 from gaia_sessions.errors import DurabilityUnknown, FiguresLost, StoreFailure
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system import utc_now
 from tests.figures import counted, left, standing_figures, unread
+from tests.places import writing
 from tests.records import LIMITS, moved, record_with
 from tests.table import table
 
@@ -170,7 +171,7 @@ def test_what_one_removal_saw_before_and_writes_last_does_not_hold(
 
     monkeypatch.setattr(store, "add_figures", after_another)
     by_cleanup(store)
-    total = stats_of(store, Filter(), NOW, LIMITS)["total"]
+    total = stats(writing(store, NOW))["total"]
     assert (total["outcomes"]["failed"], total["removed"]) == (2, 0)
     assert left(store)["open", OLD]["state"] == "failed"
 

@@ -15,7 +15,7 @@ from gaia_sessions.session.totals import GROUPINGS
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.api.stats import Stats
+    from gaia_sessions.api.figures_of_all import Stats
     from gaia_sessions.cli.call import Call
 
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gaia_sessions.api.stats import Stats
+    from gaia_sessions.api.figures_of_all import Stats
     from gaia_sessions.session.totals import PhaseTotals, Totals
 
 _BAR, _PART_OF_BAR = 24, "█"

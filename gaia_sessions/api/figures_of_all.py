@@ -15,7 +15,7 @@ from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.totals import BY_AGENT, BY_DAY, GROUPINGS, Sum
 from gaia_sessions.store.above import Above
 
-from .listing import with_marks_known
+from .listing import given_moments, with_marks_known
 from .standing import standing
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.totals import Totals
     from gaia_sessions.store.port import Reader, RecordOrError
+
+    from .at import Reading
 
     class AgentTotals(TypedDict):
         """The sessions of one kind of agent together."""
@@ -120,14 +122,24 @@ class _Sums:
         return stats
 
 
-def stats_of(
-    sessions: Reader,
-    wanted: Filter,
-    now: datetime,
-    limits: Limits,
+def stats(
+    at: Reading,
+    *,
+    since: datetime | str | None = None,
+    until: datetime | str | None = None,
+    by: str | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Stats:
-    """The figures of the ``wanted`` sessions, of every app. on_read: is told now and then how many were read."""
+    """How sessions ended, how often they were resumed, how long they stayed in each phase.
+
+    All count, of every app, and each once, also those that were removed: [what counts
+    where](shell.md#figures-of-all-sessions). ``since`` and ``until``: only those that ended, or were last active
+    while they are open, in that time, both included. by: ``agent`` or ``day``, also in parts; ``phase`` changes
+    nothing: every total has its phases. on_read: is called now and then with the number of sessions that were read.
+    Raises ``BadArgument``.
+    """
+    wanted = Filter(by=by, **given_moments({"since": since, "until": until}, at.now))
+    sessions, now, limits = at.sessions, at.now, at.config.limits
     sums, above = _Sums(wanted), Above(sessions)
     living, unread = set[str](), set[str]()
     for number, (agent_id, found) in enumerate(with_marks_known(sessions.scan(), above)):

@@ -22,6 +22,7 @@ from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
     from typing import NotRequired, TypedDict, final
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.port import Reader
 
+    from .at import Reading
     from .standing import Standing
 
     @final
@@ -65,11 +67,14 @@ if TYPE_CHECKING:
         host_process: NotRequired[HostProcess]
 
 
-def pending(sessions: Reader, now: datetime, limits: Limits, app: str | None = None) -> list[Pending]:
-    """Every session that waits for a person, the one that waits longest first; with ``app`` those of this app alone.
+def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
+    """Every session that waits for a person, the one that waits longest first, with its question whole.
 
-    One that cannot be read is left out.
+    With ``app`` they are those of this app alone.
+
+    What was approved or denied waits for nobody. What expired is among them: an answer makes it resumable again.
     """
+    sessions, now, limits = at.sessions, at.now, at.config.limits
     above = Above(sessions)
     found = []
     for _, record in sessions.scan(active_only=True):
