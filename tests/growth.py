@@ -14,9 +14,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.api.cancelling import mark_cancelled
-from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.api.cleaning import CleanupPolicy, remove_unused
 from gaia_sessions.api.importing import _as_imported
-from gaia_sessions.api.reconcile import reconcile
+from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput
@@ -137,7 +137,7 @@ def agents_that_were_heard_of_before_their_parent(number: int) -> Callable[[], o
 def runs_that_nobody_saw_end(number: int) -> Callable[[], object]:
     gone = {**(describe(os.getpid()) or {}), "pid": 2**22 + 1}  # no pid is as large
     store = kept(agents_of(number, host_process=gone))
-    return lambda: reconcile(store, LATER)
+    return lambda: close_runs(store, LATER)
 
 
 def runs_and_moves_beside_each_other(number: int) -> Callable[[], object]:
@@ -197,7 +197,7 @@ def cancelled_sessions_in_a_circle(number: int) -> Callable[[], object]:
 
 def reconciled_once_cancelled(store: MemoryStore) -> Callable[[], object]:
     mark_cancelled(store, LATER, "s0", None, below=True)
-    return lambda: reconcile(store, LATER)
+    return lambda: close_runs(store, LATER)
 
 
 def sessions_that_may_be_below_one(number: int) -> Callable[[], object]:
@@ -210,7 +210,7 @@ def sessions_that_would_be_removed(number: int) -> Callable[[], object]:
     store = MemoryStore()
     for one in range(number):
         store.create({**record_with(), "agent_id": f"s{one}"})
-    return lambda: cleanup(Overlay(store, []), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
+    return lambda: remove_unused(Overlay(store, []), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
 
 
 def a_parent_that_is_no_id(number: int) -> Callable[[], object]:

@@ -74,9 +74,6 @@ CALLED_BY_HOOKS = [
         "permitting",
         "preview",
         "questions",
-        "reconcile",
-        "reconcile_evidence",
-        "reconcile_rules",
         "reporting",
         "standing",
     )

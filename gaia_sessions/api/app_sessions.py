@@ -84,7 +84,7 @@ def remove(store: Store, now: datetime, limits: Limits, app: str, user: str, app
             raise
     if agent_id is not None:
         with suppress(SessionNotFound):
-            removal.remove(store, agent_id, lambda *_: True, removal.Leaving(store, now, limits), None)
+            removal.remove_if(store, agent_id, lambda *_: True, removal.Leaving(store, now, limits), None)
         store.purge_trash()
 
 

@@ -91,6 +91,14 @@ def read(
     return do(Reading(place.store, utc_now(), place.config, place.root), *arguments, **named)
 
 
+def store_of(place: Place, *, dry_run: bool) -> Store:
+    """The store, with the waiting events applied; for a dry run one that has them, and writes, in memory."""
+    if dry_run:
+        return read(place, lambda reading: reading.sessions.applied())
+    write(place, lambda _: None)
+    return place.store
+
+
 def write(
     place: Place,
     do: Callable[Concatenate[Writing, Arguments], Result],

@@ -17,10 +17,8 @@ from gaia_sessions.session.runs import has_ended, is_of_command, is_send, run_by
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above
-from gaia_sessions.store.journal import event_entry
+from gaia_sessions.store.journal import RECONCILE, event_entry
 from gaia_sessions.system import gone_runs
-
-from .reconcile import RECONCILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

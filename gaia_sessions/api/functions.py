@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from .sessions import DEFAULT_HOURS, Sessions
+from gaia_sessions.config import DEFAULT_HOURS
+
+from .sessions import Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
 
-    from .cleanup import CleanupReport
+    from .cleaning import CleanupReport
     from .listing import Line, Wanted
 
 

@@ -30,7 +30,10 @@ from gaia_sessions.store.above import Above
 from gaia_sessions.store.import_source import open_source
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.store.reading import EVENTS
+from gaia_sessions.system import utc_now
+from gaia_sessions.system.project_root import working_directory
 
+from . import at
 from .keys import take_document
 
 TYPE_CHECKING = False
@@ -39,12 +42,13 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypedDict
 
-    from gaia_sessions.config import Config
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.import_source import Source
     from gaia_sessions.store.port import Reader
+
+    from .at import Place
 
     class NotImported(TypedDict):
         """A session and why it was not imported: ``reason`` is the code of an error, ``detail`` its message."""
@@ -78,20 +82,16 @@ _ATTEMPTS = 3
 """How often a session is read whose record is written while it is being copied."""
 
 
-def import_folders(
-    store: FileStore,
-    sessions: Reader,
-    paths: Sequence[str],
-    now: datetime,
-    config: Config,
-    *,
-    dry_run: bool,
-) -> Imported:
-    """Imports the sessions in the folders at ``paths`` into ``store``, one folder after the other; the report.
+def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
+    """[Copies](operations.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
 
-    ``sessions`` reads those of ``store``; for a dry run, which only decides, it is a ``Preview``. Raises
-    ``NoSuchFolder``, and ``StoreFailure`` if a folder cannot be read, before anything is imported.
+    Each is a folder that has one folder per session, a project, or the folder of one session. The sessions keep
+    their ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Raises
+    ``NoSuchFolder``, and ``StoreFailure`` if one of them cannot be read, before anything is imported.
     """
+    named: list[str] = [os.fspath(directory) for directory in directories]
+    paths = [os.path.join(working_directory(), path) if path else path for path in named]
+    sessions, store, now = at.store_of(place, dry_run=dry_run), place.store, utc_now()
     sources = [open_source(path) for path in paths]
     report: Imported = {
         "dry_run": dry_run,
@@ -101,7 +101,7 @@ def import_folders(
         "already_there": [],
         "failed": [],
     }
-    apply_waiting = partial(apply_deferred, now=now, config=config)
+    apply_waiting = partial(apply_deferred, now=now, config=place.config)
     for source in sources:
         names = None
         for attempt in range(_ATTEMPTS):

@@ -25,7 +25,7 @@ from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
     from typing import NotRequired, Protocol, TypedDict
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Reader, RecordOrError, Store
+
+    from .at import Writing
 
     class Rule(Protocol):
         """What differs between those who remove sessions: each says with a code why a session must stay, or None.
@@ -62,6 +64,21 @@ _UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
 
 _MOST_UNWRITTEN = 1000
 """Of how many sessions the figures are held in memory, to be written at once."""
+
+
+def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
+    """Removes sessions for good, with all their files, and returns them in the order in which they were named.
+
+    Nothing is removed if one of them must stay: without ``force`` one that is open, on which an agent may still be
+    at work, or that cannot be read; and always one above an open one that is not named too. What is below a
+    cancelled session stays cancelled. It is said which and why: raises ``NotRemovable``, ``SessionNotFound``,
+    ``CorruptSession``, ``NewerSchema``. If one of them cannot be removed after that, because it stays locked or
+    changed meanwhile, the others are, and then its error is raised. Raises ``BadArgument`` for one text.
+    """
+    removed, failed = remove_named(at, agent_ids, force=force)
+    for error in failed:
+        raise error
+    return removed
 
 
 class Judge:
@@ -211,7 +228,7 @@ class Leaving:
             self._has_warned = True
 
 
-def remove(
+def remove_if(
     store: Store,
     agent_id: str,
     should_delete: Callable[[RecordOrError, list[Record]], bool],
@@ -244,12 +261,11 @@ def remove(
 class Named:
     """The rule for sessions that somebody names: only with ``force`` may work go that has not ended."""
 
-    __slots__ = ("corrupt", "keeps_continued", "limits", "named", "now")
+    __slots__ = ("corrupt", "keeps_continued", "named", "now")
 
-    def __init__(self, agent_ids: Iterable[str], now: datetime, limits: Limits, *, force: bool) -> None:
+    def __init__(self, agent_ids: Iterable[str], now: datetime, *, force: bool) -> None:
         self.named: Collection[str] = dict.fromkeys(agent_ids)
         self.now = now
-        self.limits = limits
         self.corrupt = force  # nobody knows whether one that cannot be read has ended
         self.keeps_continued = not force
 
@@ -264,16 +280,21 @@ class Named:
         return "running" if may_run(record, self.now) else None
 
 
-def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[SessionsError]]:
-    """Removes the sessions that ``rule`` names, and returns them, with the errors of those that remain.
+def remove_named(
+    at: Writing, agent_ids: Iterable[str], *, force: bool
+) -> tuple[Sequence[RemovedSession], Sequence[SessionsError]]:
+    """Removes the sessions that are named, and returns them, with the errors of those that remain.
 
     ``DurabilityUnknown`` comes first among these, if a power failure may undo what was removed.
 
     If one of them must stay, it raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema`` or ``NotRemovable``
     before the first is removed; and ``StoreFailure`` if that cannot be read.
     """
+    if isinstance(agent_ids, str | bytes):  # or each letter would be an id
+        raise errors.BadArgument("agent_ids", agent_ids, "a list of IDs")
+    store, rule = at.store, Named(agent_ids, at.now, force=force)
     found = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
-    judge, leaving = Judge(rule, store), Leaving(store, rule.now, rule.limits)
+    judge, leaving = Judge(rule, store), Leaving(store, at.now, at.config.limits)
     _check(store, judge, found, {agent_id: judge.reason_to_keep(agent_id, found[agent_id]) for agent_id in found})
     make_children_cheap(store)
 
@@ -287,7 +308,7 @@ def remove_named(store: Store, rule: Named) -> tuple[list[RemovedSession], list[
     failed: dict[str, SessionsError] = {}
     for agent_id in deepest_first({agent_id: judge.depth(found[agent_id]) for agent_id in found}):
         try:
-            remove(store, agent_id, check_again, leaving, None, judge.children.get(agent_id, ()))
+            remove_if(store, agent_id, check_again, leaving, None, judge.children.get(agent_id, ()))
         except SessionsError as error:
             failed[agent_id] = error
     removed = [_removed(agent_id, found[agent_id]) for agent_id in found if agent_id not in failed]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import claude_folder, working_directory
+from gaia_sessions.system.project_root import claude_folder
 
 from . import at
 from .at import Place
@@ -21,17 +21,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Concatenate, ParamSpec, TypeVar
 
-    from gaia_sessions.errors import SessionsError
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
-    from .cleanup import CleanupReport
-    from .importing import Imported
     from .preview import Preview
-    from .reconcile import Reconciled
-    from .removal import RemovedSession
     from .resumptions import Resumption, Rule
     from .standing import Standing
     from .waiting import NoReport
@@ -45,16 +40,21 @@ if TYPE_CHECKING:
         briefing,
         cancelling,
         charging,
+        cleaning,
         command,
         creating,
         ending,
         families,
         figures_of_all,
+        importing,
         keys,
         listing,
         permitting,
+        reconciling,
         records,
         remembering,
+        removal,
+        repairing,
         resetting,
         showing,
         standing,
@@ -68,6 +68,8 @@ else:
     answering, cancelling, creating = Later("answering"), Later("cancelling"), Later("creating")
     ending, keys, permitting, updating = Later("ending"), Later("keys"), Later("permitting"), Later("updating")
     charging, command, todo_list = Later("charging"), Later("command"), Later("todo_list")
+    cleaning, importing, reconciling = Later("cleaning"), Later("importing"), Later("reconciling")
+    removal, repairing = Later("removal"), Later("repairing")
     families, listing = Later("families"), Later("listing")
     standing = Later("standing")
     briefing, remembering, resetting = Later("briefing"), Later("remembering"), Later("resetting")
@@ -75,9 +77,6 @@ else:
     sums = Later("sums")
     records, showing = Later("records"), Later("showing")
     asking, figures_of_all = Later("asking"), Later("figures_of_all")
-
-DEFAULT_HOURS = 24.0
-"""How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
 
 
 class Sessions(Place):
@@ -146,6 +145,11 @@ class Sessions(Place):
     subtree = Reads(families.subtree)
     stats = Reads(figures_of_all.stats)
     run = Asks(command.run)
+    cleanup = Asks(cleaning.cleanup)
+    remove = Writes(removal.remove)
+    repair = Asks(repairing.repair)
+    reconcile = Asks(reconciling.reconcile)
+    import_from = Asks(importing.import_from)
 
     def report(self, agent_id: str) -> Report:
         """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).
@@ -173,87 +177,6 @@ class Sessions(Place):
 
         return wait(self.reporter, agent_ids, first=first, timeout=timeout)
 
-    def cleanup(
-        self,
-        hours: float = DEFAULT_HOURS,
-        *,
-        dry_run: bool = False,
-        corrupt: bool = False,
-        app: str | None = None,
-    ) -> CleanupReport:
-        """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
-
-        They are those of ``app``; without it, those without an app.
-
-        First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](store.md#runs) may go
-        on, are kept, and for `keep_days` of the [settings](operations.md#settings) open work that has turns, or asked
-        for an approval and was not denied it; that a program of your own is at work shows only in what it writes.
-        With ``corrupt``, sessions that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
-        """
-        from . import cleanup
-
-        now = utc_now()
-        settings = self.config
-        rule = cleanup.CleanupPolicy(
-            now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt, app=app
-        )
-        report = cleanup.cleanup(self._store_for(dry_run=dry_run), rule, self.root)
-        return {**report, "dry_run": dry_run}
-
-    def remove(self, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
-        """Removes sessions for good, with all their files, and returns them in the order in which they were named.
-
-        Nothing is removed if one of them must stay: without ``force`` one that is open, on which an agent may still be
-        at work, or that cannot be read; and always one above an open one that is not named too. What is below a
-        cancelled session stays cancelled. It is said which and why: raises ``NotRemovable``, ``SessionNotFound``,
-        ``CorruptSession``, ``NewerSchema``. If one of them cannot be removed after that, because it stays locked or
-        changed meanwhile, the others are, and then its error is raised. Raises ``BadArgument`` for one text.
-        """
-        removed, failed = self.removed(agent_ids, force=force)
-        for error in failed:
-            raise error
-        return removed
-
-    def repair(self, agent_id: str) -> str | None:
-        """Keeps the record of a session whose `state.json` has [something behind it](store.md#recovery).
-
-        Returns where that file is kept as it was, None if the record can be read. Raises ``CorruptSession`` if the file
-        does not begin with a whole and valid record of that session, or has two.
-        """
-        from gaia_sessions.store.record_repair import repair
-
-        return repair(self.store, agent_id)
-
-    def reconcile(self, *, dry_run: bool = False) -> Reconciled:
-        """[Judges](operations.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
-        proven to have ended, and counts what those that have ended used.
-
-        Each of the ``verdicts`` has its evidence. ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running``
-        and ``unsure`` are left alone.
-        """
-        from gaia_sessions.ingest.consumption import count_ended_runs
-
-        from .reconcile import reconcile
-
-        store = self._store_for(dry_run=dry_run)
-        report = reconcile(store, utc_now(), self.root)
-        counted = count_ended_runs(store, with_labels=self.config.store_description)
-        return {**report, "dry_run": dry_run, "counted": counted}
-
-    def import_from(self, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
-        """[Copies](operations.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
-
-        Each is a folder that has one folder per session, a project, or the folder of one session. The sessions keep
-        their ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Raises
-        ``NoSuchFolder``, and ``StoreFailure`` if one of them cannot be read, before anything is imported.
-        """
-        from .importing import import_folders
-
-        named: list[str] = [os.fspath(directory) for directory in directories]
-        paths = [os.path.join(working_directory(), path) if path else path for path in named]
-        sessions = self._store_for(dry_run=dry_run)
-        return import_folders(self.store, sessions, paths, utc_now(), self.config, dry_run=dry_run)
-
     def has(self, agent_id: str) -> bool:
         """For commands: whether there is a session with this id, readable or not."""
         return self.store.has(agent_id)
@@ -265,22 +188,6 @@ class Sessions(Place):
     def preview(self, agent_id: str) -> Record:
         """For commands: the record as it will be once the waiting events are applied. Raises what ``read`` raises."""
         return self._preview().read(agent_id)
-
-    def removed(
-        self, agent_ids: Iterable[str], *, force: bool
-    ) -> tuple[Sequence[RemovedSession], Sequence[SessionsError]]:
-        """For commands: what ``remove`` did, and the errors of those that could not be removed after all."""
-        from gaia_sessions.errors import BadArgument
-
-        from . import removal
-
-        if isinstance(agent_ids, str | bytes):  # or each letter would be an id
-            raise BadArgument("agent_ids", agent_ids, "a list of IDs")
-        named = [*agent_ids]
-        limits = self.config.limits
-        return self._write(
-            lambda store, now: removal.remove_named(store, removal.Named(named, now, limits, force=force))
-        )
 
     def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
         """For commands: the id of the session that an agent of a host works on. Raises ``SessionNotFound``."""

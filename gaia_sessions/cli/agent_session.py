@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import click
 
 from gaia_sessions.api import at, ending
-from gaia_sessions.api.sessions import DEFAULT_HOURS
+from gaia_sessions.config import DEFAULT_HOURS
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
 
 from . import output, start

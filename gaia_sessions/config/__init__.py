@@ -178,6 +178,9 @@ TABLES = {
 }
 """By the table of a file that has them: the settings, and of what kind the value of each is."""
 
+DEFAULT_HOURS = 24.0
+"""How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
+
 
 def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
     """The settings for the sessions at ``root``; raises ``BadSetting`` for the first fault that stops commands."""

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from gaia_sessions import config
 from gaia_sessions.api.preview import Preview
-from gaia_sessions.api.reconcile import reconcile
+from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of, words_that_are_no_answers
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from gaia_sessions.api.reconcile import Verdict
+    from gaia_sessions.api.reconciling import Verdict
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
     from gaia_sessions.system.project_root import SkippedProject
@@ -155,7 +155,7 @@ class Inspection:
     def run_verdicts(self) -> list[Verdict]:
         """The verdict of ``reconcile --dry-run`` on every run without an end."""
         in_memory = Preview(self.store, self.now, self.config).applied()
-        return reconcile(in_memory, self.now, self.root)["verdicts"]
+        return close_runs(in_memory, self.now, self.root)["verdicts"]
 
     @cached_property
     def log_lines(self) -> list[dict[str, Json]]:

@@ -33,6 +33,9 @@ _END_FIELDS = ("end", "detail")
 _SENT = "answer"
 """The kind of an answer that was sent to the agent."""
 
+RECONCILE = "reconcile"
+"""The kind of the entry of a run that was closed because its end was proved."""
+
 
 def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: int, evidence: Entry) -> Entry:
     """An entry of ``events.jsonl``: when and what happened, to which run, and where the work stands after it.

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gaia_sessions.api import cancelling, cleanup, families, listing, removal
-from gaia_sessions.api.reconcile import reconcile
+from gaia_sessions.api import cancelling, cleaning, families, listing, removal
+from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest.parent_session import with_parent_known
 from gaia_sessions.session.clock import format_time
@@ -85,7 +85,7 @@ def play(store: Store, model: Model, number: int, step: tuple[str, str, str | No
     elif what == "end":
         store.change(one, lambda record: {**record, "phase": "completed"})
     elif model.first_cancelled(one) or one not in model.parents.values():
-        assert removal.remove(store, one, lambda *_: True, removal.Leaving(store, LATER, LIMITS))
+        assert removal.remove_if(store, one, lambda *_: True, removal.Leaving(store, LATER, LIMITS))
         model.removed.add(one)
 
 
@@ -172,8 +172,10 @@ LATER = START + timedelta(days=30)
 PASSES: dict[str, Callable[[Store], object]] = {
     "list": lambda store: listing.listed(writing(store, LATER)),
     "tree": lambda store: families.tree(writing(store, LATER)),
-    "reconcile": lambda store: reconcile(Overlay(store, []), LATER),
-    "cleanup": lambda store: cleanup.cleanup(Overlay(store, []), cleanup.CleanupPolicy(LATER, 1, LIMITS, keep_days=7)),
+    "reconcile": lambda store: close_runs(Overlay(store, []), LATER),
+    "cleanup": lambda store: cleaning.remove_unused(
+        Overlay(store, []), cleaning.CleanupPolicy(LATER, 1, LIMITS, keep_days=7)
+    ),
 }
 
 
@@ -198,7 +200,7 @@ def test_what_was_cancelled_is_ended_with_a_few_looks_at_each_session_also_below
     cancelling.mark_cancelled(store, START, "s-0", "enough", below=True)
     store.looks = 0
 
-    report = reconcile(store, LATER)
+    report = close_runs(store, LATER)
 
     assert store.looks <= number * 7
     phases = {store.read(f"s-{one}")["phase"] for one in range(number)}
@@ -215,13 +217,13 @@ def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_end
 
     def then_made_anew(above: Above, record: Record) -> object:
         found = proved(above, record)
-        removal.remove(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
+        removal.remove_if(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
         put(store, 0, created_at=format_time(LATER))
         return found
 
     monkeypatch.setattr(Above, "proved_cancellation", then_made_anew)
 
-    assert reconcile(store, LATER)["abandoned"] == []
+    assert close_runs(store, LATER)["abandoned"] == []
     assert store.read("s-0")["phase"] == "investigating"
 
 
@@ -229,5 +231,5 @@ def test_a_session_whose_child_is_locked_is_not_removed(tmp_path: Any) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
     put(store, 0)
     with store.lock_key(("children", "s-0")), pytest.raises(LockTimeout):
-        removal.remove(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
+        removal.remove_if(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
     assert store.has("s-0")

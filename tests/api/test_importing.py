@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api.importing import import_folders
-from gaia_sessions.config import Config
 from gaia_sessions.errors import NoSuchFolder, SessionNotFound, StoreFailure
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
@@ -333,8 +331,9 @@ class CreatedMeanwhile(FileStore):
 
 def test_what_another_import_creates_meanwhile_is_already_there(here: str, there: str) -> None:
     create(there, "a")
-    store = CreatedMeanwhile(here)
-    report = import_folders(store, store, [there], NOW, Config({}), dry_run=False)
+    sessions = gaia_sessions.Sessions(here)
+    sessions.store = CreatedMeanwhile(here)
+    report = sessions.import_from(there)
     assert (report["imported"], report["already_there"], report["failed"]) == ([], ["a"], [])
 
 
@@ -450,8 +449,7 @@ def test_a_session_that_is_written_while_it_is_copied_is_copied_again_or_not_tak
     monkeypatch.setattr("gaia_sessions.store.import_source.Source", WrittenMeanwhile)
     monkeypatch.setattr(WrittenMeanwhile, "times", times)
 
-    store = FileStore(here)
-    report = import_folders(store, store, [there], NOW, Config({}), dry_run=False)
+    report = gaia_sessions.Sessions(here).import_from(there)
 
     assert report["imported"] == taken
     assert [one["agent_id"] for one in report["failed"]] == ([] if taken else ["a"])

@@ -13,7 +13,7 @@ import pytest
 from gaia_sessions import Sessions
 from gaia_sessions.api import app_sessions, removal
 from gaia_sessions.api.cancelling import mark_cancelled
-from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.api.cleaning import CleanupPolicy, remove_unused
 from gaia_sessions.api.figures_of_all import stats
 from gaia_sessions.errors import DurabilityUnknown, FiguresLost, StoreFailure
 from gaia_sessions.session.clock import format_time
@@ -64,11 +64,11 @@ def policy(hours: float = 1, **more: Any) -> CleanupPolicy:
 
 
 def by_cleanup(store: FileStore) -> Sequence[str]:
-    return cleanup(store, policy())["removed"]
+    return remove_unused(store, policy())["removed"]
 
 
 def by_rm(store: FileStore) -> Sequence[str]:
-    removed, failed = removal.remove_named(store, removal.Named(["done", "open"], NOW, LIMITS, force=True))
+    removed, failed = removal.remove_named(writing(store, NOW), ["done", "open"], force=True)
     assert failed == []
     return [one["agent_id"] for one in removed]
 
@@ -99,7 +99,7 @@ def test_each_that_is_removed_leaves_how_it_stood_and_no_text(
 
 def test_a_dry_run_writes_none_and_has_them_for_itself(store: FileStore) -> None:
     overlay = Overlay(store, [])
-    removed = cleanup(overlay, policy())["removed"]
+    removed = remove_unused(overlay, policy())["removed"]
     assert ({agent_id for agent_id, _ in left(overlay)}, left(store)) == ({*removed}, {})
     assert not Path(store.root, FILE).exists()
 
@@ -115,7 +115,7 @@ def test_the_lines_of_a_cleanup_are_one_write_before_the_first_goes(
         add(figures)
 
     monkeypatch.setattr(store, "add_figures", noted)
-    assert len(cleanup(store, policy())["removed"]) == 3
+    assert len(remove_unused(store, policy())["removed"]) == 3
     assert seen == [(3, 5)]
 
 
@@ -186,13 +186,13 @@ def test_one_that_stays_after_its_line_was_written_counts_as_it_stands(
         store.change("open", lambda record: {**record, "last_updated": format_time(NOW)})
 
     monkeypatch.setattr(store, "add_figures", used_meanwhile)
-    assert sorted(cleanup(store, policy())["removed"]) == ["done", "failed"]
+    assert sorted(remove_unused(store, policy())["removed"]) == ["done", "failed"]
     assert counted(store)["open", OLD] == "there"
     monkeypatch.undo()
 
     later = CleanupPolicy(NOW + timedelta(days=1), 1, LIMITS, keep_days=0)
     store.change("open", lambda record: {**record, "error_count": 9})
-    assert "open" in cleanup(store, later)["removed"]
+    assert "open" in remove_unused(store, later)["removed"]
     assert (left(store)["open", OLD]["errors"], counted(store)["open", OLD]) == (9, "left")
 
 
@@ -207,7 +207,7 @@ def test_a_mark_changes_what_is_left_just_as_it_changes_how_the_session_stands(
     store.mark(agent_id, lambda _: mark)
     expected = standing_figures(store, NOW)[agent_id, OLD]
 
-    removal.remove_named(store, removal.Named([agent_id], NOW, LIMITS, force=True))
+    removal.remove_named(writing(store, NOW), [agent_id], force=True)
 
     assert left(store)[agent_id, OLD] == expected
 
@@ -227,14 +227,14 @@ def test_what_cannot_be_read_leaves_nothing_and_a_later_version_is_not_read(stor
     newer = Path(store.root, "app", "state.json")
     newer.write_text(json.dumps({**json.loads(newer.read_bytes()), "schema": 99}), encoding="utf-8")
 
-    assert "done" in cleanup(store, policy(corrupt=True))["removed"]
+    assert "done" in remove_unused(store, policy(corrupt=True))["removed"]
     app_sessions.remove(store, NOW, LIMITS, "kb", "u1", "app")
     assert {agent_id for agent_id, _ in left(store)} == {"failed", "open"}
 
 
 def test_a_store_that_keeps_none_removes_the_same_and_writes_nothing(store: FileStore) -> None:
     none = FileStore(store.root, durable=False, keeps_figures=False)
-    assert sorted(cleanup(none, policy())["removed"]) == ["done", "failed", "open"]
+    assert sorted(remove_unused(none, policy())["removed"]) == ["done", "failed", "open"]
     assert not Path(store.root, FILE).exists()
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api.reconcile import reconcile
 from gaia_sessions.api.reconcile_rules import Evidence, judge
+from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.doctor.all_checks import examine
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session.clock import format_time
@@ -134,8 +134,8 @@ def reconciled(root: str, *runs: dict[str, Any], phase: str = "executing", ended
             "kinds": ["session_end"],
         }
         hook_log.append_line(root, HOOK, line)
-    report = reconcile(store, NOW, root)
-    second = reconcile(store, NOW, root)
+    report = close_runs(store, NOW, root)
+    second = close_runs(store, NOW, root)
     assert [verdict for verdict in second["verdicts"] if verdict["closed"]] == []
     return report, store.read("agent-1"), list(store.entries("agent-1", "events.jsonl"))
 
@@ -201,7 +201,7 @@ def test_activity_since_the_delegation_is_never_moved_back(root: str) -> None:
     store = FileStore(root)
     run = {**WITHOUT_START_EVENT, "claimed_at": WHEN, "host_process": gone_here()}
     store.create({**record_with(run, phase="planning"), "last_updated": ago(minutes=3)})
-    reconcile(store, NOW)
+    close_runs(store, NOW)
     record = store.read("agent-1")
     assert (record["last_updated"], record["phase"], record["runs"][0]["end"]) == (ago(minutes=3), "planning", "lost")
 
@@ -246,7 +246,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(root: str) -> None:
     store = FileStore(f"{root}-dry")
     store.create(record_with(run, phase="executing"))
     before = encode(store.read("agent-1"))
-    assert reconcile(Overlay(store, []), NOW) == report
+    assert close_runs(Overlay(store, []), NOW) == report
     assert (encode(store.read("agent-1")), list(store.entries("agent-1", "events.jsonl"))) == (before, [])
 
 
@@ -320,7 +320,7 @@ def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, 
         host.kill()
     assert sorted(verdicts(root).values()) == ["lost", "unsure"]  # a start may be on its way while the claim holds
     store = FileStore(root)
-    later = reconcile(store, datetime.now(UTC) + timedelta(minutes=11))
+    later = close_runs(store, datetime.now(UTC) + timedelta(minutes=11))
     assert [verdict["verdict"] for verdict in later["verdicts"]] == ["lost"]
     left = [line["phase"] for line in gaia_sessions.list_sessions(root=root) if "phase" in line]
     assert left == ["investigating"] * 2  # both may be resumed
@@ -563,7 +563,7 @@ def test_a_session_that_somebody_holds_is_busy_and_left_alone(root: str, put: Pu
         pytest.fail("it waits")
 
     def rule(record: Any) -> Any:
-        report = reconcile(FileStore(root, wait=wait), datetime.now(UTC))
+        report = close_runs(FileStore(root, wait=wait), datetime.now(UTC))
         assert (report["verdicts"], report["busy"]) == ([], ["a"])
         return record
 
@@ -581,7 +581,7 @@ def test_the_verdict_that_counts_is_the_one_under_the_lock(root: str, put: Put) 
             FileStore(root).change(agent_id, lambda record: {**record, "runs": [ended]})
             return super().open(agent_id, timeout=timeout)
 
-    report = reconcile(Late(root), datetime.now(UTC))
+    report = close_runs(Late(root), datetime.now(UTC))
     assert (report["verdicts"], ends(root, "a")) == ([], ["stopped"])
 
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from gaia_sessions.api import answering, ending, running, updating
 from gaia_sessions.api.cancelling import mark_cancelled
-from gaia_sessions.api.reconcile import reconcile
+from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import Cancelled, Conflict, RunNotAllowed
 from gaia_sessions.session.command_runs import CAUSES, CommandEnd
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE, is_final
@@ -119,7 +119,7 @@ class CommandsAreRun(RuleBasedStateMachine):
     @rule()
     def judge(self) -> None:
         self.tick()
-        reconcile(self.store, self.now)
+        close_runs(self.store, self.now)
         for agent_id in self.ids:
             record = self.store.read(agent_id)
             lost = [run for run in record["runs"] if "ended_at" not in run and run["wrapper"] == GONE]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.api.cleanup import CleanupPolicy, cleanup
+from gaia_sessions.api.cleaning import CleanupPolicy, remove_unused
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.directory import Directory
@@ -291,7 +291,7 @@ def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
     monkeypatch.setattr(FileStore, "_read_or_error", refused)
     store, policy = FileStore(root, durable=False), CleanupPolicy(utc_now(), 24, LIMITS, keep_days=7)
 
-    report = cleanup(store, policy)
+    report = remove_unused(store, policy)
 
     assert report["kept"] == [{"agent_id": "above", "reason": "above_open"}]
     assert report["removed"] == ["other"]

@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gaia_sessions.api import cancelling, cleanup, ending, updating
+from gaia_sessions.api import cancelling, cleaning, ending, updating
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session import requests
@@ -218,7 +218,7 @@ class Twins(RuleBasedStateMachine):
 
         def act(store: Store) -> object:
             changed = Overlay(store, []) if dry_run else store
-            report = cleanup.cleanup(changed, cleanup.CleanupPolicy(now, hours, LIMITS, keep_days=7))
+            report = cleaning.remove_unused(changed, cleaning.CleanupPolicy(now, hours, LIMITS, keep_days=7))
             return {**report, "removed": sorted(report["removed"]), "kept": sorted(report["kept"], key=str)}
 
         self.each(act)

@@ -79,7 +79,7 @@ def cancel(root: str, agent_id: str) -> object:
 def remove(root: str, agent_id: str) -> object:
     """Removes a session without asking what is below it."""
     store = FileStore(root)
-    is_removed = removal.remove(store, agent_id, lambda *_: True, _leaving(store))
+    is_removed = removal.remove_if(store, agent_id, lambda *_: True, _leaving(store))
     store.purge_trash()
     return is_removed
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.api.reconcile import reconcile
+from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.api.standing import read_and_decide
 from gaia_sessions.config import Config
 from gaia_sessions.ingest.deferred import apply_deferred
@@ -339,9 +339,9 @@ def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
         life.play([before])
         store = FileStore(str(life.root))
         [record] = life.records()
-        alive = reconcile(store, utc_now() + timedelta(hours=1))
+        alive = close_runs(store, utc_now() + timedelta(hours=1))
         child.kill()
-    [verdict] = reconcile(store, utc_now() + timedelta(hours=1))["verdicts"]
+    [verdict] = close_runs(store, utc_now() + timedelta(hours=1))["verdicts"]
 
     assert (host, [verdict["verdict"] for verdict in alive["verdicts"]]) == (host, ["running"])
     assert (verdict["verdict"], verdict["closed"]) == ("lost", True)

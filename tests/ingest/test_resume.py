@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api.reconcile import reconcile
+from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import NothingToAnswer
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
@@ -155,7 +155,7 @@ def test_work_cut_off_before_its_agent_started_is_offered_and_goes_on_in_its_own
         assert sessions_of(host).resumptions()[0] == []
         client.kill()
     if is_reconciled:
-        [verdict] = reconcile(FileStore(str(host.root)), utc_now() + timedelta(minutes=11))["verdicts"]
+        [verdict] = close_runs(FileStore(str(host.root)), utc_now() + timedelta(minutes=11))["verdicts"]
         assert (verdict["verdict"], verdict["phase"]) == ("lost", "investigating")
 
     [offered] = sessions_of(host).resumptions()[0]

@@ -129,7 +129,7 @@ def removes(root: str, parent_id: str, count: str) -> bool:
     leaving = removal.Leaving(store, datetime.now(UTC), Config({}).limits)
     while True:
         try:
-            if removal.remove(store, parent_id, lambda _, children: len(children) >= int(count), leaving):
+            if removal.remove_if(store, parent_id, lambda _, children: len(children) >= int(count), leaving):
                 return True
         except LockTimeout:
             time.sleep(0.001)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api import cleanup
+from gaia_sessions.api import cleaning
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import atomic, index, locks
@@ -101,10 +101,10 @@ def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: Fil
 def test_cleanup_says_what_it_swept(root: str, store: FileStore, now: datetime) -> None:
     old = leftovers(root, now, 2 * HOUR, "old")
 
-    report = cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS, keep_days=7))
+    report = cleaning.remove_unused(store, cleaning.CleanupPolicy(now, 24, LIMITS, keep_days=7))
 
     assert sorted(report["swept"]) == sorted(map(str, old))
-    assert cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS, keep_days=7))["swept"] == []
+    assert cleaning.remove_unused(store, cleaning.CleanupPolicy(now, 24, LIMITS, keep_days=7))["swept"] == []
 
 
 def test_a_dry_run_sweeps_nothing(root: str, now: datetime) -> None:
@@ -173,7 +173,7 @@ def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store
     old = planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp")
     store.change("one", lambda record: {**record, "phase": "completed"})
 
-    cleanup.cleanup(store, cleanup.CleanupPolicy(now, 24, LIMITS, keep_days=7))
+    cleaning.remove_unused(store, cleaning.CleanupPolicy(now, 24, LIMITS, keep_days=7))
 
     assert not old.exists()
 

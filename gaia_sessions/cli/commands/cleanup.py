@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api.sessions import DEFAULT_HOURS
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import APP, HOURS
 from gaia_sessions.cli.render import reports
+from gaia_sessions.config import DEFAULT_HOURS
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import at, removal
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import plain
@@ -26,7 +27,7 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
     try:
         with call.noticing_warnings():
-            removed, failed = call.sessions().removed(ids, force=force)
+            removed, failed = at.write(call.sessions(), removal.remove_named, ids, force=force)
     except SessionNotFound as missing:
         call.explain_missing(missing)
         missing.hint = f"nothing was removed; {missing.hint}"

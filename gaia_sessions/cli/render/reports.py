@@ -15,9 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gaia_sessions.api.cleanup import CleanupReport
+    from gaia_sessions.api.cleaning import CleanupReport
     from gaia_sessions.api.importing import Imported
-    from gaia_sessions.api.reconcile import Reconciled, SkippedSession, Verdict
+    from gaia_sessions.api.reconciling import Reconciled, SkippedSession, Verdict
 
 _LONGEST = 500
 _KEPT = {

@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import partial
 
 from gaia_sessions import errors
+from gaia_sessions.config import DEFAULT_HOURS
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.hosts.evidence import latest_write
 from gaia_sessions.session.clock import is_ahead, parse_time
@@ -19,10 +20,12 @@ from gaia_sessions.session.phases import is_resumable, waits_for_approval
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.transcript import generation_of
+from gaia_sessions.system import utc_now
 
-from .reconcile import reconcile
+from . import at
 from .reconcile_rules import CLOSING_VERDICTS
-from .removal import Judge, Leaving, deepest_first, make_children_cheap, may_run, remove
+from .reconciling import close_runs
+from .removal import Judge, Leaving, deepest_first, make_children_cheap, may_run, remove_if
 from .standing import decide
 
 TYPE_CHECKING = False
@@ -36,7 +39,8 @@ if TYPE_CHECKING:
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import RecordOrError, Store
 
-    from .reconcile import Reconciled, SkippedSession, Verdict
+    from .at import Place
+    from .reconciling import Reconciled, SkippedSession, Verdict
 
     class CleanupReport(TypedDict):
         """What was done, or with ``dry_run`` would be; sessions are named by their ids.
@@ -72,6 +76,29 @@ if TYPE_CHECKING:
 _MAX_HOURS = 1_000_000
 _YOUNG = "young"
 """Why most sessions stay; those are only counted."""
+
+
+def cleanup(
+    place: Place,
+    hours: float = DEFAULT_HOURS,
+    *,
+    dry_run: bool = False,
+    corrupt: bool = False,
+    app: str | None = None,
+) -> CleanupReport:
+    """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
+
+    They are those of ``app``; without it, those without an app.
+
+    First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](store.md#runs) may go
+    on, are kept, and for `keep_days` of the [settings](operations.md#settings) open work that has turns, or asked
+    for an approval and was not denied it; that a program of your own is at work shows only in what it writes.
+    With ``corrupt``, sessions that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
+    """
+    now, settings = utc_now(), place.config
+    policy = CleanupPolicy(now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt, app=app)
+    report = remove_unused(at.store_of(place, dry_run=dry_run), policy, place.root)
+    return {**report, "dry_run": dry_run}
 
 
 def _is_valid_hours(hours: object) -> bool:
@@ -135,14 +162,14 @@ def _may_be_turned_to(record: Record) -> bool:
     return has_talked or (waits_for_approval(record["phase"]) and "denial" not in record)
 
 
-def cleanup(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None) -> CleanupReport:
+def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None) -> CleanupReport:
     """Removes what ``cleanup_policy`` allows, and reports what was removed.
 
-    First ``reconcile`` closes the runs whose end is proved; ``closed`` has its verdicts on those. A dry run is this on
+    First ``close_runs`` closes the runs whose end is proved; ``closed`` has its verdicts on those. A dry run is this on
     a store that writes in memory. Locked sessions are skipped as busy, and one that the system refuses to remove
     stops no other. Raises ``StoreFailure`` for the store as a whole.
     """
-    reconciled = reconcile(store, cleanup_policy.now, root)
+    reconciled = close_runs(store, cleanup_policy.now, root)
     report = _new_report(cleanup_policy, reconciled)
     judge, leaving = Judge(cleanup_policy, store), Leaving(store, cleanup_policy.now, cleanup_policy.limits)
     depths, active, left_out = {}, set(), Counter[str]()
@@ -213,7 +240,7 @@ def _remove_or_report(store: Store, judge: Judge, leaving: Leaving, report: Clea
         return _reason_to_keep(judge, agent_id, found, below) is None
 
     try:
-        if remove(store, agent_id, may_go, leaving, children=judge.children.get(agent_id, ())):
+        if remove_if(store, agent_id, may_go, leaving, children=judge.children.get(agent_id, ())):
             report["removed"].append(agent_id)
             return False
     except SessionNotFound:

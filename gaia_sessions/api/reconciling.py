@@ -17,9 +17,10 @@ from gaia_sessions.session.runs import has_ended, is_of_command, run_by_number, 
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above
-from gaia_sessions.store.journal import event_entry
-from gaia_sessions.system import gone_runs
+from gaia_sessions.store.journal import RECONCILE, event_entry
+from gaia_sessions.system import gone_runs, utc_now
 
+from . import at
 from .cancelling import settled
 from .reconcile_evidence import EvidenceReader
 from .reconcile_rules import CLOSING_VERDICTS, judge
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, RecordOrError, Store
 
+    from .at import Place
     from .reconcile_rules import Evidence, Judged
 
     class SkippedSession(TypedDict):
@@ -76,13 +78,25 @@ if TYPE_CHECKING:
         counted: list[CountedRun]
 
 
-RECONCILE = "reconcile"
-"""The kind of the journal entry of a closed run."""
-
 _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
-def reconcile(store: Store, now: datetime, root: str | None = None) -> Reconciled:
+def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
+    """[Judges](operations.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
+    proven to have ended, and counts what those that have ended used.
+
+    Each of the ``verdicts`` has its evidence. ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running``
+    and ``unsure`` are left alone.
+    """
+    from gaia_sessions.ingest.consumption import count_ended_runs  # whoever only closes runs counts nothing
+
+    store = at.store_of(place, dry_run=dry_run)
+    report = close_runs(store, utc_now(), place.root)
+    counted = count_ended_runs(store, with_labels=place.config.store_description)
+    return {**report, "dry_run": dry_run, "counted": counted}
+
+
+def close_runs(store: Store, now: datetime, root: str | None = None) -> Reconciled:
     """Judges every run without an end in a session that is not final, and closes those whose end is proved.
 
     ``root`` has the log of the hooks. A dry run is this on a store that writes in memory. Waits for no lock: a session
