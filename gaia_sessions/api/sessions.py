@@ -245,23 +245,10 @@ class Sessions(Place):
 
         return Above(self.store).root_id(self.read(agent_id))
 
-    def _change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
-        """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""
-        return self._write(
-            lambda store, now: store.change(agent_id, lambda record: rule(record, now), reserved=reserved)
-        )
-
     def _preview(self) -> Preview:
         from .preview import Preview
 
         return Preview(self.store, utc_now(), self.config)
-
-    def _store_for(self, *, dry_run: bool) -> Store:
-        """The store, with the waiting events applied; for a dry run one that has them, and writes, in memory."""
-        if dry_run:
-            return self._preview().applied()
-        self._write(lambda *_: None)
-        return self.store
 
     def _write(
         self,
@@ -271,10 +258,3 @@ class Sessions(Place):
     ) -> Result:
         """What ``do`` returns for the store and the time of the call, and ``arguments``."""
         return at.write(self, lambda writing: do(writing.store, writing.now, *arguments, **named))
-
-
-def _shell() -> str | None:
-    """The host in whose agent's shell this is typed; None in that of a person or a program."""
-    from gaia_sessions.hosts import host_of_shell
-
-    return host_of_shell(os.environ)
