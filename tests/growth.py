@@ -29,7 +29,7 @@ from gaia_sessions.jsonio import strict
 from gaia_sessions.session.guard import LONGEST_WORD, guard
 from gaia_sessions.session.run_ends import with_earlier_runs_lost
 from gaia_sessions.session.runs import run_of_agent, updated_run
-from gaia_sessions.session.shared_state import Delta
+from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.session.tools import ToolRules, may_use
 from gaia_sessions.session.work_spans import overlap_of
 from gaia_sessions.store.above import Above, all_below

@@ -28,7 +28,7 @@ from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.app_sessions import Seen, app_id_of, event_time
 from gaia_sessions.session.record import is_open
-from gaia_sessions.session.shared_state import NEVER_STORED, Delta, new_state
+from gaia_sessions.session.shared_keys import NEVER_STORED, Delta, first_delta
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
 
 DEFAULT_ROOT = os.path.join(".adk", "gaia-sessions")
 """Where sessions are if nobody says otherwise, from the working directory on."""
@@ -143,7 +143,7 @@ class GaiaSessionService(BaseSessionService):
     def _create(self, app: str, user: str, state: dict[str, Any], app_id: str) -> Session:
         with _as_value_errors():
             kept = {key: value for key, value in state.items() if not key.startswith(NEVER_STORED)}
-            delta = new_state(self._delta(kept).set, self._types)
+            delta = first_delta(self._delta(kept).set, self._types)
             try:
                 record = app_sessions.create(self._store, utc_now(), os.urandom, app, user, app_id or None, delta)
             except errors.SessionExists:
@@ -165,7 +165,7 @@ class GaiaSessionService(BaseSessionService):
         return session
 
     def _session(self, record: Record, known: dict[Scope, Document | None] | None = None) -> Session:
-        state, seen = app_sessions.state_of(self._store, record, known)
+        state, seen = app_sessions.values_of(self._store, record, known)
         if known is not None:
             state = deepcopy(state)  # nobody changes what several sessions share by changing one
         session = Session(

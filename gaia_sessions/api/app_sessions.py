@@ -19,7 +19,7 @@ from gaia_sessions.session.app_sessions import Seen, agent_id_of, app_id_of, che
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.shared_state import Delta, merged, scopes_of, with_keys
+from gaia_sessions.session.shared_keys import Delta, merged, scopes_of, with_keys
 from gaia_sessions.session.transcript import last_seq
 from gaia_sessions.store.above import Above
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope, Values
+    from gaia_sessions.session.shared_keys import Document, Scope, Values
     from gaia_sessions.session.transcript import Message
     from gaia_sessions.store.port import Store, StoreReader
 
 
 def create(
-    store: Store, now: datetime, random_bytes: RandomBytes, app: str, user: str, app_id: str | None, state: Delta | None
+    store: Store, now: datetime, random_bytes: RandomBytes, app: str, user: str, app_id: str | None, delta: Delta | None
 ) -> Record:
     """Creates the session that the app calls ``app_id``; None: by the id that is generated.
 
@@ -53,7 +53,7 @@ def create(
     agent_id = None if app_id is None else agent_id_of(app, user, app_id)
     if app_id is not None and find(store, app, user, app_id) is not None:
         raise SessionExists(app_id)
-    new = NewSession(app, "general", agent_id=agent_id, app=app, user=user, app_id=app_id, state=state)
+    new = NewSession(app, "general", agent_id=agent_id, app=app, user=user, app_id=app_id, delta=delta)
     return store_new(store, now, random_bytes, new)
 
 
@@ -94,7 +94,7 @@ def going_on(reader: StoreReader, app: str, user: str | None) -> Iterator[Record
     return (record for record in reader.open_of_app(app, user) if above.cancellation(record) is None)
 
 
-def state_of(
+def values_of(
     reader: StoreReader, record: Record, known: dict[Scope, Document | None] | None = None
 ) -> tuple[Values, Seen]:
     """The whole state that the session of ``record`` sees, and what was seen with it. Raises ``StoreFailure``.

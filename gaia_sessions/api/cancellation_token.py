@@ -13,7 +13,7 @@ import time
 from gaia_sessions.errors import Cancelled, StoreFailure  # by name: one in need of files must not need one more
 from gaia_sessions.session.cancellation import check_reason, unread_cancellation
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.store.reading import STATE
+from gaia_sessions.store.reading import RECORD
 from gaia_sessions.system import utc_now
 
 from .cancelling import cancellation_and_above
@@ -193,7 +193,7 @@ class _Session:
     def look(self) -> Cancellation | None:
         """Why it is cancelled. The topmost above it may still get a parent, so it is read again once it has changed."""
         above = self._above
-        topmost = self._state_of(above[-1] if above else self.agent_id)
+        topmost = self._stamp_of(above[-1] if above else self.agent_id)
         are_all = topmost is not None and topmost == self._topmost
         try:
             found, self._above = cancellation_and_above(self._sessions.store, self.agent_id, above, are_all=are_all)
@@ -202,10 +202,10 @@ class _Session:
         self._topmost = topmost if found is None and len(self._above) == len(above) else None
         return found
 
-    def _state_of(self, agent_id: str) -> tuple[int, int, int] | None:
+    def _stamp_of(self, agent_id: str) -> tuple[int, int, int] | None:
         """What changes with the record of a session, which is replaced by another file with each write."""
         try:
-            found = os.stat(os.path.join(self.root, agent_id, STATE))
+            found = os.stat(os.path.join(self.root, agent_id, RECORD))
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Delta
+    from gaia_sessions.session.shared_keys import Delta
     from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import HeldLock, Store
@@ -83,7 +83,7 @@ def create(  # noqa: PLR0913  # what can be said of a session
         continues=continues,
         app=app,
         user=user,
-        state=_first_state(at, state),
+        delta=_first_delta(at, state),
     )
     return store_new(at.store, at.now, os.urandom, new)["agent_id"]
 
@@ -108,7 +108,7 @@ def ensure(
     """
     if agent_id is not None and not is_agent_id(agent_id):
         raise SessionNotFound(agent_id)
-    new = NewSession(agent_name, purpose, continues=agent_id, app=app, user=user, state=_first_state(at, state))
+    new = NewSession(agent_name, purpose, continues=agent_id, app=app, user=user, delta=_first_delta(at, state))
     if agent_id is None:
         return store_new(at.store, at.now, os.urandom, new)["agent_id"]
     record = at.store.read(agent_id)
@@ -123,12 +123,12 @@ def ensure(
     return store_new(at.store, at.now, os.urandom, new, even_cancelled=True)["agent_id"]
 
 
-def _first_state(at: Writing, state: Mapping[str, object] | None) -> Delta | None:
-    if state is None:
+def _first_delta(at: Writing, values: Mapping[str, object] | None) -> Delta | None:
+    if values is None:
         return None
-    from gaia_sessions.session.shared_state import new_state
+    from gaia_sessions.session.shared_keys import first_delta
 
-    return new_state(state, at.config.state_keys)
+    return first_delta(values, at.config.state_keys)
 
 
 def store_new(
@@ -172,13 +172,13 @@ def _stored_with_state(
         from gaia_sessions.session.transcript import system_prompt_message  # few sessions have one
 
         prompt = system_prompt_message(new.system_prompt, now)
-    if new.state is None:
+    if new.delta is None:
         return _stored(store, now, random_bytes, new, record, prompt)
-    from gaia_sessions.session.shared_state import scopes_of
+    from gaia_sessions.session.shared_keys import scopes_of
 
     from .keys import commit_with_shared
 
-    parts = new.state.parts(record)
+    parts = new.delta.parts(record)
     if own := parts.get(()):
         record = {**record, "session_state": own.set}
 

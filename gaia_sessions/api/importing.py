@@ -24,7 +24,7 @@ from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.run_ends import with_earlier_runs_lost, with_end
 from gaia_sessions.session.runs import has_ended, without_keys
 from gaia_sessions.session.schema import LOST
-from gaia_sessions.session.shared_state import scopes_of
+from gaia_sessions.session.shared_keys import scopes_of
 from gaia_sessions.session.updates import check_writable, with_next_revision
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.import_source import open_source

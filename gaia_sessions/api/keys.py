@@ -2,7 +2,7 @@
 
 Owns in which order several documents are changed at once: their locks first, in the order of ``scopes_of``, then the
 session's; everything is checked before anything is written, and the session is written before what it shares. The rules
-are in ``session.shared_state``.
+are in ``session.shared_keys``.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from contextlib import ExitStack
 
 from gaia_sessions.errors import RevisionChanged
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.shared_state import (
+from gaia_sessions.session.shared_keys import (
     Delta,
     merged,
     revision_of,
     scopes_of,
+    with_delta,
     with_shared,
-    with_state,
 )
 from gaia_sessions.store import document_lock_key
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope, Values
+    from gaia_sessions.session.shared_keys import Document, Scope, Values
     from gaia_sessions.store.port import Store
 
     from .at import Reading, Writing
 
-    class State(TypedDict):
+    class SharedKeys(TypedDict):
         """The state that a session sees: its own keys, and with ``app:`` and ``user:`` those that it shares.
 
         revision: that of the record; app_revision, user_revision: those of what it shares, 0 if there is nothing.
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         state: Values
 
 
-def state(at: Reading, agent_id: str) -> State:
+def state(at: Reading, agent_id: str) -> SharedKeys:
     """[The state](state.md) that the session sees, its own keys and those that it shares.
 
     Raises ``SessionNotFound``, ``CorruptSession``, and ``StoreFailure`` if what it shares cannot be read.
@@ -66,7 +66,7 @@ def change_state(
     unset: Iterable[str] = (),
     add: Mapping[str, int] | None = None,
     if_revision: int | None = None,
-) -> State:
+) -> SharedKeys:
     """Changes [the state](state.md) of a session in one step, and returns it as it is then.
 
     The keys of ``set`` get these values, None too; those of ``unset`` are cleared, whether they were there or not;
@@ -85,13 +85,13 @@ def change_state(
             if scopes_of(session.record) != scopes:  # it was removed, and created again for somebody else
                 raise RevisionChanged(agent_id, record["revision"], session.record["revision"])
             refuse_cancelled_work(session)
-            changed = with_state(session.record, parts.get((), Delta()), at.config.state_keys, at.now, if_revision)
+            changed = with_delta(session.record, parts.get((), Delta()), at.config.state_keys, at.now, if_revision)
             return session.commit(changed, reserved=RESERVED_BYTES)
 
     return _seen(*commit_with_shared(at.store, scopes, parts, commit))
 
 
-def _seen(record: Record, documents: Mapping[Scope, Document | None]) -> State:
+def _seen(record: Record, documents: Mapping[Scope, Document | None]) -> SharedKeys:
     revisions = [*map(revision_of, documents.values())] or [0, 0]
     return {
         "agent_id": record["agent_id"],

@@ -93,14 +93,14 @@ APP = click.option("--app", metavar="A", help="Only sessions of this app.  [defa
 
 
 def with_owner(command: Function) -> Function:
-    """``command`` with the options for whose state a new session shares, and for its own, which ``state_of`` reads."""
+    """``command`` with the options for whose state a new session shares, and for its own, which ``keys_of`` reads."""
     app = click.option("--app", metavar="A", help="App whose app: keys the session shares; with --user.")
     user = click.option("--user", metavar="U", help="User of that app whose user: keys it shares.")
     state = click.option("--state", metavar="JSON", help="Keys that its agents find: an object.")
     return app(user(state(command)))
 
 
-def state_of(typed: str | None) -> dict[str, Json] | None:
+def keys_of(typed: str | None) -> dict[str, Json] | None:
     """The object that was ``typed`` for --state."""
     if typed is None:
         return None

@@ -46,7 +46,7 @@ def corrupt(inspection: Inspection) -> list[Finding]:
     above_open = inspection.records.above_open()
     for agent_id, why in sorted(inspection.records.corrupt.items()):
         folder = os.path.join(inspection.root, agent_id)
-        file = os.path.join(folder, reading.STATE)
+        file = os.path.join(folder, reading.RECORD)
         if os.path.islink(folder) or os.path.isdir(file):
             by_hand[folder] = why
         elif agent_id in repairable:
@@ -110,7 +110,7 @@ def _folders_without_record(inspection: Inspection) -> list[str]:
     if root is None:
         return []
     with root:
-        names = [name for name in reading.session_names(root) if not reading.has_state(root, name)]
+        names = [name for name in reading.session_names(root) if not reading.has_record(root, name)]
     is_project = claude_folder(inspection.root) is not None
     paths = (os.path.join(inspection.root, name) for name in sorted(names))
     return [path for path in paths if is_project or any(map(reading.is_own_name, _names_in(path)))]
@@ -224,7 +224,7 @@ def answers(inspection: Inspection) -> Finding:
     odd = inspection.records.odd_answers
     if not odd:
         return ok("answers", "each is one")
-    files = [os.path.join(inspection.root, agent_id, reading.STATE) for agent_id in odd]
+    files = [os.path.join(inspection.root, agent_id, reading.RECORD) for agent_id in odd]
     said = first_few(f"{agent_id}: {first_few(words)}" for agent_id, words in odd.items())
     return problem(
         "answers",

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 import gaia_sessions
 from gaia_sessions.runner.contain import why_impossible
 from gaia_sessions.session.clock import format_time, is_ahead
-from gaia_sessions.store.reading import STATE
+from gaia_sessions.store.reading import RECORD
 from gaia_sessions.system import processes
 
 from .findings import not_checked, ok, problem, shell_command
@@ -68,7 +68,7 @@ def clock(inspection: Inspection) -> Finding:
 
     The system sets that, but an archive too: which of the two is wrong, only a person can tell.
     """
-    stamps = {entry.path: entry.changed for entry in inspection.entries if os.path.basename(entry.path) == STATE}
+    stamps = {entry.path: entry.changed for entry in inspection.entries if os.path.basename(entry.path) == RECORD}
     if not stamps:
         return not_checked("clock", "the clock: there is no session to compare it with")
     path = max(stamps, key=stamps.__getitem__)

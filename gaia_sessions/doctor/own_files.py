@@ -119,7 +119,7 @@ def _choose(root: str, place: str, fd: int) -> Callable[[str], object]:
 def _is_session(root: str, name: str, fd: int) -> bool:
     """Whether the folder ``name`` has a record; outside of projects one that can be read, as others may have one."""
     folder = Directory(fd, root)
-    if not is_agent_id(name) or not reading.has_state(folder, name):
+    if not is_agent_id(name) or not reading.has_record(folder, name):
         return False
     if claude_folder(root) is not None:
         return True

@@ -17,7 +17,7 @@ from .clock import parse_time
 from .ids import short_digest
 from .phases import TURN_TAKEN
 from .record import NO_PURPOSE
-from .shared_state import LONGEST_NAME, prefix_of, revision_of
+from .shared_keys import LONGEST_NAME, prefix_of, revision_of
 from .transcript import generation_of, last_seq
 from .updates import check_open, with_activity, with_event
 from .visible import visible_line
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from .schema import Record
-    from .shared_state import Document, Scope
+    from .shared_keys import Document, Scope
     from .transcript import NewMessage
 
 _LONGEST_PURPOSE = 80

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from .ids import RandomBytes
     from .schema import AnswerKey, Record
-    from .shared_state import Delta
+    from .shared_keys import Delta
 
     class Wanted(TypedDict, total=False):
         """What is wanted of a new session, as ``NewSession`` takes it; None leaves it open."""
@@ -71,7 +71,7 @@ class NewSession:
             "parent_id",
             "purpose",
         ),
-        *("state", "system_prompt", "user"),
+        *("delta", "system_prompt", "user"),
     )
 
     def __init__(  # noqa: PLR0913  # what can be said of a session
@@ -90,7 +90,7 @@ class NewSession:
         app: str | None = None,
         user: str | None = None,
         app_id: str | None = None,
-        state: Delta | None = None,
+        delta: Delta | None = None,
     ) -> None:
         check_string(agent_name, "agent_name")
         check_string(purpose, "purpose")
@@ -112,11 +112,11 @@ class NewSession:
         self.user: str | None
         self.app, self.user = None, None
         if app is not None or user is not None:
-            from .shared_state import checked_owner  # few sessions belong to an app
+            from .shared_keys import checked_owner  # few sessions belong to an app
 
             self.app, self.user = checked_owner(app, user)
         self.app_id = app_id
-        self.state = state
+        self.delta = delta
 
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
         """The record of the session; a generated id is made from ``now`` and ``random_bytes``."""
@@ -154,7 +154,7 @@ class NewSession:
             continues=earlier["agent_id"],
             app=earlier.get("app") if self.app is None else self.app,
             user=earlier.get("user") if self.user is None else self.user,
-            state=self.state,
+            delta=self.delta,
         )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Scope
+    from gaia_sessions.session.shared_keys import Scope
     from gaia_sessions.session.transcript import NewMessage
 
     from .port import Entry, ReaderAbove, RecordOrError, Store

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import encode_key
-from gaia_sessions.session.shared_state import check_document
+from gaia_sessions.session.shared_keys import check_document
 
 from . import atomic
 from . import root as roots
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gaia_sessions.session.shared_state import Document, Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
 
     from .atomic import Committed
     from .directory import Directory

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
 
     from .directory import Directory
     from .inbox_keys import WaitingEvent
@@ -116,7 +116,7 @@ class FileReader:
         if root is None:
             return []
         with root, translate_errors("list", self.root):
-            return [name for name in reading.session_names(root) if reading.has_state(root, name)]
+            return [name for name in reading.session_names(root) if reading.has_record(root, name)]
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None

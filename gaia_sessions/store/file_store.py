@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
     from .atomic import Committed
@@ -135,7 +135,7 @@ class FileStore(FileReader):
         from .open_session import OpenSession
 
         def write_files(directory: Directory) -> None:
-            atomic.write_new(directory, reading.STATE, data, durable=self.durable)
+            atomic.write_new(directory, reading.RECORD, data, durable=self.durable)
             write_others(directory)
 
         agent_id = check_agent_id(record["agent_id"])

@@ -42,7 +42,7 @@ def open_source(path: str) -> Source:
     inside = os.path.join(folder, below)
     is_there = os.path.isdir(inside) and os.path.realpath(inside) == inside  # a link in what came leads elsewhere
     source = Source(inside if is_there else folder)
-    if not source.names() and os.path.lexists(os.path.join(source.root, reading.STATE)):
+    if not source.names() and os.path.lexists(os.path.join(source.root, reading.RECORD)):
         source = Source(*os.path.split(source.root))
     source.waiting()
     return source
@@ -66,7 +66,7 @@ class Source(FileReader):
             return [self.only]
         with self._open_root() as root, translate_errors("list", self.root):
             others = (name for name in root.names() if name[:1] != "." and not is_agent_id(name))
-            return [*self.ids(), *(name for name in others if reading.has_state(root, name))]
+            return [*self.ids(), *(name for name in others if reading.has_record(root, name))]
 
     def remember(self, names: Iterable[str]) -> None:
         """From now on ``has_changed`` compares with the sessions as they are at this moment."""
@@ -78,7 +78,7 @@ class Source(FileReader):
 
     def _times_of(self, name: str) -> Times:
         times: Times = []
-        for file in (reading.STATE, reading.CANCELLED):
+        for file in (reading.RECORD, reading.CANCELLED):
             try:
                 found = os.lstat(os.path.join(self.root, name, file))
             except OSError:
@@ -105,7 +105,7 @@ class Source(FileReader):
 
     def _copy_files(self, agent_id: str, session: Directory, target: Directory | None, *, durable: bool) -> None:
         for name in sorted(session.names()):
-            if not reading.is_file_name(name) or name == reading.STATE:
+            if not reading.is_file_name(name) or name == reading.RECORD:
                 continue
             path = f"{session.path}/{name}"
             with translate_errors("copy", path):

@@ -212,7 +212,7 @@ class OpenSession:
             os.fsync(self.root.fd)  # whoever brought it here may have been killed before its name was on the disk
         if transcript:
             transcript.write(directory, durable=self.durable)
-        atomic.replace(directory, reading.STATE, data, durable=self.durable)
+        atomic.replace(directory, reading.RECORD, data, durable=self.durable)
         if removed:
             index.remove(self.root, self.agent_id, removed)
 

@@ -180,7 +180,7 @@ class OutputFile:
 
 def open_session(root: Directory, agent_id: str) -> Directory:
     """The session's directory. Raises like ``reading.open_session``."""
-    if not reading.has_state(root, agent_id):
+    if not reading.has_record(root, agent_id):
         raise SessionNotFound(agent_id)
     return reading.open_session(root, agent_id)
 

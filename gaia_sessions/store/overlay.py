@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
 
     from .inbox_keys import WaitingEvent
     from .port import Messages, RecordOrError, StoreReader, StoreRule

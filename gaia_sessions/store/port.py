@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.updates import Change
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .directory import Directory
     from .port import RecordOrError
 
-STATE = "state.json"
+RECORD = "state.json"
 CANCELLED = "cancelled.json"
 """The mark of a session that was cancelled."""
 
@@ -83,7 +83,7 @@ def damaged_name(names: Iterable[str]) -> str:
 
 def is_file_name(name: str) -> bool:
     """Whether the store gives this ``name`` to a file in the directory of a session."""
-    is_fixed = name in (STATE, CANCELLED, EVENTS, ASIDE)
+    is_fixed = name in (RECORD, CANCELLED, EVENTS, ASIDE)
     return is_fixed or generation_in(name) is not None or is_output_name(name) or bool(_number_in(name, _DAMAGED))
 
 
@@ -105,7 +105,7 @@ def session_names(root: Directory) -> list[str]:
 
 
 def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and has_state(root, entry.name))
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and has_record(root, entry.name))
 
 
 def open_session(root: Directory, agent_id: str) -> Directory:
@@ -123,7 +123,7 @@ def open_session(root: Directory, agent_id: str) -> Directory:
 
 def has(root: Directory, agent_id: str) -> bool:
     """Whether ``read`` would find a record or something corrupt in its place."""
-    if has_state(root, agent_id):
+    if has_record(root, agent_id):
         return True
     try:
         read(root, agent_id)
@@ -134,10 +134,10 @@ def has(root: Directory, agent_id: str) -> bool:
     return True
 
 
-def has_state(root: Directory, agent_id: str) -> bool:
+def has_record(root: Directory, agent_id: str) -> bool:
     """Whether anything stands where the record of ``agent_id`` would be; yes too where looking is not permitted."""
     try:
-        return root.has(f"{agent_id}/{STATE}")
+        return root.has(f"{agent_id}/{RECORD}")
     except OSError as error:
         return error.errno not in _NOT_A_FOLDER_ERRORS
 
@@ -164,14 +164,14 @@ def has_mark(root: Directory, agent_id: str) -> bool:
 
 def load(folder: Directory, agent_id: str) -> Record:
     """The record in the session's open ``folder``. Raises like ``open_session``."""
-    return _decoded(folder, agent_id, _read_state(folder, agent_id))
+    return _decoded(folder, agent_id, _read_record(folder, agent_id))
 
 
 def _decoded(folder: Directory, agent_id: str, data: bytes) -> Record:
     try:
         record = decode(data, agent_id)
     except InvalidInput as error:
-        raise CorruptSession(agent_id, f"{folder.path}/{STATE}", str(error)) from None
+        raise CorruptSession(agent_id, f"{folder.path}/{RECORD}", str(error)) from None
     try:
         check_readable(record)
     except errors.NewerSchema:  # whatever its runs are
@@ -237,7 +237,7 @@ class RecordCache:
 
     def load(self, folder: Directory, agent_id: str) -> Record:
         """The record in the session's open ``folder``, as its bytes are now. Raises like ``open_session``."""
-        data = _read_state(folder, agent_id)
+        data = _read_record(folder, agent_id)
         for recent_data, record in self._recent:
             if recent_data == data and record["agent_id"] == agent_id:
                 return record
@@ -261,13 +261,13 @@ def _newest_of(recent: tuple[tuple[bytes, Record], ...]) -> Iterator[tuple[bytes
         yield data, record
 
 
-def _read_state(folder: Directory, agent_id: str) -> bytes:
+def _read_record(folder: Directory, agent_id: str) -> bytes:
     try:
-        return folder.read(STATE, DOCUMENT_LIMIT)
+        return folder.read(RECORD, DOCUMENT_LIMIT)
     except FileNotFoundError:
         raise SessionNotFound(agent_id) from None
     except OSError as error:
-        path = f"{folder.path}/{STATE}"
+        path = f"{folder.path}/{RECORD}"
         if isinstance(error, NotAFile | TooBig):
             raise CorruptSession(agent_id, path, str(error)) from None
         if error.errno in _NOT_A_FOLDER_ERRORS:

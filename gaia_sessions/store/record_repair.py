@@ -50,7 +50,7 @@ def repair(store: FileStore, agent_id: str) -> str | None:
             session.lock.check_held()
             atomic.write_new(folder, aside, data, durable=store.durable)
             index.add(session.root, agent_id, index.keys_of(record))
-            atomic.replace(folder, reading.STATE, whole, durable=store.durable)
+            atomic.replace(folder, reading.RECORD, whole, durable=store.durable)
         return f"{folder.path}/{aside}"
 
 
@@ -66,11 +66,11 @@ def is_repairable(root: Directory, agent_id: str) -> bool:
 
 def _content(folder: Directory) -> bytes:
     try:
-        return folder.read(reading.STATE, _LARGEST_FILE)
+        return folder.read(reading.RECORD, _LARGEST_FILE)
     except (NotAFile, TooBig) as error:
         raise InvalidInput(str(error)) from None
     except OSError as error:
-        raise refusal("read", f"{folder.path}/{reading.STATE}", error) from error
+        raise refusal("read", f"{folder.path}/{reading.RECORD}", error) from error
 
 
 def _whole_record(data: bytes, agent_id: str) -> tuple[bytes, Record]:

@@ -59,11 +59,11 @@ def _remove_own_files(root: Directory, agent_id: str, *, durable: bool) -> None:
         raise StoreFailure("remove", error.path, error.problem, "remove it by hand if it is a session") from None
     with session:
         names = filter(reading.is_own_name, session.names())
-        for name in sorted(names, key=reading.STATE.__eq__):  # the record last: until then the session is found again
+        for name in sorted(names, key=reading.RECORD.__eq__):  # the record last: until then the session is found again
             try:
                 os.unlink(name, dir_fd=session.fd)
             except IsADirectoryError:  # somebody else's
-                if name == reading.STATE:
+                if name == reading.RECORD:
                     raise
         if durable:
             os.fsync(session.fd)

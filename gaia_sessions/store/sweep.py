@@ -40,7 +40,7 @@ def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -
     """Sweeps and corrects; returns what was removed. ``active`` are the sessions that are not final."""
     cutoff = (now - LEFTOVER_AGE).timestamp()
     existing = set(reading.session_names(root))
-    sessions = [agent_id for agent_id in existing if reading.has_state(root, agent_id)]
+    sessions = [agent_id for agent_id in existing if reading.has_record(root, agent_id)]
     if not (root.has(roots.LOCKS) or sessions):
         return []  # no root of ours
     with root.make(roots.LOCKS) as folder:

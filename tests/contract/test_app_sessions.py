@@ -12,7 +12,7 @@ from gaia_sessions.errors import InvalidInput, SessionFinal, StateChanged, TooLa
 from gaia_sessions.session.app_sessions import Seen
 from gaia_sessions.session.phases import COMPLETED
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.shared_state import Delta
+from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import with_phase
 from tests.records import START
@@ -37,7 +37,7 @@ def append(store: Store, now: datetime, seen: Seen, text: str = "hi", author: st
 
 
 def seen(store: Store) -> Seen:
-    return app_sessions.state_of(store, store.read("one"))[1]
+    return app_sessions.values_of(store, store.read("one"))[1]
 
 
 def test_the_open_sessions_of_one_user_of_an_app_are_found(store: Store, now: datetime) -> None:
@@ -65,7 +65,7 @@ def test_an_event_is_a_message_of_its_turn_and_committed_with_its_state(store: S
     assert (record["turns"], record["session_state"], record["purpose"]) == (2, {"n": 3}, "question")
     told = [(one["turn"], one["role"], one["content"]) for one in app_sessions.messages_of(store, record)]
     assert told == [(1, "user", "question"), (1, "assistant", "answer"), (2, "user", "again")]
-    assert app_sessions.state_of(store, record)[0] == {"n": 3, "app:n": 1, "user:n": 1}
+    assert app_sessions.values_of(store, record)[0] == {"n": 3, "app:n": 1, "user:n": 1}
 
 
 def test_what_was_not_seen_is_not_overwritten_and_nothing_of_the_event_is_kept(store: Store, now: datetime) -> None:
@@ -78,7 +78,7 @@ def test_what_was_not_seen_is_not_overwritten_and_nothing_of_the_event_is_kept(s
     with pytest.raises(StateChanged, match="what app: keys share was changed"):
         append(store, now, other, app__n=2, user__n=2)
     append(store, now, other, user__n=3)
-    assert app_sessions.state_of(store, store.read("one"))[0] == {"n": 1, "app:n": 1, "user:n": 3}
+    assert app_sessions.values_of(store, store.read("one"))[0] == {"n": 1, "app:n": 1, "user:n": 3}
     assert len(app_sessions.messages_of(store, store.read("one"))) == 2
 
 

@@ -12,7 +12,7 @@ from tests.records import record_with
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.store.port import Store
 
 RECORD: Record = record_with()

@@ -20,7 +20,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
 from gaia_sessions.session.requests import Start
-from gaia_sessions.session.shared_state import Delta
+from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
@@ -62,7 +62,7 @@ def append_event(root: str, agent_id: str) -> object:
     """One more event of an app: it counts itself in its state, and in what it shares."""
     store = FileStore(root)
     record = store.read(agent_id)
-    state, seen = app_sessions.state_of(store, record)
+    state, seen = app_sessions.values_of(store, record)
     delta = Delta({key: state.get(key, 0) + 1 for key in ("n", "app:n", "user:n")})  # type: ignore[operator]  # numbers
     event = app_event('{"author": "user", "timestamp": 1700000000.5, "content": {"parts": [{"text": "by a worker"}]}}')
     return app_sessions.append(store, utc_now(), record, seen, event, delta, {}).seq

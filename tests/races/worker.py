@@ -39,7 +39,7 @@ from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.requests import NewSession, Start
-from gaia_sessions.session.shared_state import Delta
+from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
@@ -359,7 +359,7 @@ def adds_events(root: str, agent_id: str, times: str) -> int:
     added = 0
     while added < int(times):
         record = store.read(agent_id)
-        state, seen = app_sessions.state_of(store, record)
+        state, seen = app_sessions.values_of(store, record)
         delta = Delta({key: state.get(key, 0) + 1 for key in ("n", "app:n")})  # type: ignore[operator]  # numbers
         try:
             app_sessions.append(store, datetime.now(UTC), record, seen, event, delta, {})

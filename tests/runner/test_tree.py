@@ -82,7 +82,7 @@ for name, folder, _ in json.loads(sys.argv[1]):
     assert told == [line for *_, error in CANNOT_BE_STARTED for line in (error, "no child")]
 
 
-STATE = """
+RECORD = """
 import json, os, signal
 print(json.dumps({
     "leader": os.getsid(0) == os.getpgrp() == os.getpid(),
@@ -106,7 +106,7 @@ signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 ended(begin(*python(sys.argv[2])))
 print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())) == [signal.SIGINT])
 """
-    state, mask = wrap(source, hup, STATE).result().splitlines()
+    state, mask = wrap(source, hup, RECORD).result().splitlines()
     assert mask == "True"
     # Python itself ignores these two when it starts.
     of_python = [signal.SIGPIPE, signal.SIGXFSZ]

@@ -15,7 +15,7 @@ from gaia_sessions.cli.option_values import (
     STDIN,
     allowed_tools,
     collect_metadata,
-    state_of,
+    keys_of,
     text_or_stdin,
     with_owner,
     with_tools,
@@ -102,7 +102,7 @@ def command(
         continues=None if continues is None else call.session_id(continues, writes=True),
         app=app,
         user=user,
-        state=state_of(state),
+        state=keys_of(state),
     )
     warn_if_network(sessions.root)
     _warn_if_cancelled(call, parent_id, new_id)

@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.option_values import state_of, with_owner
+from gaia_sessions.cli.option_values import keys_of, with_owner
 
 from .create import AGENT, PURPOSE
 
@@ -38,7 +38,7 @@ def command(
         purpose=purpose,
         app=app,
         user=user,
-        state=state_of(state),
+        state=keys_of(state),
     )
     is_begun = found != agent_id
     if agent_id is not None and is_begun:

@@ -14,12 +14,12 @@ from gaia_sessions.cli.option_values import STDIN, json_value, read_stdin
 from gaia_sessions.cli.render.words import safe, safe_lines
 from gaia_sessions.errors import UsageError
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT, loads
-from gaia_sessions.session.shared_state import Delta
+from gaia_sessions.session.shared_keys import Delta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.api.keys import State
+    from gaia_sessions.api.keys import SharedKeys
     from gaia_sessions.cli.call import Call
     from gaia_sessions.jsonio.strict import Json
 
@@ -51,19 +51,19 @@ def get(call: Call, agent_id: str, key: str) -> int:
 
     Exit codes: 0 it is set, 1 it is not.
     """
-    found = call.sessions().state(call.session_id(agent_id))
-    _check_key(key, found)
-    value = found["state"].get(key)
-    is_set = key in found["state"]
-    document = {"agent_id": found["agent_id"], "key": key, "set": is_set, "value": value}
+    keys = call.sessions().state(call.session_id(agent_id))
+    _check_key(key, keys)
+    value = keys["state"].get(key)
+    is_set = key in keys["state"]
+    document = {"agent_id": keys["agent_id"], "key": key, "set": is_set, "value": value}
     call.print_result(document, lambda: [*safe_lines(_text(value))] if is_set else [])
     return EXIT_DONE if is_set else EXIT_NO
 
 
-def _check_key(key: str, found: State) -> None:
+def _check_key(key: str, keys: SharedKeys) -> None:
     """Raises ``InvalidInput`` for a key that the session cannot have: nobody would wait for it to be set."""
-    owner = {name: found[name] for name in ("app", "user") if found[name] is not None}
-    Delta(unset=[key]).parts({"agent_id": found["agent_id"], **owner})  # type: ignore[typeddict-item]  # what it asks for
+    owner = {name: keys[name] for name in ("app", "user") if keys[name] is not None}
+    Delta(unset=[key]).parts({"agent_id": keys["agent_id"], **owner})  # type: ignore[typeddict-item]  # what it asks for
 
 
 def _text(value: Json) -> str:
@@ -112,8 +112,8 @@ def incr(call: Call, agent_id: str, key: str, *, by: int, if_revision: int | Non
     A key that is not set is 0.
     """
     session_id = call.session_id(agent_id, writes=True)
-    state = call.sessions().change_state(session_id, add={key: by}, if_revision=if_revision)
-    call.print_result(state, lambda: [_text(state["state"][key])])
+    keys = call.sessions().change_state(session_id, add={key: by}, if_revision=if_revision)
+    call.print_result(keys, lambda: [_text(keys["state"][key])])
 
 
 @declare("state delta agent-123 - < delta.json")
@@ -138,24 +138,24 @@ def delta(call: Call, agent_id: str, *, source: str, if_revision: int | None) ->
 
 def _change(call: Call, agent_id: str, changes: Delta, if_revision: int | None) -> None:
     session_id = call.session_id(agent_id, writes=True)
-    state = call.sessions().change_state(
+    keys = call.sessions().change_state(
         session_id, changes.set, unset=changes.unset, add=changes.add, if_revision=if_revision
     )
-    call.print_result(state, lambda: [f"{session_id}: revision {state['revision']}"])
+    call.print_result(keys, lambda: [f"{session_id}: revision {keys['revision']}"])
 
 
 @declare("state show agent-123", "state show agent-123 --json")
 @ID
 def show(call: Call, agent_id: str) -> None:
     """Show all keys that a session sees."""
-    state = call.sessions().state(call.session_id(agent_id))
-    call.print_result(state, lambda: [*_lines(state)])
+    keys = call.sessions().state(call.session_id(agent_id))
+    call.print_result(keys, lambda: [*_lines(keys)])
 
 
-def _lines(state: State) -> Iterator[str]:
-    for key, value in sorted(state["state"].items()):
+def _lines(keys: SharedKeys) -> Iterator[str]:
+    for key, value in sorted(keys["state"].items()):
         yield f"{safe(key)}  {safe(json.dumps(value, ensure_ascii=False), _LONGEST)}"
-    if not state["state"]:
+    if not keys["state"]:
         yield "no keys"
 
 

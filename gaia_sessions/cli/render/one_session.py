@@ -109,7 +109,7 @@ def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterat
         listed("todos", todo_lines(numbered_todos(record))),
         _run_lines(view, now),
         listed("children", _child_lines(view)),
-        listed("keys", _fact_lines(_session_state(record))),
+        listed("keys", _fact_lines(_key_facts(record))),
         listed("metadata", _fact_lines(_metadata(record, verbose=verbose))),
         _fact_lines(_figures_and_ids(view, now)),
     ]
@@ -309,7 +309,7 @@ def _relative(line: Line) -> tuple[str, str, str]:
     return agent_id, state_cell(line), agent_and_purpose(line["agent_name"], line["purpose"], _LONGEST)
 
 
-def _session_state(record: Record) -> Iterator[Fact]:
+def _key_facts(record: Record) -> Iterator[Fact]:
     """What its agents hand each other, without what it shares with others."""
     keys = record.get("session_state", {})
     return ((safe(key, 40), safe(dump_line(value).decode().strip(), 200)) for key, value in keys.items())

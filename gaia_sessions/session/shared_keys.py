@@ -201,13 +201,13 @@ def with_keys(record: Record, delta: Delta, types: Mapping[str, str]) -> Record:
 
     ``types`` are those of the setting ``state.keys``: where there are some, no other key may be set.
     """
-    state = delta.applied(record.get("session_state", {}))
+    values = delta.applied(record.get("session_state", {}))
     for key in (*delta.set, *delta.add):
-        check_type(key, state[key], types)
-    return {**record, "session_state": state}
+        check_type(key, values[key], types)
+    return {**record, "session_state": values}
 
 
-def with_state(
+def with_delta(
     record: Record, delta: Delta, types: Mapping[str, str], now: datetime, expected: int | None = None
 ) -> Record:
     """What ``with_keys`` makes of the record, and activity; a session of an app has begun with it.
@@ -220,9 +220,9 @@ def with_state(
     return with_event(changed, TURN_TAKEN, now) if "app" in record else changed
 
 
-def new_state(state: Mapping[str, object], types: Mapping[str, str]) -> Delta:
-    """What makes the ``state`` of a new session. Raises ``InvalidInput``."""
-    delta = Delta(state)
+def first_delta(values: Mapping[str, object], types: Mapping[str, str]) -> Delta:
+    """What makes the ``values`` of a new session. Raises ``InvalidInput``."""
+    delta = Delta(values)
     for key, value in delta.set.items():
         check_type(key, value, types)
     return delta

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput, RevisionChanged, SessionFinal
-from gaia_sessions.session.shared_state import Delta, checked_owner, merged, with_shared, with_state
+from gaia_sessions.session.shared_keys import Delta, checked_owner, merged, with_delta, with_shared
 from tests.records import record_with
 from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_state import Document, Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
 
 NOW = datetime(2026, 1, 8, 19, tzinfo=UTC)
 OF_APP: Record = record_with(app="kb", user="u1", session_state={"user_id": "u1"})
@@ -40,8 +40,8 @@ def test_each_key_goes_where_its_prefix_says_and_nothing_else_changes(
     documents: dict[Scope, Document | None] = {
         scope: with_shared(None, scope, first.get(scope, Delta())) for scope in (("kb",), ("kb", "u1"))
     }
-    record = with_state(record_with(app="kb", user="u1"), first.get((), Delta()), {}, NOW)
-    after = with_state(record, parts.get((), Delta()), {}, NOW)
+    record = with_delta(record_with(app="kb", user="u1"), first.get((), Delta()), {}, NOW)
+    after = with_delta(record, parts.get((), Delta()), {}, NOW)
     changed: dict[Scope, Document | None] = {
         scope: with_shared(old, scope, parts.get(scope, Delta())) for scope, old in documents.items()
     }
@@ -51,12 +51,12 @@ def test_each_key_goes_where_its_prefix_says_and_nothing_else_changes(
 
 
 def test_null_is_a_value_and_clearing_what_is_not_there_is_none() -> None:
-    after = with_state(OF_APP, Delta({"intent": None}, ["domain_id", "user_id"]), {}, NOW)
+    after = with_delta(OF_APP, Delta({"intent": None}, ["domain_id", "user_id"]), {}, NOW)
     assert after["session_state"] == {"intent": None}
 
 
 def test_an_increment_adds_to_a_whole_number_or_to_nothing() -> None:
-    assert with_state(OF_APP, Delta(add={"n": 3}), {}, NOW)["session_state"] == {"user_id": "u1", "n": 3}
+    assert with_delta(OF_APP, Delta(add={"n": 3}), {}, NOW)["session_state"] == {"user_id": "u1", "n": 3}
     shared = with_shared({"scope": ["kb"], "revision": 4, "state": {"n": 5}}, ("kb",), Delta(add={"n": -2}))
     assert shared == {"scope": ["kb"], "revision": 5, "state": {"n": 3}}
     others: list[Any] = ["1", 1.5, True, None, []]
@@ -104,7 +104,7 @@ def test_without_an_app_there_is_nothing_to_share() -> None:
 def test_where_the_keys_are_listed_no_other_and_no_other_type_may_be_set() -> None:
     types = {"intent": "str", "n": "int", "ratio": "number", "on": "bool", "urls": "list", "more": "dict", "any": "any"}
     values = {"intent": "x", "n": 1, "ratio": 1.5, "on": True, "urls": [], "more": {}, "any": None}
-    state = with_state(OF_APP, Delta({**values, "x:free": 1}), types, NOW)["session_state"]
+    state = with_delta(OF_APP, Delta({**values, "x:free": 1}), types, NOW)["session_state"]
     assert state == {"user_id": "u1", **values, "x:free": 1}
     wrong_types: list[tuple[str, Any]] = [
         ("intent", None),
@@ -117,25 +117,25 @@ def test_where_the_keys_are_listed_no_other_and_no_other_type_may_be_set() -> No
     ]
     for key, wrong in wrong_types:
         with pytest.raises(InvalidInput, match=f"{key}: must be"):
-            with_state(OF_APP, Delta({key: wrong}), types, NOW)
+            with_delta(OF_APP, Delta({key: wrong}), types, NOW)
     with pytest.raises(InvalidInput, match=r"url: is not among the keys of the setting state.keys"):
-        with_state(OF_APP, Delta({"url": "x"}), types, NOW)
-    assert with_state(OF_APP, Delta(unset=["user_id"]), types, NOW)["session_state"] == {}
+        with_delta(OF_APP, Delta({"url": "x"}), types, NOW)
+    assert with_delta(OF_APP, Delta(unset=["user_id"]), types, NOW)["session_state"] == {}
 
 
 def test_a_session_of_an_app_has_begun_with_its_first_change_and_others_stay_as_they_are() -> None:
     for app, phase in ((True, "investigating"), (False, "initializing")):
         new = record_with(phase="initializing", resume_ready=False)
         new |= {"app": "kb", "user": "u1"} if app else {}
-        assert with_state(new, Delta({"a": 1}), {}, NOW)["phase"] == phase
-    assert with_state(record_with(phase="approval", app="kb", user="u"), Delta(), {}, NOW)["phase"] == "approval"
+        assert with_delta(new, Delta({"a": 1}), {}, NOW)["phase"] == phase
+    assert with_delta(record_with(phase="approval", app="kb", user="u"), Delta(), {}, NOW)["phase"] == "approval"
 
 
 def test_an_older_revision_and_a_session_that_has_ended_are_refused() -> None:
     with pytest.raises(RevisionChanged):
-        with_state(OF_APP, Delta({"a": 1}), {}, NOW, OF_APP["revision"] + 1)
+        with_delta(OF_APP, Delta({"a": 1}), {}, NOW, OF_APP["revision"] + 1)
     with pytest.raises(SessionFinal):
-        with_state(record_with(phase="completed"), Delta({"a": 1}), {}, NOW)
+        with_delta(record_with(phase="completed"), Delta({"a": 1}), {}, NOW)
 
 
 def test_an_app_and_its_user_are_named_together_without_space_around_them() -> None:
