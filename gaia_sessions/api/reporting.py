@@ -13,7 +13,8 @@ from gaia_sessions import hosts
 from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.phases import is_failure
 from gaia_sessions.session.record import check_readable
-from gaia_sessions.session.report import RECENT_MESSAGES, Findings, report
+from gaia_sessions.session.report import RECENT_MESSAGES, Findings
+from gaia_sessions.session.report import report as report_of
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.transcript import committed_bytes, readable
 
@@ -21,20 +22,19 @@ from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from typing import TypedDict
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias, TypedDict
 
-    from gaia_sessions.config import Config
     from gaia_sessions.session.budget import TokenUsage
     from gaia_sessions.session.report import RecentMessage, Report
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import NewMessage
-    from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader
 
     from .at import Reading
     from .standing import Standing
+
+    ReportOn: TypeAlias = Callable[[str], tuple[Report, Standing]]
 
     class ReportOnTurn(TypedDict):
         """usage: what the session has used by then. report: how it stands."""
@@ -47,17 +47,36 @@ _END_OF_FILE = 1 << 18
 """Bytes of the file of a host, which may have many MB, that are looked through for the latest messages."""
 
 
-def report_on(sessions: Reader, above: Above, agent_id: str, now: datetime, config: Config) -> tuple[Report, Standing]:
-    """The report on a session, and how it stands.
+def report(at: Reading, agent_id: str) -> Report:
+    """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).
 
-    Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``InvalidId``, ``StoreFailure``.
+    ``status`` is ``success``, ``error``, ``timeout``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
     """
-    record = sessions.read(agent_id)
-    check_readable(record)
-    messages = latest_messages(sessions, record)
-    found = standing(above.cancellation, record, now, config.limits)
-    findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
-    return {**report(record, findings, now, config.limits_tokens), **found.state, **above.trace(record)}, found
+    return with_standing(at, agent_id)[0]
+
+
+def with_standing(at: Reading, agent_id: str) -> tuple[Report, Standing]:
+    """What ``report`` returns, and how the session stands."""
+    return reporter(at)(agent_id)
+
+
+def reporter(at: Reading) -> ReportOn:
+    """What reports on sessions at one moment, as ``with_standing`` does; the inbox is read once for all of them."""
+    from gaia_sessions.store.above import Above
+
+    sessions, now, config = at.sessions, at.now, at.config
+    above = Above(sessions)
+
+    def report_on(agent_id: str) -> tuple[Report, Standing]:
+        record = sessions.read(agent_id)
+        check_readable(record)
+        messages = latest_messages(sessions, record)
+        found = standing(above.cancellation, record, now, config.limits)
+        findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
+        told = report_of(record, findings, now, config.limits_tokens)
+        return {**told, **found.state, **above.trace(record)}, found
+
+    return report_on
 
 
 def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) -> ReportOnTurn:
@@ -71,7 +90,7 @@ def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) 
     found = standing(Above(at.store).cancellation, record, at.now, at.config.limits)
     latest = [_as_recent(message) for message in messages[-RECENT_MESSAGES:]]
     findings = Findings(latest, found.decision.get("cancellation"), found.dead_runs, "")
-    told = {**report(record, findings, at.now, at.config.limits_tokens), **found.state}
+    told = {**report_of(record, findings, at.now, at.config.limits_tokens), **found.state}
     return {"usage": usage_of(record, at.now, at.config.limits_tokens), "report": told}  # type: ignore[typeddict-item]  # its keys
 
 

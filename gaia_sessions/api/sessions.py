@@ -17,19 +17,16 @@ from .rows import Asks, Changes, Later, Reads, Writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.session.policy import Decision
-    from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
     from .preview import Preview
     from .resumptions import Resumption, Rule
-    from .standing import Standing
-    from .waiting import NoReport
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
@@ -55,6 +52,7 @@ if TYPE_CHECKING:
         remembering,
         removal,
         repairing,
+        reporting,
         resetting,
         showing,
         standing,
@@ -63,6 +61,7 @@ if TYPE_CHECKING:
         transcript_messages,
         turns,
         updating,
+        waiting,
     )
 else:
     answering, cancelling, creating = Later("answering"), Later("cancelling"), Later("creating")
@@ -77,6 +76,7 @@ else:
     sums = Later("sums")
     records, showing = Later("records"), Later("showing")
     asking, figures_of_all = Later("asking"), Later("figures_of_all")
+    reporting, waiting = Later("reporting"), Later("waiting")
 
 
 class Sessions(Place):
@@ -144,38 +144,14 @@ class Sessions(Place):
     tree = Reads(families.tree)
     subtree = Reads(families.subtree)
     stats = Reads(figures_of_all.stats)
+    report = Reads(reporting.report)
+    wait = Asks(waiting.wait)
     run = Asks(command.run)
     cleanup = Asks(cleaning.cleanup)
     remove = Writes(removal.remove)
     repair = Asks(repairing.repair)
     reconcile = Asks(reconciling.reconcile)
     import_from = Asks(importing.import_from)
-
-    def report(self, agent_id: str) -> Report:
-        """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).
-
-        ``status`` is ``success``, ``error``, ``timeout``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
-        """
-        return self.reporter()(agent_id)[0]
-
-    def wait(
-        self, agent_ids: Iterable[str], *, first: bool = False, timeout: float | None = None
-    ) -> Sequence[Report | NoReport]:
-        """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
-
-        The work of a session has ended with its latest [run](store.md#runs), whatever phase that leaves it in; and when
-        the session is final or cancelled. One that no host ever ran, as one of your own programs, is waited for until
-        then, also if its program was killed. One that does not exist is not waited for: the status in its report is
-        ``not_found``. One that has ended is not looked at again. After ``timeout`` seconds the reports say ``running``
-        where work goes on; without it there is no limit. Every session is reported on as it was found when the wait
-        began, however long that takes; of the looks after that, the last stops a fraction of a second after the time,
-        and what it did not reach is reported as it was found before.
-
-        Raises ``BadArgument`` for a timeout below 0 and for one text.
-        """
-        from .waiting import wait
-
-        return wait(self.reporter, agent_ids, first=first, timeout=timeout)
 
     def has(self, agent_id: str) -> bool:
         """For commands: whether there is a session with this id, readable or not."""
@@ -225,19 +201,6 @@ class Sessions(Place):
 
         claude = claude_folder(self.root)
         return Rule(utc_now(), self.config.limits, os.path.dirname(claude) if claude else None)
-
-    def reporter(self) -> Callable[[str], tuple[Report, Standing]]:
-        """For commands: what reports on sessions at one moment, for which the inbox is read once.
-
-        Of a session it returns the report, and how it stands.
-        """
-        from gaia_sessions.store.above import Above
-
-        from . import reporting
-
-        sessions, now = self._preview(), utc_now()
-        above = Above(sessions)
-        return lambda agent_id: reporting.report_on(sessions, above, agent_id, now, self.config)
 
     def root_of(self, agent_id: str) -> str:
         """For commands: the first session above this one; itself if there is none."""

@@ -13,16 +13,20 @@ from typing import TypedDict
 from gaia_sessions.errors import BadArgument, SessionNotFound
 from gaia_sessions.session.report import RUNNING
 
+from . import at
+from .reporting import reporter
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Literal, TypeAlias
 
     from gaia_sessions.session.report import Report
 
+    from .at import Place
+    from .reporting import ReportOn
     from .standing import Standing
 
-    ReportOn: TypeAlias = Callable[[str], tuple[Report, Standing]]
     Found: TypeAlias = tuple[Report | "NoReport", Standing | None]
 
 NOT_FOUND: Literal["not_found"] = "not_found"
@@ -42,20 +46,31 @@ class NoReport(TypedDict):
 
 
 def wait(
-    reporter: Callable[[], ReportOn], agent_ids: Iterable[str], *, first: bool, timeout: float | None
-) -> list[Report | NoReport]:
-    """What ``Sessions.wait`` does."""
+    place: Place, agent_ids: Iterable[str], *, first: bool = False, timeout: float | None = None
+) -> Sequence[Report | NoReport]:
+    """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
+
+    The work of a session has ended with its latest [run](store.md#runs), whatever phase that leaves it in; and when
+    the session is final or cancelled. One that no host ever ran, as one of your own programs, is waited for until
+    then, also if its program was killed. One that does not exist is not waited for: the status in its report is
+    ``not_found``. One that has ended is not looked at again. After ``timeout`` seconds the reports say ``running``
+    where work goes on; without it there is no limit. Every session is reported on as it was found when the wait
+    began, however long that takes; of the looks after that, the last stops a fraction of a second after the time,
+    and what it did not reach is reported as it was found before.
+
+    Raises ``BadArgument`` for a timeout below 0 and for one text.
+    """
     if isinstance(agent_ids, str | bytes):  # or it would wait for each letter
         raise BadArgument("agent_ids", agent_ids, "a list of IDs")
     if timeout is not None and not timeout >= 0:
         raise BadArgument("timeout", timeout, "a number of seconds from 0")
     asked = [*agent_ids]
-    [found] = deque(looks(reporter, lambda: asked, first=first, timeout=timeout), maxlen=1)
+    [found] = deque(looks(place, lambda: asked, first=first, timeout=timeout), maxlen=1)
     return [found[agent_id][0] for agent_id in asked]
 
 
 def looks(
-    reporter: Callable[[], ReportOn],
+    place: Place,
     agent_ids: Callable[[], Iterable[str]],
     *,
     first: bool = False,
@@ -64,14 +79,14 @@ def looks(
     """What is found at each look at the sessions, until the work of all has ended, or of the ``first``, or the time is
     up.
 
-    For each look ``reporter`` is called once, and ``agent_ids``, since sessions may have come. One that it names no
-    more is looked at all the same: it may be gone.
+    For each look ``agent_ids`` is called once, since sessions may have come. One that it names no more is looked at all
+    the same: it may be gone.
     """
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
     found: dict[str, Found] = {}
     pause, latest = _FIRST_PAUSE, float("inf")  # at the first look everybody is looked at
     while True:
-        report_on = reporter()
+        report_on = at.read(place, reporter)
         for agent_id in dict.fromkeys([*agent_ids(), *found]):
             if agent_id in found and not is_at_work(found[agent_id]):
                 continue

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions, create_session, finalize_session
+from gaia_sessions.api.reporting import reporter
 from gaia_sessions.errors import BadArgument, InvalidId
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.transcript import LINE_LIMIT
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from gaia_sessions.api.at import Reading
+    from gaia_sessions.api.reporting import ReportOn
     from gaia_sessions.api.standing import Standing
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
@@ -258,10 +261,10 @@ def test_the_look_at_the_end_stops_soon_after_the_time_and_what_it_did_not_reach
 ) -> None:
     """Where reports come slowly once every session was looked at."""
     ids = [with_run(root) for _ in range(60)]
-    reporter, looks, began = Sessions.reporter, count(), clock.time
+    looks, began = count(), clock.time
 
-    def slow_reporter(sessions: Sessions) -> Callable[[str], tuple[Report, Standing]]:
-        report_on, pause = reporter(sessions), 0.1 if next(looks) else 0
+    def slow_reporter(at: Reading) -> ReportOn:
+        report_on, pause = reporter(at), 0.1 if next(looks) else 0
 
         def slowly(agent_id: str) -> tuple[Report, Standing]:
             clock.sleep(pause)
@@ -269,7 +272,7 @@ def test_the_look_at_the_end_stops_soon_after_the_time_and_what_it_did_not_reach
 
         return slowly
 
-    monkeypatch.setattr(Sessions, "reporter", slow_reporter)
+    monkeypatch.setattr("gaia_sessions.api.waiting.reporter", slow_reporter)
     found = Sessions(root).wait(ids, timeout=0.5)
 
     assert 0.5 <= clock.time - began < 3  # the look would take six seconds

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import at, reporting
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS
@@ -27,7 +28,7 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
 
     Exit codes: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended.
     """
-    found, stands = call.sessions().reporter()(call.session_id(agent_id))
+    found, stands = at.read(call.sessions(), reporting.with_standing, call.session_id(agent_id))
     if call.as_json:
         output.print_json(found)
         return CODES_OF_REPORTS[found["status"]]

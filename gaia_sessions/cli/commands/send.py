@@ -127,7 +127,9 @@ def _print(call: Call, sessions: Sessions, session_id: str, outcome: SendOutcome
         raise outcome.problem
     if outcome.turn:
         return EXIT_DONE
-    report, stands = sessions.reporter()(session_id)
+    from gaia_sessions.api import at, reporting
+
+    report, stands = at.read(sessions, reporting.with_standing, session_id)
     if call.as_json:
         output.print_json(report)
     else:

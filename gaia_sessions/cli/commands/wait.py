@@ -86,7 +86,7 @@ def _wait(call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeou
     progress, known = _progress(call), set[str]()
     found: Mapping[str, Found] = {}
     try:
-        for found in waiting.looks(call.sessions().reporter, agent_ids, first=first, timeout=timeout):
+        for found in waiting.looks(call.sessions(), agent_ids, first=first, timeout=timeout):
             if new := found.keys() - known:
                 if progress:
                     progress.clear()
