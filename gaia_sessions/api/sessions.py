@@ -6,10 +6,7 @@ docstrings are the reference in ``docs/python.md``, but for those that begin wit
 
 from __future__ import annotations
 
-import os
-
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import claude_folder
 
 from . import at
 from .at import Place
@@ -17,16 +14,14 @@ from .rows import Asks, Changes, Later, Reads, Writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from datetime import datetime
     from typing import Concatenate, ParamSpec, TypeVar
 
-    from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 
     from .preview import Preview
-    from .resumptions import Resumption, Rule
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
@@ -171,36 +166,6 @@ class Sessions(Place):
 
         found = self._write(lambda store, _: join.session_of_agent(store, host_session_id, host_agent_id))
         return found["agent_id"]
-
-    def resumptions(self, host_session_id: str | None = None) -> tuple[Sequence[Resumption], Mapping[str, int]]:
-        """For commands: what stopped before it was done and may go on, with the command of its host.
-
-        The cheapest comes first; what waits for a limit and what the user stopped last. Then, how many may not go on
-        any more, by their states. host_session_id: only that conversation's.
-        """
-        from . import resumptions
-
-        return resumptions.resumptions(self._preview(), self._rule_of_resumptions(), host_session_id)
-
-    def resumption(self, agent_id: str) -> Resumption | Decision:
-        """For commands: how a session goes on, or the decision by which it may not.
-
-        What needs only activity gets it, as by ``update``. Raises ``InvalidId``, and what ``update`` does.
-        """
-        from . import resumptions
-
-        found = resumptions.resumption(self._preview(), self._rule_of_resumptions(), agent_id)
-        if "means" in found or not resumptions.needs_only_activity(found):
-            return found
-        self.update(agent_id)
-        found = resumptions.resumption(self._preview(), self._rule_of_resumptions(), agent_id)
-        return {**found, "had_expired": True} if "means" in found else found
-
-    def _rule_of_resumptions(self) -> Rule:
-        from .resumptions import Rule
-
-        claude = claude_folder(self.root)
-        return Rule(utc_now(), self.config.limits, os.path.dirname(claude) if claude else None)
 
     def root_of(self, agent_id: str) -> str:
         """For commands: the first session above this one; itself if there is none."""

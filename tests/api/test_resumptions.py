@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api.at import read
+from gaia_sessions.api.going_on import resumption, resumptions
 from gaia_sessions.api.listing import Filter, list_sessions
-from gaia_sessions.api.resumptions import Rule, resumption, resumptions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.render.resumptions import answer_lines, resumption_lines
 from gaia_sessions.hosts import HOSTS
@@ -29,6 +30,7 @@ from gaia_sessions.system.processes import describe
 from tests.hook.test_hosts_replay import CAPTURES as OTHERS
 from tests.hook.test_hosts_replay import fresh
 from tests.hook.test_lives import CAPTURES, lives
+from tests.places import writing
 from tests.records import LIMITS, record_with
 from tests.table import table
 
@@ -68,7 +70,7 @@ def test_a_stop_in_a_real_client_leads_to_the_agent_that_it_stopped(capture: Pat
         (conversation / "subagents" / f"agent-{agent}.jsonl").touch()
         conversation.with_suffix(".jsonl").touch()
 
-    found, _ = Sessions(str(life.root)).resumptions()
+    found, _ = read(Sessions(str(life.root)), resumptions)
 
     assert [one["why"] for one in found] == STOPPED[capture.stem]
     agents = {record["agent_id"]: record["runs"][-1].get("host_agent_id") for record in life.records()}
@@ -94,7 +96,7 @@ def the_rule_holds(root: Path, now: datetime) -> set[str]:
     store = FileStore(str(root), durable=False)
     listed: Any = {line["agent_id"]: line for line in list_sessions(store, Filter(), now, LIMITS)}
     records: dict[str, Any] = {agent_id: store.read(agent_id) for agent_id in listed}
-    found, left_out = resumptions(store, Rule(now, LIMITS, None))
+    found, left_out = resumptions(writing(store, now))
 
     named = {one["agent_id"] for one in found}
     resumable = {agent_id for agent_id, line in listed.items() if line["resume"]["should_resume"]}
@@ -120,7 +122,7 @@ def the_rule_holds(root: Path, now: datetime) -> set[str]:
 def a_name_gets_the_same_answer(store: FileStore, now: datetime, listed: Any, found: Any) -> None:
     """Checks that each session, asked for by its ID, goes on if the policy lets it, and as it does among all."""
     for agent_id, line in listed.items():
-        one = resumption(store, Rule(now, LIMITS, None), agent_id)
+        one = resumption(writing(store, now), agent_id)
         assert ("means" in one) == one["should_resume"] == line["resume"]["should_resume"]
         assert (one["state"], one["agent_id"]) == (line["state"], agent_id)
         assert [*answer_lines([one], now)]

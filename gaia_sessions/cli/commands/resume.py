@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import at, going_on
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.exit_codes import EXIT_DONE, EXIT_NO
@@ -15,7 +16,7 @@ from gaia_sessions.errors import InvalidId, SessionsError, UsageError
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
-    from gaia_sessions.api.resumptions import Resumption
+    from gaia_sessions.api.going_on import Resumption
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.policy import Decision
 
@@ -43,7 +44,7 @@ def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None)
         raise UsageError("ID and --host-session cannot be combined", hint)
     if agent_ids:
         return _print_named(call, agent_ids)
-    found, left_out = call.sessions().resumptions(host_session)
+    found, left_out = at.read(call.sessions(), going_on.resumptions, host_session)
     if call.as_json:
         output.print_json_array(found)
     elif found or left_out or not call.says_there_is_no_root():
@@ -73,7 +74,7 @@ def _print_named(call: Call, typed: tuple[str, ...]) -> int:
 
 def _answer(call: Call, agent_id: str) -> Resumption | Decision:
     try:
-        answer = call.sessions().resumption(agent_id)
+        answer = going_on.resumption_after_activity(call.sessions(), agent_id)
     except InvalidId as error:
         return invalid_id_decision(agent_id, error)
     if "means" not in answer and answer["reason"] == "not_found":

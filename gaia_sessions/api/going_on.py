@@ -6,6 +6,7 @@ reset. What a person has answered is among them; what rests by its own word, or 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 from gaia_sessions.errors import SessionsError
@@ -19,20 +20,22 @@ from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
 from gaia_sessions.session.state import ANSWERED, BROKEN_OFF, DENIED, LIMITED, WAITING, latest_begun
 from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
+from gaia_sessions.system.project_root import claude_folder
 
+from .at import read, write
 from .standing import decide, read_or_error, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import NotRequired, TypedDict, final
 
     from gaia_sessions.hosts import Work
-    from gaia_sessions.session.policy import Decision, Limits
+    from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Answer, Record, Run
     from gaia_sessions.store.port import Reader
 
+    from .at import Place, Reading
     from .standing import Standing
 
     @final
@@ -95,56 +98,60 @@ _APP_GOES_ON = "only its app goes on with it, with its next event"
 _WAS_DENIED = "what it asked for was denied"
 
 
-class Rule:
-    """By what sessions are judged: the time, the limits of the policy, and the project's folder."""
+def resumptions(at: Reading, host_session_id: str | None = None) -> tuple[Sequence[Resumption], Mapping[str, int]]:
+    """What stopped before it was done and may go on now, with the command of its host.
 
-    __slots__ = ("limits", "now", "project")
-
-    def __init__(self, now: datetime, limits: Limits, project: str | None) -> None:
-        self.now = now
-        self.limits = limits
-        self.project = project
-
-
-def resumptions(
-    sessions: Reader, rule: Rule, host_session_id: str | None = None
-) -> tuple[list[Resumption], dict[str, int]]:
-    """What may go on now, the cheapest first; then what waits for a limit; last what the user stopped.
-
-    Then how many stopped as well, but may not be resumed, by their states. host_session_id: only what belongs to this
-    conversation of a host.
+    The cheapest comes first; then what waits for a limit; last what the user stopped. Then, how many stopped as well,
+    but may not be resumed, by their states. host_session_id: only what belongs to this conversation of a host.
     """
+    sessions = at.sessions
     above, found, left_out = Above(sessions), [], Counter[str]()
-    for record, run, stands in _stopped(sessions, above, rule, host_session_id):
+    for record, run, stands in _stopped(at, sessions, above, host_session_id):
         if may_go_on(stands.decision):
-            found.append((_resumption(record, run, stands, rule), record, run))
+            found.append((_resumption(at, record, run, stands), record, run))
         elif stands.state["state"] in (*BROKEN_OFF, *ANSWERED):
             left_out[stands.state["state"]] += 1
     found.sort(key=_order)
     shown = _once_for_each_workflow(_without_agents_of_shown_workflows(found))
-    return [_unless_workflow_runs(sessions, above, candidate, rule) for candidate in shown], {**left_out}
+    return [_unless_workflow_runs(at, sessions, above, candidate) for candidate in shown], {**left_out}
 
 
-def resumption(sessions: Reader, rule: Rule, agent_id: str) -> Resumption | Decision:
+def resumption_after_activity(place: Place, agent_id: str) -> Resumption | Decision:
+    """What ``resumption`` returns, once the session has got activity, as by ``update``, if it needs only that.
+
+    Raises what ``update`` does.
+    """
+    found = read(place, resumption, agent_id)
+    if "means" in found or not _needs_only_activity(found):
+        return found
+    from .updating import update
+
+    write(place, update, agent_id)
+    found = read(place, resumption, agent_id)
+    return {**found, "had_expired": True} if "means" in found else found
+
+
+def resumption(at: Reading, agent_id: str) -> Resumption | Decision:
     """How the session goes on; if the policy does not let it, that decision. Raises ``InvalidId``."""
+    sessions, now, limits = at.sessions, at.now, at.config.limits
     above, record = Above(sessions), read_or_error(sessions, agent_id)
     if isinstance(record, SessionsError):
-        return decide(above.cancellation, agent_id, record, rule.now, rule.limits)
-    stands = standing(above.cancellation, record, rule.now, rule.limits)
+        return decide(above.cancellation, agent_id, record, now, limits)
+    stands = standing(above.cancellation, record, now, limits)
     if not stands.decision["should_resume"]:
         return {**stands.decision, **stands.state}
     run = latest_begun(record, stands.dead_runs) or {}
-    found = _unless_workflow_runs(sessions, above, (_resumption(record, run, stands, rule), record, run), rule)
+    found = _unless_workflow_runs(at, sessions, above, (_resumption(at, record, run, stands), record, run))
     return _without_way(found, _APP_GOES_ON) if "app" in stands.decision else found
 
 
-def needs_only_activity(decision: Decision) -> bool:
+def _needs_only_activity(decision: Decision) -> bool:
     """Whether an update lets the work go on as it was: it only was idle for too long, and nothing was denied."""
     return is_only_expired(decision) and not {"app", "denial"} & decision.keys()
 
 
 def _stopped(
-    sessions: Reader, above: Above, rule: Rule, host_session_id: str | None
+    at: Reading, sessions: Reader, above: Above, host_session_id: str | None
 ) -> Iterator[tuple[Record, Run, Standing]]:
     """The open sessions that stopped, wait for a limit or were answered; with the run that stopped, if there is one
     (an agent may report by command alone), and how each stands.
@@ -152,7 +159,7 @@ def _stopped(
     for _, record in sessions.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or "app" in record:  # an app goes on with its own
             continue
-        stands = standing(above.cancellation, record, rule.now, rule.limits)
+        stands = standing(above.cancellation, record, at.now, at.config.limits)
         state = stands.state.get("state")
         if state not in (*BROKEN_OFF, LIMITED, *ANSWERED):
             continue
@@ -171,7 +178,7 @@ def _without_agents_of_shown_workflows(found: list[Candidate]) -> Iterator[Candi
             yield resumption, record, run
 
 
-def _unless_workflow_runs(sessions: Reader, above: Above, candidate: Candidate, rule: Rule) -> Resumption:
+def _unless_workflow_runs(at: Reading, sessions: Reader, above: Above, candidate: Candidate) -> Resumption:
     """It, without a way to go on if the workflow of the agent is still at work, and so is the host with it."""
     resumption, record, run = candidate
     parent_id = parent_id_of(record)
@@ -181,7 +188,7 @@ def _unless_workflow_runs(sessions: Reader, above: Above, candidate: Candidate, 
         parent = sessions.read(parent_id)
     except SessionsError:
         return resumption
-    decision = standing(above.cancellation, parent, rule.now, rule.limits).decision
+    decision = standing(above.cancellation, parent, at.now, at.config.limits).decision
     return _without_way(resumption, _WORKFLOW_RUNS) if live_runs(decision) or claimed_runs(decision) else resumption
 
 
@@ -193,10 +200,10 @@ def _without_way(resumption: Resumption, problem: str) -> Resumption:
     return {**resumption, "means": NONE, "command": None, "prompt": None, "problem": problem}
 
 
-def _resumption(record: Record, run: Run, stands: Standing, rule: Rule) -> Resumption:
+def _resumption(at: Reading, record: Record, run: Run, stands: Standing) -> Resumption:
     decision, state = stands.decision, stands.state["state"]
     is_waiting, broke_off = "paused_until" in decision, state in (*BROKEN_OFF, LIMITED)
-    work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": rule.project}
+    work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": _project_of(at.root)}
     is_for_briefing = state in (*ANSWERED, WAITING) and "workflow" not in run
     by_host = None if is_for_briefing else by_its_host(run, work)
     resumption: Resumption = {
@@ -232,6 +239,11 @@ def _resumption(record: Record, run: Run, stands: Standing, rule: Rule) -> Resum
     if was_only_delegated(run):
         resumption["claimed_at"] = run["claimed_at"]
     return _with_problem(resumption, record, run, is_on_disk=by_host is not None)
+
+
+def _project_of(root: str) -> str | None:
+    claude = claude_folder(root)
+    return os.path.dirname(claude) if claude else None
 
 
 def _with_problem(resumption: Resumption, record: Record, run: Run, *, is_on_disk: bool) -> Resumption:
