@@ -14,6 +14,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_final
 from gaia_sessions.system import utc_now
 
+from . import at, records
 from .cancellation_token import CancellationToken
 from .memory import Memory, with_budget_of_memory
 from .send import error_text
@@ -73,7 +74,7 @@ class EphemeralSession:
         Raises ``SessionNotFound``, ``CorruptSession``, ``InvalidId``.
         """
         sessions = Sessions(root)
-        sessions.read(agent_id)
+        sessions.store.read(agent_id)
         session = cls.__new__(cls)
         session._attach(sessions, agent_id)  # noqa: SLF001  # made here, without creating a session
         return session
@@ -114,7 +115,7 @@ class EphemeralSession:
         self._read_times()
 
     def _read_times(self) -> None:
-        record = self._sessions.read(self.agent_id)
+        record = self._sessions.store.read(self.agent_id)
         self.started_at: datetime = parse_time(record["created_at"])
         self._elapsed_before = float(elapsed_seconds(record, utc_now()))
         self._attached_at = time.monotonic()
@@ -193,7 +194,7 @@ class EphemeralSession:
         return self._sessions.report(self.agent_id)
 
     def _record(self) -> Record:
-        return self._sessions.preview(self.agent_id)
+        return at.read(self._sessions, records.record, self.agent_id)
 
     def __repr__(self) -> str:
         return f"EphemeralSession.open({self.agent_id!r}, root={self.root!r})"

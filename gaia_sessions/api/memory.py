@@ -9,6 +9,8 @@ from gaia_sessions.session.budget import max_tokens_of_memory
 from gaia_sessions.session.compaction import is_due
 from gaia_sessions.session.schema import TODO_COMPLETED
 
+from . import at, records
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.budget import TokenUsage
@@ -84,7 +86,8 @@ class Memory:
     @property
     def max_tokens(self) -> int:
         """The budget: what the session was given, or that of the settings."""
-        return max_tokens_of_memory(self._sessions.preview(self._agent_id), self._sessions.config.budgets)
+        record = at.read(self._sessions, records.record, self._agent_id)
+        return max_tokens_of_memory(record, self._sessions.config.budgets)
 
     @property
     def limit_reached(self) -> bool:
@@ -121,5 +124,6 @@ class Memory:
 
 def with_budget_of_memory(sessions: Sessions, usage: TokenUsage) -> TokenUsage:
     """``usage`` with the budget of the memory, to which only the program can hold the agent that it runs."""
-    most = max_tokens_of_memory(sessions.preview(usage["agent_id"]), sessions.config.budgets)
+    record = at.read(sessions, records.record, usage["agent_id"])
+    most = max_tokens_of_memory(record, sessions.config.budgets)
     return {**usage, "max_tokens": most, "limit_reached": usage["tokens"] >= most}

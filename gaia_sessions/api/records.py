@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
 
-    from .at import Reading
+    from .at import Reading, Writing
 
 
 def get(at: Reading, agent_id: str) -> Record | None:
@@ -36,6 +36,13 @@ def ids(at: Reading) -> Sequence[str]:
 def record(at: Reading, agent_id: str) -> Record:
     """The record as it will be once the waiting events are applied. Raises ``SessionNotFound``, ``CorruptSession``."""
     return at.sessions.read(agent_id)
+
+
+def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> str:
+    """The id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
+    from gaia_sessions.ingest.join import session_of_agent
+
+    return session_of_agent(at.store, host_session_id, host_agent_id)["agent_id"]
 
 
 def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:

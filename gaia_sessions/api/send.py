@@ -280,7 +280,7 @@ class Send:
         """
         if not self._lock.is_held:
             return False
-        runs = self._sessions.read(self._agent_id).get("runs", [])
+        runs = self._sessions.store.read(self._agent_id).get("runs", [])
         mine = [run for run in runs if run.get("wrapper") == self._wrapper and "ended_at" not in run]
         if mine:
             self.run = mine[-1]

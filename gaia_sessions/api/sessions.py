@@ -1,31 +1,15 @@
-"""The sessions of one root, and what can be done with them: the one object for programs, commands and agents.
+"""The sessions of one root, and what can be done with them: a table of operations, for programs.
 
-Owns that every write first applies the events that wait in the inbox, and that ``now`` is read from the clock here. The
-docstrings are the reference in ``docs/python.md``, but for those that begin with "For commands".
+Each row makes a method of an operation, whose docstring is the reference in ``docs/python.md``.
 """
 
 from __future__ import annotations
 
-from gaia_sessions.system import utc_now
-
-from . import at
 from .at import Place
 from .rows import Asks, Changes, Later, Reads, Writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from typing import Concatenate, ParamSpec, TypeVar
-
-    from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Store
-
-    from .preview import Preview
-
-    Arguments = ParamSpec("Arguments")
-    Result = TypeVar("Result")
-
     from . import (
         answering,
         asking,
@@ -59,19 +43,16 @@ if TYPE_CHECKING:
         waiting,
     )
 else:
-    answering, cancelling, creating = Later("answering"), Later("cancelling"), Later("creating")
-    ending, keys, permitting, updating = Later("ending"), Later("keys"), Later("permitting"), Later("updating")
-    charging, command, todo_list = Later("charging"), Later("command"), Later("todo_list")
-    cleaning, importing, reconciling = Later("cleaning"), Later("importing"), Later("reconciling")
-    removal, repairing = Later("removal"), Later("repairing")
-    families, listing = Later("families"), Later("listing")
-    standing = Later("standing")
-    briefing, remembering, resetting = Later("briefing"), Later("remembering"), Later("resetting")
-    transcript_messages, turns = Later("transcript_messages"), Later("turns")
-    sums = Later("sums")
-    records, showing = Later("records"), Later("showing")
-    asking, figures_of_all = Later("asking"), Later("figures_of_all")
-    reporting, waiting = Later("reporting"), Later("waiting")
+    answering, asking, briefing = Later("answering"), Later("asking"), Later("briefing")
+    cancelling, charging, cleaning = Later("cancelling"), Later("charging"), Later("cleaning")
+    command, creating, ending, families = Later("command"), Later("creating"), Later("ending"), Later("families")
+    figures_of_all, importing, keys = Later("figures_of_all"), Later("importing"), Later("keys")
+    listing, permitting, reconciling = Later("listing"), Later("permitting"), Later("reconciling")
+    records, remembering, removal = Later("records"), Later("remembering"), Later("removal")
+    repairing, reporting, resetting = Later("repairing"), Later("reporting"), Later("resetting")
+    showing, standing, sums, todo_list = Later("showing"), Later("standing"), Later("sums"), Later("todo_list")
+    transcript_messages, turns, updating = Later("transcript_messages"), Later("turns"), Later("updating")
+    waiting = Later("waiting")
 
 
 class Sessions(Place):
@@ -99,27 +80,25 @@ class Sessions(Place):
 
     create = Writes(creating.create)
     ensure = Writes(creating.ensure)
-    update = Changes(updating.update)
-    approve = Changes(answering.approve)
-    deny = Changes(answering.deny)
-    finalize = Changes(ending.finalize)
-    cancel = Writes(cancelling.cancel)
-    cancel_conversation = Writes(cancelling.cancel_conversation)
-    cancellation = Reads(cancelling.cancellation)
+    state = Reads(keys.state)
+    change_state = Writes(keys.change_state)
     choose_tools = Reads(permitting.choose_tools)
     check_tool = Reads(permitting.check_tool)
     guard = Reads(permitting.guard)
-    state = Reads(keys.state)
-    change_state = Writes(keys.change_state)
-    usage = Reads(charging.usage)
-    charge = Writes(charging.charge)
-    set_token_total = Writes(charging.set_token_total)
-    add_skill = Writes(charging.add_skill)
-    todos = Reads(todo_list.todos)
-    add_todo = Writes(todo_list.add_todo)
-    set_todo_status = Writes(todo_list.set_todo_status)
-    set_todos = Writes(todo_list.set_todos)
-    usage_by_agent = Reads(sums.usage_by_agent)
+    get = Reads(records.get)
+    show = Reads(showing.show)
+    update = Changes(updating.update)
+    pending = Reads(asking.pending)
+    approve = Changes(answering.approve)
+    deny = Changes(answering.deny)
+    finalize = Changes(ending.finalize)
+    should_resume = Reads(standing.should_resume)
+    explain_resume = Reads(standing.explain_resume)
+    list = Reads(listing.summaries)
+    tree = Reads(families.tree)
+    subtree = Reads(families.subtree)
+    children = Reads(showing.children)
+    events = Reads(records.events)
     messages = Reads(transcript_messages.messages)
     add_message = Writes(transcript_messages.add_message)
     add_turn = Writes(turns.add_turn)
@@ -127,18 +106,19 @@ class Sessions(Place):
     remembered = Reads(remembering.remembered)
     compact = Writes(remembering.compact)
     reset = Writes(resetting.reset)
-
-    get = Reads(records.get)
-    show = Reads(showing.show)
-    children = Reads(showing.children)
-    events = Reads(records.events)
-    should_resume = Reads(standing.should_resume)
-    explain_resume = Reads(standing.explain_resume)
-    pending = Reads(asking.pending)
-    list = Reads(listing.summaries)
-    tree = Reads(families.tree)
-    subtree = Reads(families.subtree)
+    usage = Reads(charging.usage)
+    usage_by_agent = Reads(sums.usage_by_agent)
     stats = Reads(figures_of_all.stats)
+    charge = Writes(charging.charge)
+    set_token_total = Writes(charging.set_token_total)
+    add_skill = Writes(charging.add_skill)
+    todos = Reads(todo_list.todos)
+    add_todo = Writes(todo_list.add_todo)
+    set_todo_status = Writes(todo_list.set_todo_status)
+    set_todos = Writes(todo_list.set_todos)
+    cancel = Writes(cancelling.cancel)
+    cancel_conversation = Writes(cancelling.cancel_conversation)
+    cancellation = Reads(cancelling.cancellation)
     report = Reads(reporting.report)
     wait = Asks(waiting.wait)
     run = Asks(command.run)
@@ -147,42 +127,3 @@ class Sessions(Place):
     repair = Asks(repairing.repair)
     reconcile = Asks(reconciling.reconcile)
     import_from = Asks(importing.import_from)
-
-    def has(self, agent_id: str) -> bool:
-        """For commands: whether there is a session with this id, readable or not."""
-        return self.store.has(agent_id)
-
-    def read(self, agent_id: str) -> Record:
-        """For commands: what ``get`` returns. Raises ``SessionNotFound``."""
-        return self.store.read(agent_id)
-
-    def preview(self, agent_id: str) -> Record:
-        """For commands: the record as it will be once the waiting events are applied. Raises what ``read`` raises."""
-        return self._preview().read(agent_id)
-
-    def session_of_host_agent(self, host_session_id: str, host_agent_id: str) -> str:
-        """For commands: the id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
-        from gaia_sessions.ingest import join
-
-        found = self._write(lambda store, _: join.session_of_agent(store, host_session_id, host_agent_id))
-        return found["agent_id"]
-
-    def root_of(self, agent_id: str) -> str:
-        """For commands: the first session above this one; itself if there is none."""
-        from gaia_sessions.store.above import Above
-
-        return Above(self.store).root_id(self.read(agent_id))
-
-    def _preview(self) -> Preview:
-        from .preview import Preview
-
-        return Preview(self.store, utc_now(), self.config)
-
-    def _write(
-        self,
-        do: Callable[Concatenate[Store, datetime, Arguments], Result],
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
-    ) -> Result:
-        """What ``do`` returns for the store and the time of the call, and ``arguments``."""
-        return at.write(self, lambda writing: do(writing.store, writing.now, *arguments, **named))

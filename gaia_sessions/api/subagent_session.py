@@ -14,6 +14,7 @@ from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.transcript import spoken
 from gaia_sessions.store.subagent_events import SESSION_RESET
 
+from . import at, records
 from .cancellation_token import CancellationToken
 from .ephemeral import EphemeralSession
 from .send import SECONDS_BETWEEN_TRIES, Said, Send, messages_of
@@ -64,7 +65,7 @@ class SubAgentSession(Generic[Agent]):
         self._sink: Sink = _ignore
         self._fields: Run = {}
         if agent_id is not None:
-            self._sessions.read(agent_id)
+            self._sessions.store.read(agent_id)
             self.agent_id = agent_id
         else:
             self.agent_id = self._sessions.create(
@@ -119,12 +120,12 @@ class SubAgentSession(Generic[Agent]):
     @property
     def turns(self) -> int:
         """How many turns are complete since the beginning, or since the last ``reset``."""
-        return self._sessions.preview(self.agent_id).get("turns", 0)
+        return at.read(self._sessions, records.record, self.agent_id).get("turns", 0)
 
     @property
     def transcript(self) -> list[dict[str, str]]:
         """What the agent will be given before what is sent next: the system prompt, and all that was said."""
-        return self._said.before(self._sessions.preview(self.agent_id))
+        return self._said.before(at.read(self._sessions, records.record, self.agent_id))
 
     def reset(self) -> None:
         """Begins anew: the next turn is the first, after the system prompt. What was used, and the todos, stay.
@@ -192,7 +193,7 @@ class SubAgentSession(Generic[Agent]):
         return self._agent([{**message} for message in given], **named)
 
     def _check_prompt(self, given: str) -> None:
-        stored = self._said.system_prompt(self._sessions.read(self.agent_id))
+        stored = self._said.system_prompt(self._sessions.store.read(self.agent_id))
         if stored != given:
             raise InvalidInput(
                 f"session {self.agent_id!r} has {'another' if stored else 'no'} system prompt",

@@ -120,7 +120,7 @@ def _should_resume(call: Call, agent_id: str) -> int:
 @ID
 def _get(call: Call, agent_id: str) -> None:
     try:
-        output.print_json(call.sessions().read(call.session_id(agent_id)))
+        output.print_json(call.sessions().store.read(call.session_id(agent_id)))
     except SessionNotFound:
         output.print_line(f"Session {agent_id} not found")
         raise

@@ -114,7 +114,7 @@ class Call:
         ``writes``, a line says which session is used; what ``list`` shows of a generated id needs none. Raises
         ``AmbiguousId``.
         """
-        if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.sessions().has(typed_id):
+        if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.sessions().store.has(typed_id):
             return typed_id
         from .typed_ids import resolve_id
 
@@ -127,7 +127,9 @@ class Call:
     def chosen_session(self, agent_id: str | None, host_agent: tuple[str, str] | None, *, writes: bool = True) -> str:
         """The id of the session that is named by ID, or by its agent. Raises ``UsageError`` if it is named twice."""
         if agent_id is None and host_agent is not None:
-            return self.sessions().session_of_host_agent(*host_agent)
+            from gaia_sessions.api import at, records
+
+            return at.write(self.sessions(), records.id_of_host_agent, *host_agent)
         if host_agent is not None:
             raise UsageError("ID and --host-agent cannot be combined", "omit one of them: both select a session")
         return self.session_id(given(agent_id, "agent_id"), writes=writes)
@@ -138,7 +140,7 @@ class Call:
 
         from .render import cancellation
 
-        record = self.sessions().read(agent_id)
+        record = self.sessions().store.read(agent_id)
         if is_abandoned(record["phase"]) and self.sessions().cancellation(agent_id) is not None:
             output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=self.as_json)
 

@@ -4,6 +4,7 @@ reads stderr.
 
 from __future__ import annotations
 
+from gaia_sessions.api import at, records
 from gaia_sessions.api.waiting import is_at_work
 from gaia_sessions.session import state
 from gaia_sessions.session.clock import parse_time
@@ -79,7 +80,7 @@ class Progress(_Drawn):
 
     def _name_of(self, agent_id: str) -> str:
         if agent_id not in self._names:
-            record = self._sessions.preview(agent_id)
+            record = at.read(self._sessions, records.record, agent_id)
             self._names[agent_id] = agent_and_purpose(record["agent_name"], record["purpose"])
         return self._names[agent_id]
 

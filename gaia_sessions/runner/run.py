@@ -25,6 +25,7 @@ from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.budget import tokens_of
 from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
 from gaia_sessions.session.trace import traceparent
+from gaia_sessions.store.above import Above
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 
@@ -174,7 +175,7 @@ def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: 
 
 def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:
     """What ``command`` finds in its environment as this ``run`` of the session; a trace that others began stays."""
-    root_id = sessions.root_of(agent_id)
+    root_id = Above(sessions.store).root_id(sessions.store.read(agent_id))
     own, found = traceparent(root_id, agent_id, run), os.environ.get("TRACEPARENT", "")
     is_of_others = found and found.split("-")[1:2] != own.split("-")[1:2]
     return {
@@ -210,7 +211,8 @@ def look_of(
             is_cancelled = token.is_cancelled
             if client and not is_cancelled:
                 client.note()
-            now = sessions.read(agent_id)  # behind the mark, which may be of another; its budget may be another one
+            # behind the mark, which may be of another; its budget may be another one
+            now = sessions.store.read(agent_id)
             is_gone = now["created_at"] != own["created_at"]
             own = own if is_gone else now
         except SessionNotFound:

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from gaia_sessions import Sessions
+from gaia_sessions.api import at, records
 
 from . import samples
 from .client import Client
@@ -92,7 +93,8 @@ class _Feed:
         payload = self.joined()
         told = json.loads(payload)
         sessions = Sessions(str(self.client.project / ".claude" / "session"))
-        sessions.update(sessions.session_of_host_agent(told["session_id"], told["agent_id"]), max_tokens=10**9)
+        agent_id = at.write(sessions, records.id_of_host_agent, told["session_id"], told["agent_id"])
+        sessions.update(agent_id, max_tokens=10**9)
         usage = {
             "input_tokens": 900,
             "cache_creation_input_tokens": 0,

@@ -116,7 +116,7 @@ def test_a_server_that_was_killed_between_two_messages_goes_on_with_the_same_ses
         assert say(address, session_id, "one") == "heard one"
     with server("api_server", agents, root) as address:
         assert say(address, session_id, "two") == "heard one | heard one | two"
-    record = Sessions(root).read(session_id)
+    record = Sessions(root).store.read(session_id)
     assert (record["turns"], record["app"], record["user"]) == (2, "echo", "u")
 
 

@@ -51,7 +51,7 @@ def test_a_session_is_the_same_in_every_process_and_its_id_is_fresh_where_none_i
     assert session.state == {"k": 1, "app:motd": "hi", "user:language": "de"}
     adk.append(session, said("hello", k=2))
     assert Adk(root).loaded(session.id) == session
-    assert Sessions(root).read(session.id)["app"] == "app"
+    assert Sessions(root).store.read(session.id)["app"] == "app"
     assert adk.create(None).id != adk.create("  ").id != session.id
 
 
@@ -144,7 +144,7 @@ def test_an_agent_that_speaks_first_says_no_system_prompt(root: str, adk: Adk) -
     adk.append(session, said("hello"))
     messages = [one for one in Sessions(root).messages(session.id) if isinstance(one, dict)]
     assert [(one["turn"], one["role"]) for one in messages] == [(1, "assistant"), (1, "user")]
-    assert Sessions(root).read(session.id)["turns"] == 1
+    assert Sessions(root).store.read(session.id)["turns"] == 1
 
 
 def test_an_event_that_could_not_be_read_again_is_refused(adk: Adk) -> None:
@@ -381,7 +381,7 @@ def test_a_person_sees_what_was_said_and_how_often_the_user_spoke(root: str, adk
     adk.append(session, Event(author="root", error_code="429", error_message="too\0 many"))
     adk.append(session, said("And another"))
     line = only_line(root)
-    assert (line["purpose"], line["phase"], Sessions(root).read(line["agent_id"])["turns"]) == (
+    assert (line["purpose"], line["phase"], Sessions(root).store.read(line["agent_id"])["turns"]) == (
         "Please create a domain",
         "investigating",
         2,

@@ -22,7 +22,7 @@ def test_work_that_was_approved_goes_on_with_the_note_as_it_was_typed(root: str)
     sessions.update(agent_id, "approval")
     sessions.approve(agent_id, "Ja, naïve 値 — but only\nin staging; `rm -rf /tmp/x` too")
 
-    told = briefing(sessions.read(agent_id), None, FileStore(root))
+    told = briefing(sessions.store.read(agent_id), None, FileStore(root))
 
     assert without_times(told) == [
         f"{MARKER_OPENING} briefing {agent_id}]",
@@ -42,7 +42,7 @@ def test_what_continues_ended_work_is_not_told_that_anything_failed(root: str) -
     agent_id = sessions.create("builder", purpose="Count")
     sessions.finalize(agent_id, "completed")
 
-    told = briefing(sessions.read(agent_id), ENDED, FileStore(root))
+    told = briefing(sessions.store.read(agent_id), ENDED, FileStore(root))
 
     assert without_times(told) == [
         f"{MARKER_OPENING} briefing {agent_id}]",

@@ -56,7 +56,7 @@ SYSTEM = ["System prompt:", "  Be brief."]
 def test_it_has_the_name_the_purpose_and_the_prompt_of_that_one_unless_others_are_given(sessions: Sessions) -> None:
     sessions.create(agent_id="second", continues="first")
     sessions.create("other", "else", agent_id="third", continues="first", system_prompt="Be long.")
-    second, third = sessions.read("second"), sessions.read("third")
+    second, third = sessions.store.read("second"), sessions.store.read("third")
     assert [second[key] for key in ("agent_name", "purpose", "continues", "phase")] == [
         "tester",
         "try it",
@@ -189,7 +189,7 @@ def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str,
         [told_before, user("And folders?")],
         [told_before, user("And folders?"), said("ok"), user("Sure?")],
     ]
-    assert [run["run"] for run in sessions.read("begun")["runs"]] == [1, 2, 3]
+    assert [run["run"] for run in sessions.store.read("begun")["runs"]] == [1, 2, 3]
 
 
 def test_of_a_chain_what_was_said_first_is_given_first_and_none_of_it_is_removed_while_the_last_is_open(

@@ -187,7 +187,7 @@ def test_what_leads_out_of_the_session_stays_behind(here: str, there: str) -> No
 
     assert gaia_sessions.Sessions(here).import_from(there)["imported"] == ["work"]
 
-    runs = gaia_sessions.Sessions(here).read("work")["runs"]
+    runs = gaia_sessions.Sessions(here).store.read("work")["runs"]
     assert runs == [{**kept, "host": "claude-code"}, {**of_command, "wrapper": {}}]
 
 

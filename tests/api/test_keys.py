@@ -111,8 +111,8 @@ def test_a_shared_document_that_cannot_be_read_is_named_and_keeps_what_it_has(se
         sessions.state(agent_id)
     with pytest.raises(StoreFailure, match=r"app-kb\.json: cannot read"):
         sessions.change_state(agent_id, {"a": 2, "app:b": 3})
-    assert (file.read_text(encoding="utf-8"), sessions.read(agent_id)["session_state"]) == ("{", {"a": 1})
-    assert sessions.read(agent_id)["revision"] == 1
+    assert (file.read_text(encoding="utf-8"), sessions.store.read(agent_id)["session_state"]) == ("{", {"a": 1})
+    assert sessions.store.read(agent_id)["revision"] == 1
 
 
 def test_ensure_goes_on_while_a_session_is_open_and_begins_one_that_continues_it_then(sessions: Sessions) -> None:
@@ -120,12 +120,12 @@ def test_ensure_goes_on_while_a_session_is_open_and_begins_one_that_continues_it
     assert sessions.ensure(first) == first
     sessions.finalize(first, "completed")
     second = sessions.ensure(first)
-    record = sessions.read(second)
+    record = sessions.store.read(second)
     told = (record["continues"], record["agent_name"], record["app"], record["user"])
     assert (told, state(sessions, second)) == ((first, "root", "kb", "u1"), {"app:x": 1})
     sessions.cancel(second)
     third = sessions.ensure(second)
-    assert (sessions.read(third)["continues"], sessions.read(second)["phase"]) == (second, "abandoned")
+    assert (sessions.store.read(third)["continues"], sessions.store.read(second)["phase"]) == (second, "abandoned")
     assert sessions.cancellation(third) is None
     assert len({first, second, third, sessions.ensure()}) == 4
 
@@ -146,7 +146,7 @@ def test_a_shared_document_that_the_change_does_not_touch_is_read_before_it(sess
     Path(sessions.root, ".shared", "user-kb.u1.json").write_text("{", encoding="utf-8")
     with pytest.raises(StoreFailure):
         sessions.change_state(agent_id, add={"n": 1})
-    assert "session_state" not in sessions.read(agent_id)
+    assert "session_state" not in sessions.store.read(agent_id)
 
 
 def test_a_document_under_the_name_of_another_user_is_refused(sessions: Sessions) -> None:

@@ -105,7 +105,7 @@ def states(sessions: Sessions) -> dict[str, bytes]:
 def test_a_new_session_begins_with_its_run_in_one_commit(sessions: Sessions) -> None:
     begun = begin(sessions, agent_name="Explore", purpose="look", max_tokens=500)
 
-    record = sessions.read(begun.record["agent_id"])
+    record = sessions.store.read(begun.record["agent_id"])
     assert record == begun.record
     assert (record["revision"], record["phase"], record["agent_name"]) == (1, "executing", "Explore")
     assert (record["purpose"], record["max_tokens"]) == ("look", 500)
@@ -136,7 +136,7 @@ def test_l11_what_exits_with_zero_is_a_success_with_its_output_as_the_result(ses
     assert (report["error"], report["limit_reached"]) == (None, False)
     messages: Any = list(sessions.messages(agent_id))
     assert [(one["role"], one["content"]) for one in messages] == [("assistant", "looking\n42 quokkas\n")]
-    assert sessions.read(agent_id)["revision"] == 3  # the run, the charge, the end
+    assert sessions.store.read(agent_id)["revision"] == 3  # the run, the charge, the end
     assert kinds(sessions, agent_id) == [("SubAgentStarted", 1), ("SubAgentCompleted", 3)]
 
 
@@ -188,7 +188,7 @@ def test_a_command_that_used_its_tokens_is_reported_with_its_limit(sessions: Ses
     report = sessions.report(begun.record["agent_id"])
     assert (report["status"], report["limit_reached"]) == ("error", True)
     assert report["error"] == "Sub-agent used all of its 100 tokens"
-    assert sessions.read(begun.record["agent_id"])["runs"][0]["detail"] == "max_tokens"
+    assert sessions.store.read(begun.record["agent_id"])["runs"][0]["detail"] == "max_tokens"
 
 
 def test_an_approval_that_a_command_asked_for_is_given_and_gone_on_with(sessions: Sessions) -> None:
@@ -197,7 +197,7 @@ def test_an_approval_that_a_command_asked_for_is_given_and_gone_on_with(sessions
     assert end(sessions, first, "plan\n[gaia-sessions: approval] may I?") == "approval"
     assert sessions.report(agent_id)["status"] == "success"
     sessions.approve(agent_id, "only eu-1")
-    waiting = sessions.read(agent_id)
+    waiting = sessions.store.read(agent_id)
 
     second = begin(sessions, agent_id)
 
@@ -211,7 +211,7 @@ def test_work_that_met_a_limit_rests_where_it_said(sessions: Sessions) -> None:
     begun = begin(sessions)
     agent_id = begun.record["agent_id"]
     assert end(sessions, begun, "so far\n[gaia-sessions: planning] the rest", 143, TIMED_OUT) == "planning"
-    assert (sessions.report(agent_id)["status"], sessions.read(agent_id)["error_count"]) == ("timeout", 1)
+    assert (sessions.report(agent_id)["status"], sessions.store.read(agent_id)["error_count"]) == ("timeout", 1)
     assert end(sessions, begin(sessions, agent_id), "done") == "completed"
     assert sessions.report(agent_id)["status"] == "success"
 
@@ -225,7 +225,7 @@ def test_a_session_that_nobody_began_is_begun_by_a_command(sessions: Sessions) -
 def test_what_has_ended_is_continued_in_a_new_session(sessions: Sessions) -> None:
     first = begin(sessions, agent_name="Explore", purpose="look")
     end(sessions, first, "found", 3)
-    ended = sessions.read(first.record["agent_id"])
+    ended = sessions.store.read(first.record["agent_id"])
 
     second = begin(sessions, continues=ended["agent_id"])
 
@@ -364,11 +364,11 @@ def test_an_end_that_is_asked_for_again_adds_nothing_and_is_made_durable(session
     begun = begin(sessions)
     agent_id = begun.record["agent_id"]
     end(sessions, begun, "done")
-    once = sessions.read(agent_id)
+    once = sessions.store.read(agent_id)
 
     end(sessions, begun, "done")
 
-    assert sessions.read(agent_id) == {**once, "revision": once["revision"] + 1}
+    assert sessions.store.read(agent_id) == {**once, "revision": once["revision"] + 1}
     assert len(list(sessions.messages(agent_id))) == 1
     assert kinds(sessions, agent_id) == [("SubAgentStarted", 1), ("SubAgentCompleted", 2)]
 
@@ -397,7 +397,7 @@ def test_l18_after_the_kill_of_its_wrapper_a_session_does_not_seem_to_run(
     assert (report["status"], report["state"], report["error"]) == ("error", "crashed", text)
     (verdict,) = sessions.reconcile()["verdicts"]
     assert (verdict["verdict"], verdict["closed"], verdict["phase"]) == ("lost", True, "abandoned")
-    run = sessions.read(agent_id)["runs"][0]
+    run = sessions.store.read(agent_id)["runs"][0]
     assert run["end"] == "lost"
     assert run["detail"].startswith("gaia-sessions run crashed or was closed: ")
 
@@ -410,7 +410,10 @@ def test_work_whose_wrapper_was_killed_is_settled_by_whoever_goes_on_with_it(
     with pytest.raises(RunNotAllowed, match="it is abandoned") as refused:
         begin(sessions, agent_id)
     assert refused.value.hint.endswith(f"gaia-sessions run --continues {agent_id} -- COMMAND")
-    assert (sessions.read(agent_id)["phase"], kinds(sessions, agent_id)[-1]) == ("abandoned", ("SubAgentFailed", 2))
+    assert (sessions.store.read(agent_id)["phase"], kinds(sessions, agent_id)[-1]) == (
+        "abandoned",
+        ("SubAgentFailed", 2),
+    )
     assert begin(sessions, continues=agent_id).record.get("continues") == agent_id
 
 
@@ -435,7 +438,7 @@ def test_what_was_killed_can_be_continued_before_anybody_settled_it(
     agent_id = killed(sessions, wrapper).record["agent_id"]
     begun = begin(sessions, continues=agent_id)
     assert begun.earlier is not None
-    assert (begun.earlier["phase"], sessions.read(agent_id)["phase"]) == ("abandoned", "abandoned")
+    assert (begun.earlier["phase"], sessions.store.read(agent_id)["phase"]) == ("abandoned", "abandoned")
 
 
 def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
@@ -446,7 +449,7 @@ def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
     log.write_text("")
     os.utime(log, (0, 0))
     long_ago = ago(days=40)
-    record: Any = sessions.read(agent_id)
+    record: Any = sessions.store.read(agent_id)
     run = {**record["runs"][0], "started_at": long_ago, "output_path": str(tmp_path / "another.log")}
     rewrite(sessions, {**record, "created_at": long_ago, "last_updated": long_ago, "runs": [run]})
 
@@ -484,7 +487,7 @@ def test_runs_below_end_with_the_processes_in_which_they_lived(
         "started_at": format_time(datetime.now(UTC)),
     }
     hosted = sessions.create(parent_id=contained)
-    record: Any = sessions.read(hosted)
+    record: Any = sessions.store.read(hosted)
     rewrite(sessions, {**record, "phase": "planning", "runs": [{"run": 1, **host}]})
 
     assert at.write(sessions, running.end_runs_of_gone_hosts_below, top, begun.run, None) == [gone]
@@ -492,17 +495,20 @@ def test_runs_below_end_with_the_processes_in_which_they_lived(
         [contained, deeper, hosted]
     )
 
-    ends = {one: sessions.read(one)["runs"][0].get("end") for one in (top, alive, elsewhere, contained, deeper, hosted)}
+    ends = {
+        one: sessions.store.read(one)["runs"][0].get("end")
+        for one in (top, alive, elsewhere, contained, deeper, hosted)
+    }
     lost = dict.fromkeys((contained, deeper, hosted), "lost")
     assert ends == {**dict.fromkeys((top, alive, elsewhere)), **lost}
-    assert (sessions.read(hosted)["phase"], sessions.read(contained)["phase"]) == ("planning", "abandoned")
+    assert (sessions.store.read(hosted)["phase"], sessions.store.read(contained)["phase"]) == ("planning", "abandoned")
 
 
 @table("cause", CAUSES)
 def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -> None:
     agent_id = sessions.create()
     sessions.add_message(agent_id, "user", "hello")
-    record: Any = sessions.read(agent_id)
+    record: Any = sessions.store.read(agent_id)
     full: Any = {**record, "metadata": {"filling": ""}}
     room = DOCUMENT_LIMIT - len(encode(full)) - RESERVED_BYTES  # as much as anybody may fill
     rewrite(sessions, {**full, "metadata": {"filling": "x" * room}})
@@ -517,7 +523,7 @@ def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -
 
 def test_a_run_that_may_have_no_room_for_its_end_does_not_begin(sessions: Sessions) -> None:
     agent_id = sessions.create()
-    record: Any = sessions.read(agent_id)
+    record: Any = sessions.store.read(agent_id)
     full: Any = {**record, "metadata": {"filling": ""}}
     room = DOCUMENT_LIMIT - len(encode(full))
     rewrite(sessions, {**full, "metadata": {"filling": "x" * (room - 500)}})

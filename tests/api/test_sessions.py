@@ -65,11 +65,11 @@ def test_what_is_not_there_is_none_for_get_and_an_error_for_all_others(root: str
 def test_metadata_that_is_no_json_is_refused_and_nothing_is_changed(root: str) -> None:
     sessions = Sessions(root)
     agent_id = sessions.create()
-    before = sessions.read(agent_id)
+    before = sessions.store.read(agent_id)
     for value in ({1, 2}, float("nan"), float("inf"), object(), b"bytes", "\ud800", "\0", 1 << 70, "x" * (1 << 20)):
         with pytest.raises(InvalidInput):
             sessions.update(agent_id, "planning", {"key": value})
-    assert sessions.read(agent_id) == before
+    assert sessions.store.read(agent_id) == before
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux lists the open files of a process")

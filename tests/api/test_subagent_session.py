@@ -87,7 +87,7 @@ def test_the_first_send_is_one_turn_behind_the_system_prompt(talk: SubAgentSessi
     assert agent.given == [[PROMPT, user("How many?")]]
     assert talk.transcript == [PROMPT, user("How many?"), said("answer 1")]
     assert (talk.turns, kinds(talk)) == (1, [("SubAgentStarted",), ("SubAgentCompleted",)])
-    record, sessions = Sessions(talk.root).read(talk.agent_id), Sessions(talk.root)
+    record, sessions = Sessions(talk.root).store.read(talk.agent_id), Sessions(talk.root)
     assert turn == {
         "agent_id": talk.agent_id,
         "task_id": sessions.report(talk.agent_id)["task_id"],
@@ -121,13 +121,13 @@ def test_each_further_send_has_all_that_was_said_and_is_noted_as_reuse(
 def test_a_reset_begins_anew_with_the_system_prompt_and_no_reuse(talk: SubAgentSession[Agent], agent: Agent) -> None:
     noted: list[Any] = []
     talk.send("one")
-    before = Sessions(talk.root).read(talk.agent_id)
+    before = Sessions(talk.root).store.read(talk.agent_id)
     talk.with_events(noted.append).reset()
     assert (talk.turns, talk.transcript, [one["kind"] for one in noted]) == (0, [PROMPT], ["SessionReset"])
     assert talk.send("two")["turn_id"] == "1.1"
     assert agent.given[1] == [PROMPT, user("two")]
     assert kinds(talk)[-3:] == [("SessionReset",), ("SubAgentStarted",), ("SubAgentCompleted",)]
-    after = Sessions(talk.root).read(talk.agent_id)
+    after = Sessions(talk.root).store.read(talk.agent_id)
     kept = ("agent_id", "agent_name", "purpose", "created_at", "metadata")
     assert [before[key] for key in kept] == [after[key] for key in kept]  # type: ignore[literal-required]  # keys of a record
 
@@ -171,7 +171,7 @@ def test_a_send_that_fails_leaves_its_events_and_an_error_and_a_retry_does_not_d
     with pytest.raises(ValueError, match="out of order"):
         failing.send("two")
 
-    record = Sessions(talk.root).read(talk.agent_id)
+    record = Sessions(talk.root).store.read(talk.agent_id)
     assert (record["turns"], record["error_count"], record["phase"]) == (1, 1, "investigating")
     assert record["last_error"] is not None
     assert record["last_error"]["message"] == "ValueError: out of order"
@@ -212,7 +212,7 @@ def test_one_that_is_stopped_is_no_error(root: str, stop: type[BaseException]) -
     with pytest.raises(stop):
         SubAgentSession(stops, agent_id=talk.agent_id, root=talk.root).send("one")
 
-    record = Sessions(talk.root).read(talk.agent_id)
+    record = Sessions(talk.root).store.read(talk.agent_id)
     run = record["runs"][-1]
     assert (run["end"], run["interruption"], record["error_count"]) == ("killed", "stopped_by_user", 0)
     assert kinds(talk)[-1] == ("SubAgentCancelled", f"stopped by {stop.__name__}")
@@ -236,7 +236,7 @@ def test_a_session_that_is_cancelled_calls_nobody_and_one_that_is_meanwhile_says
         with pytest.raises(Cancelled):
             talk.send("two")
     assert agent.given == []
-    record = Sessions(root).read(talk.agent_id)
+    record = Sessions(root).store.read(talk.agent_id)
     assert (record["phase"], record["error_count"], kinds(talk)[-1][0]) == ("abandoned", 0, "SubAgentCancelled")
 
 
@@ -266,7 +266,7 @@ def test_what_was_answered_before_it_saw_the_cancellation_is_kept(root: str) -> 
     agent_id = Sessions(root).create()
     talk = SubAgentSession(cancels, agent_id=agent_id, root=root)
     assert talk.send("one")["text"] == "done"
-    assert (Sessions(root).read(talk.agent_id)["phase"], talk.turns) == ("abandoned", 1)
+    assert (Sessions(root).store.read(talk.agent_id)["phase"], talk.turns) == ("abandoned", 1)
 
 
 def test_a_final_session_is_not_gone_on_with(talk: SubAgentSession[Agent], agent: Agent) -> None:
@@ -286,16 +286,16 @@ def test_an_approval_is_answered_by_what_is_sent_next(talk: SubAgentSession[Agen
         return "May I?"
 
     SubAgentSession(asks, agent_id=talk.agent_id, root=talk.root).send("Clean up")
-    assert sessions.read(talk.agent_id)["phase"] == "approval"
+    assert sessions.store.read(talk.agent_id)["phase"] == "approval"
     assert [(one["agent_id"], one["last_message"]) for one in sessions.pending()] == [(talk.agent_id, "May I?")]
     talk.send("yes")
-    assert (sessions.read(talk.agent_id)["phase"], [*sessions.pending()]) == ("investigating", [])
+    assert (sessions.store.read(talk.agent_id)["phase"], [*sessions.pending()]) == ("investigating", [])
 
 
 def test_the_agent_is_the_same_object_and_gives_what_is_known_of_it(root: str, agent: Agent) -> None:
     talk = SubAgentSession.from_subagent(agent, root=root)
     assert talk.subagent() is agent
-    record = Sessions(root).read(talk.agent_id)
+    record = Sessions(root).store.read(talk.agent_id)
     assert (record["agent_name"], talk.transcript) == ("counter", [PROMPT])
     again = SubAgentSession.from_subagent(agent, agent_id=talk.agent_id, root=root)
     assert (again.agent_id, again.subagent() is agent, len(at.read(Sessions(root), records.ids))) == (
@@ -373,7 +373,7 @@ def test_an_agent_that_is_async_is_awaited_and_stopped_with_its_task(root: str) 
     async def main() -> None:
         assert (await talk.send("quick"))["text"] == "done"
         task = asyncio.create_task(talk.send("slow"))
-        while "ended_at" in Sessions(root).read(talk.agent_id)["runs"][-1]:  # noqa: ASYNC110  # another process sets no event
+        while "ended_at" in Sessions(root).store.read(talk.agent_id)["runs"][-1]:  # noqa: ASYNC110  # another process sets no event
             await asyncio.sleep(0.01)
         with pytest.raises(AgentAtWork):
             await talk.send("quick")
@@ -453,7 +453,7 @@ def test_five_turns_in_five_processes_one_of_which_is_killed_in_the_call_of_its_
 
     said_all = [[user(f"turn {number}"), said(f"{2 + 2 * number} before")] for number in range(5)]
     assert talk.transcript == [PROMPT, *(message for turn in said_all for message in turn)]
-    record = Sessions(talk.root).read(talk.agent_id)
+    record = Sessions(talk.root).store.read(talk.agent_id)
     assert (record["turns"], record["error_count"], record["phase"]) == (5, 0, "investigating")
     failed = [one for one in kinds(talk) if one[0] == "SubAgentFailed"]
     assert failed == [("SubAgentFailed", "its sender crashed or was closed while the agent was at work")]
@@ -603,7 +603,7 @@ def test_an_interrupt_while_it_begins_leaves_nobody_at_work(
         patched.setattr(sending, "begin", interrupted)
         with pytest.raises(KeyboardInterrupt if isinstance(interrupt, KeyboardInterrupt) else StoreFailure):
             talk.send("one")
-    record = Sessions(talk.root).read(talk.agent_id)
+    record = Sessions(talk.root).store.read(talk.agent_id)
     run = record["runs"][-1]
     assert (run["end"], run["interruption"], record["error_count"]) == ("killed", "stopped_by_user", 0)
     assert (talk.send("two")["turn"], len(agent.given)) == (1, 1)

@@ -30,11 +30,11 @@ def told(sessions: Sessions) -> list[tuple[int, str]]:
 
 
 def test_a_turn_is_one_write_of_all_that_was_sent_and_answered(sessions: Sessions) -> None:
-    before = sessions.read("a")
+    before = sessions.store.read("a")
 
     turn = sessions.add_turn("a", [ASKED, CALL, RESULT, ANSWERED])
 
-    record = sessions.read("a")
+    record = sessions.store.read("a")
     assert (record["revision"], record["turns"]) == (before["revision"] + 1, 1)
     stored = [one for one in sessions.messages("a") if isinstance(one, dict)][1:]
     assert turn == {"agent_id": "a", "turn": 1, "turn_id": "0.1", "added": True, "messages": stored}
@@ -46,16 +46,16 @@ def test_a_turn_is_one_write_of_all_that_was_sent_and_answered(sessions: Session
 
 def test_a_turn_begins_the_work_of_a_new_session_and_moves_no_other(sessions: Sessions) -> None:
     sessions.add_turn("a", [ASKED, ANSWERED])
-    assert (sessions.read("a")["phase"], sessions.should_resume("a")) == ("investigating", True)
+    assert (sessions.store.read("a")["phase"], sessions.should_resume("a")) == ("investigating", True)
     sessions.update("a", phase="executing")
     sessions.add_turn("a", [ASKED, ANSWERED])
-    phases = [move["to_phase"] for move in sessions.read("a")["history"]]
+    phases = [move["to_phase"] for move in sessions.store.read("a")["history"]]
     assert phases == ["investigating", "executing"]
 
 
 def test_what_was_added_by_other_ways_belongs_to_the_turn_that_comes_next(sessions: Sessions) -> None:
     sessions.add_message("a", "user", "first")
-    assert "turns" not in sessions.read("a")
+    assert "turns" not in sessions.store.read("a")
     sessions.add_turn("a", [ANSWERED])
     sessions.add_message("a", "user", "second")
 
@@ -66,12 +66,12 @@ def test_a_turn_that_is_asked_for_again_is_there_once(sessions: Sessions) -> Non
     sessions.add_message("a", "user", "by another way")
     first = sessions.add_turn("a", [ASKED, ANSWERED], number=1)
     sessions.add_turn("a", [ASKED, ANSWERED], number=2)
-    before = sessions.read("a")
+    before = sessions.store.read("a")
 
     again = sessions.add_turn("a", [ASKED, ANSWERED], number=1)
 
     assert again == {**first, "added": False}
-    assert sessions.read("a") == before
+    assert sessions.store.read("a") == before
     sessions.finalize("a", "completed")
     assert not sessions.add_turn("a", [ASKED, {**ANSWERED}], number=1)["added"]
     with pytest.raises(SessionFinal):
@@ -96,13 +96,13 @@ def test_a_turn_that_is_complete_with_other_messages_is_a_conflict(
     sessions: Sessions, others: list[dict[str, Any]]
 ) -> None:
     sessions.add_turn("a", [ASKED, ANSWERED], number=1)
-    before = sessions.read("a"), told(sessions)
+    before = sessions.store.read("a"), told(sessions)
 
     with pytest.raises(NotTheNextTurn) as raised:
         sessions.add_turn("a", others, number=1)
 
     assert (raised.value.number, raised.value.following) == (1, 2)
-    assert (sessions.read("a"), told(sessions)) == before
+    assert (sessions.store.read("a"), told(sessions)) == before
 
 
 @table("number", [2, 100])
@@ -171,7 +171,7 @@ def test_what_a_memory_forgets_is_all_but_its_system_prompt(root: str, sessions:
 
     assert [one["content"] for one in memory.get_messages()] == ["Be brief."]
     assert (memory.token_count, memory.todos) == (0, [])
-    assert sessions.read("a")["turns"] == 0
+    assert sessions.store.read("a")["turns"] == 0
 
 
 def test_a_memory_that_was_compacted_begins_with_its_system_prompt_and_summary(root: str, sessions: Sessions) -> None:
@@ -216,5 +216,5 @@ def test_the_system_prompt_is_no_part_of_the_record(root: str, sessions: Session
     for prompt, error in ((" ", InvalidInput), ("x" * (16 * 1024 + 1), TooLarge)):
         with pytest.raises(error):
             sessions.create(agent_id="b", system_prompt=prompt)
-    assert not sessions.has("b")
+    assert not sessions.store.has("b")
     sessions.create(agent_id="b", system_prompt="é" * (8 * 1024))

@@ -61,7 +61,7 @@ def test_a_command_gets_all_that_was_said_and_what_it_prints_is_its_answer(progr
     ]
     started, completed = "SubAgentStarted", "SubAgentCompleted"
     assert kinds(sessions) == [started, completed, started, "SubAgentReused", completed]
-    record = sessions.read("talk")
+    record = sessions.store.read("talk")
     assert (record["turns"], record["phase"], [run["end"] for run in record["runs"]]) == (
         2,
         "investigating",
@@ -119,7 +119,7 @@ def test_of_a_command_that_fails_nothing_is_stored_but_its_error(  # one row
 ) -> None:
     ended = forked("send", "talk", "x", *words, *SHELL, script)
     assert (ended.code, ended.out) == (code, b"")
-    record, report = sessions.read("talk"), sessions.report("talk")
+    record, report = sessions.store.read("talk"), sessions.report("talk")
     run = record["runs"][-1]
     assert (run["end"], run["detail"], record["error_count"], report["status"]) == ("failed", detail, 1, status)
     assert (spoken(sessions), kinds(sessions)) == ([], ["SubAgentStarted", "SubAgentFailed"])
@@ -130,7 +130,7 @@ def test_one_that_cannot_be_started_is_an_error_and_it_is_said_why(sessions: Ses
     ended = forked("send", "talk", "x", "--", "/no/such/program")
     why = "cannot be started: /no/such/program: No such file or directory"
     assert (ended.code, ended.out, f"  {why}\n" in ended.err.decode()) == (11, b"", True)
-    record = sessions.read("talk")
+    record = sessions.store.read("talk")
     assert (record["runs"][-1]["detail"], record["error_count"]) == (why, 1)
 
 
@@ -147,7 +147,7 @@ def test_a_sender_that_is_stopped_leaves_no_turn_and_no_error(sessions: Sessions
         until(lambda: is_begun(sessions))
         sender.send_signal(number)
         assert sender.ended().code == 130
-    record = sessions.read("talk")
+    record = sessions.store.read("talk")
     run = record["runs"][-1]
     assert (run["end"], run["interruption"], record["error_count"]) == ("killed", "stopped_by_user", 0)
     assert (spoken(sessions), kinds(sessions)) == ([], ["SubAgentStarted", "SubAgentCancelled"])
@@ -202,7 +202,7 @@ def test_the_next_send_goes_on_when_the_sender_was_killed(sessions: Sessions) ->
     assert forked("send", "talk", "x", *AGENT).answer == ["4 x []"]
     assert [content for _, _, content in spoken(sessions)] == ["first", "2 first []", "x", "4 x []"]
     assert kinds(sessions)[2:5] == ["SubAgentStarted", "SubAgentReused", "SubAgentFailed"]
-    assert (sessions.read("talk")["turns"], kinds(sessions).count("SubAgentFailed")) == (2, 1)
+    assert (sessions.store.read("talk")["turns"], kinds(sessions).count("SubAgentFailed")) == (2, 1)
 
 
 def test_a_session_that_is_cancelled_meanwhile_stops_the_command(sessions: Sessions) -> None:
@@ -210,7 +210,7 @@ def test_a_session_that_is_cancelled_meanwhile_stops_the_command(sessions: Sessi
         until(lambda: is_begun(sessions))
         sessions.cancel("talk", "enough")
         assert sender.ended().code == 10
-    assert (sessions.read("talk")["phase"], kinds(sessions)[-1]) == ("abandoned", "SubAgentCancelled")
+    assert (sessions.store.read("talk")["phase"], kinds(sessions)[-1]) == ("abandoned", "SubAgentCancelled")
     assert forked("send", "talk", "x", *AGENT).code == 10
 
 
@@ -230,7 +230,7 @@ def test_pruned_it_gets_the_context(gaia: Gaia, sessions: Sessions) -> None:
 def test_nothing_is_sent_without_a_word(gaia: Gaia, sessions: Sessions, text: str) -> None:
     assert gaia("send", "talk", text, *AGENT).code == 7
     assert gaia("send", "talk", "-", *AGENT, stdin=text.encode()).code == 7
-    assert (kinds(sessions), sessions.read("talk")["revision"]) == ([], 1)
+    assert (kinds(sessions), sessions.store.read("talk")["revision"]) == ([], 1)
 
 
 def test_a_session_that_has_ended_is_not_sent_to(sessions: Sessions) -> None:

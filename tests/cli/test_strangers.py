@@ -117,12 +117,12 @@ def test_the_record_that_is_read_names_its_own_files_wherever_the_root_was_befor
     path = write(root, **written)
     text = path.read_text("utf-8")
     path.write_text(text.replace('"lock"', '"\\u006cock"').replace('"output_path"', '"output\\u005fpath"'))
-    [run] = Sessions(root).read("work")["runs"]
+    [run] = Sessions(root).store.read("work")["runs"]
     assert run["wrapper"]["lock"] == path_of(root, ("send", "work"))
     assert run["output_path"] == f"{root}/work/output-1.log"
     moved = tmp_path / "moved"
     Path(root).rename(moved)
-    [run] = Sessions(str(moved)).read("work")["runs"]
+    [run] = Sessions(str(moved)).store.read("work")["runs"]
     assert (run["output_path"], run["wrapper"]["lock"]) == (
         f"{moved}/work/output-1.log",
         path_of(str(moved), ("send", "work")),

@@ -51,21 +51,21 @@ def test_available_alone_is_a_mistake(gaia: Gaia) -> None:
 
 
 def test_a_session_below_has_no_more_than_those_above_it_and_what_continues_it_has_the_same(root: str) -> None:
-    store = gaia_sessions.Sessions(root)
-    top = store.create(tools=["Read", "Grep"])
-    below = store.create(parent_id=top, tools=["Bash", "Grep"])
-    free = store.create(parent_id=below)
-    assert store.read(below)["allowed_tools"] == ["Grep"]
-    assert [store.check_tool(free, name)["allowed"] for name in ("Grep", "Read", "Bash")] == [True, False, False]
+    sessions = gaia_sessions.Sessions(root)
+    top = sessions.create(tools=["Read", "Grep"])
+    below = sessions.create(parent_id=top, tools=["Bash", "Grep"])
+    free = sessions.create(parent_id=below)
+    assert sessions.store.read(below)["allowed_tools"] == ["Grep"]
+    assert [sessions.check_tool(free, name)["allowed"] for name in ("Grep", "Read", "Bash")] == [True, False, False]
     count = len(ids_in(root))
     with pytest.raises(NoToolsLeft):
-        store.create(parent_id=below, tools=["Read"])
+        sessions.create(parent_id=below, tools=["Read"])
     with pytest.raises(SessionNotFound):
-        store.create(parent_id="nobody", tools=["Read"])
+        sessions.create(parent_id="nobody", tools=["Read"])
     assert len(ids_in(root)) == count
-    store.finalize(top, "completed")
-    assert store.read(store.create(continues=top))["allowed_tools"] == ["Read", "Grep"]
-    assert store.read(store.create(continues=top, tools=["Bash"]))["allowed_tools"] == ["Bash"]
+    sessions.finalize(top, "completed")
+    assert sessions.store.read(sessions.create(continues=top))["allowed_tools"] == ["Read", "Grep"]
+    assert sessions.store.read(sessions.create(continues=top, tools=["Bash"]))["allowed_tools"] == ["Bash"]
 
 
 def test_settings_block_tools_for_all_and_limit_those_of_a_type(

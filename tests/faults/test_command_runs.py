@@ -91,7 +91,7 @@ def test_a_kill_of_gaia_sessions_run_anywhere_leaves_no_work_that_seems_to_go_on
 
 
 def _stands(sessions: Sessions, agent_id: str = "agent-new") -> str:
-    if not agent_id or not sessions.has(agent_id):
+    if not agent_id or not sessions.store.has(agent_id):
         return "never begun"
     report, messages = sessions.report(agent_id), list(sessions.messages(agent_id))
     if report["status"] == "success":
@@ -103,7 +103,7 @@ def _stands(sessions: Sessions, agent_id: str = "agent-new") -> str:
 
 def _is_judged_and_continued(sessions: Sessions, agent_id: str = "agent-new") -> None:
     assert [one["verdict"] for one in sessions.reconcile()["verdicts"]] == ["lost"]
-    record = sessions.read(agent_id)
+    record = sessions.store.read(agent_id)
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "lost")
     begun = at.write(sessions, running.begin, Start(continues=agent_id), {"wrapper": {"pid": 1}})
     assert begun.earlier == record

@@ -142,7 +142,7 @@ def test_a_kill_anywhere_in_a_reset_leaves_the_conversation_or_a_new_one_and_its
     for call, project, _ in case.killed(reach):
         stood.append(case.outcome_of(project))
         sessions = gaia_sessions.Sessions(case.root(project))
-        turns = sessions.read("told")["turns"]
+        turns = sessions.store.read("told")["turns"]
         turn = sessions.add_turn("told", TURN, number=turns + 1)
         messages = [message for message in sessions.messages("told") if isinstance(message, dict)]
 

@@ -90,7 +90,7 @@ def _stands_and_goes_on(root: str) -> str:
     """Where the session stands; then the same is sent again, and each message is there once for each turn."""
     given = [("system", PROMPT), *((one["role"], one["content"]) for one in TURN)]
     sent = [("user", "sent"), ("assistant", SPOKEN)]
-    record = Sessions(root).read("told")
+    record = Sessions(root).store.read("told")
     is_answered = record["turns"] == 2
     is_begun = bool(record.get("runs")) and not is_answered
     seen: list[list[tuple[str, str]]] = []

@@ -134,7 +134,7 @@ def begin_run(root: str, agent_id: str, is_new: str = "") -> object:
 def end_run(root: str, agent_id: str) -> object:
     ended = CommandEnd(EXITED, 0, "from a worker")
     sessions = gaia_sessions.Sessions(root)
-    return at.write(sessions, running.end, agent_id, sessions.read(agent_id)["runs"][0], ended)["phase"]
+    return at.write(sessions, running.end, agent_id, sessions.store.read(agent_id)["runs"][0], ended)["phase"]
 
 
 def run_command(root: str, agent_id: str) -> object:

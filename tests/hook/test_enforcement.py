@@ -589,11 +589,11 @@ def test_the_type_of_an_agent_is_the_one_that_its_host_says(enforced: Host) -> N
 
 
 def test_an_agent_that_goes_on_in_a_new_session_has_the_tools_of_the_one_before(enforced: Host) -> None:
-    store = gaia_sessions.Sessions(str(enforced.root))
-    top = store.create(tools=["Read", "Grep"])
-    earlier = store.create(parent_id=top)
-    store.finalize(earlier, "completed")
-    assert store.read(store.create(continues=earlier))["allowed_tools"] == ["Read", "Grep"]
+    sessions = gaia_sessions.Sessions(str(enforced.root))
+    top = sessions.create(tools=["Read", "Grep"])
+    earlier = sessions.create(parent_id=top)
+    sessions.finalize(earlier, "completed")
+    assert sessions.store.read(sessions.create(continues=earlier))["allowed_tools"] == ["Read", "Grep"]
     payload = enforced.delegation("toolu_2")
     payload["tool_input"]["prompt"] = f"[gaia-sessions: resume {earlier}]\nGo on"
     enforced.hear(payload)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api import at, records
 from gaia_sessions.api.preview import Preview
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
@@ -36,7 +37,7 @@ def listed(host: Host, **wanted: Any) -> dict[str, Any]:
 
 
 def previewed(host: Host, agent_id: str) -> Any:
-    return Sessions(str(host.root)).preview(agent_id)
+    return at.read(Sessions(str(host.root)), records.record, agent_id)
 
 
 def left(host: Host, agent_id: str) -> Any:

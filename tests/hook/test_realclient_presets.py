@@ -153,13 +153,13 @@ def test_interrupted_it_goes_on_in_its_conversation(client: Client) -> None:
     with preset_of(client, {"main": [LONG_STEP, {"text": "Carried out."}]}) as preset:
         process = preset.start("run", "--id", "work", "--task", TASK, "--", *preset.words)
         until(lambda: any(b"time.sleep(300)" in one and b"python3" in one for one in preset.processes().values()))
-        os.kill(preset.sessions.read("work")["runs"][0]["wrapper"]["pid"], signal.SIGINT)
+        os.kill(preset.sessions.store.read("work")["runs"][0]["wrapper"]["pid"], signal.SIGINT)
         _, err = process.communicate(timeout=LONGEST)
         assert process.returncode == 130, err
         assert preset.sessions.usage("work")["tokens"] == 20_100
 
         assert preset.type("run", "work", "--", *preset.words)[:2] == (0, "Carried out.\n")
-        first, second = (run["conversation"] for run in preset.sessions.read("work")["runs"])
+        first, second = (run["conversation"] for run in preset.sessions.store.read("work")["runs"])
         assert (second["id"], preset.heard()[-1]) == (first["id"], "Go on with the work.")
 
 
@@ -178,7 +178,7 @@ def test_without_its_wrapper_it_is_not_at_work_any_more(client: Client, options:
         process = preset.start("run", "--id", "work", *options, "--task", TASK, "--", *preset.words)
         until(lambda: has_four_tools(preset))
         before = preset.sessions.usage("work")["tokens"]
-        pid = preset.sessions.read("work")["runs"][0]["wrapper"]["pid"]
+        pid = preset.sessions.store.read("work")["runs"][0]["wrapper"]["pid"]
         os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=LONGEST)
 
@@ -254,7 +254,7 @@ def test_what_it_asked_is_answered_elsewhere_and_it_goes_on(client: Client, *, i
     asks = {"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}
     with preset_of(client, {"main": [asks, {"text": "Carried out."}]}) as preset:
         preset.run("--id", "work", "--task", TASK)
-        assert preset.sessions.read("work")["phase"] == "approval"
+        assert preset.sessions.store.read("work")["phase"] == "approval"
         preset.type("approve", "work", "--note", "only the copy", cwd=client.host.folder)
         if is_forgotten:
             preset.forget_conversations()
@@ -293,7 +293,7 @@ def test_of_five_turns_the_model_sees_each_once_also_when_one_is_killed_and_the_
 
         process = preset.start("send", "talk", "Say four.", "--", *preset.words)
         until(lambda: preset.requests()[-1]["turn"] == 3)
-        os.kill(last_run(preset.sessions.read("talk"))["wrapper"]["pid"], signal.SIGKILL)
+        os.kill(last_run(preset.sessions.store.read("talk"))["wrapper"]["pid"], signal.SIGKILL)
         process.communicate(timeout=LONGEST)
         preset.begin({"main": [{"text": "Answer 3."}, {"text": "Answer 4."}]})
         assert preset.send("talk", "Say four.")[:2] == (0, "Answer 3.\n")
@@ -303,7 +303,7 @@ def test_of_five_turns_the_model_sees_each_once_also_when_one_is_killed_and_the_
         code, out, err = preset.send("talk", "Say five.")
         assert (code, out, "a new one begins" in err) == (0, "Answer 3.\n", True)
         assert seen(preset) == dict.fromkeys(names, 1)
-        assert preset.sessions.read("talk")["turns"] == 5
+        assert preset.sessions.store.read("talk")["turns"] == 5
 
 
 def seen(preset: Preset) -> dict[str, int]:
@@ -367,7 +367,7 @@ def test_codex_does_its_task_asks_and_goes_on_in_the_same_conversation(codex: Co
     codex.begin({"main": [shell("echo hi"), asks, {"text": "Carried out."}]})
 
     code, out, err = codex.run("--id", "work", "--task", TASK)
-    first: Any = codex.sessions.read("work")
+    first: Any = codex.sessions.store.read("work")
     assert (code, first["phase"], first["usage"]["total_tokens"]) == (0, "approval", 240), err
     assert out == "A step.\nThe plan is ready.\n\n[gaia-sessions: approval] may I?\n"
     assert "command_execution: /bin/bash -lc 'echo hi'" in err
@@ -386,7 +386,7 @@ def test_codex_does_its_task_asks_and_goes_on_in_the_same_conversation(codex: Co
 def test_codex_fails_and_meets_its_limits(codex: CodexPreset) -> None:
     codex.begin({"main": [{"status": 400, "message": "scripted 400"}]})
     code, _, err = codex.run("--id", "failing", "--task", TASK)
-    assert (code, "scripted 400" in err, codex.sessions.read("failing")["phase"]) == (11, True, "failed")
+    assert (code, "scripted 400" in err, codex.sessions.store.read("failing")["phase"]) == (11, True, "failed")
 
     codex.begin({"main": [shell("sleep 300; sleep 301")]})
     code, out, _ = codex.run("--id", "slow", "--task", TASK, "--timeout", "4", "--grace", "10")
@@ -397,7 +397,7 @@ def test_codex_fails_and_meets_its_limits(codex: CodexPreset) -> None:
     codex.begin({"main": [shell("echo hi")]})
     before = len(codex.requests())
     code, _, _ = codex.run("--id", "dear", "--task", TASK, "--max-tokens", "100")
-    assert (code, last_run(codex.sessions.read("dear"))["detail"]) == (11, "max_tokens")
+    assert (code, last_run(codex.sessions.store.read("dear"))["detail"]) == (11, "max_tokens")
     assert len(codex.requests()) - before <= 2
     assert codex.sessions.usage("dear")["tokens"] >= 120
 
@@ -412,7 +412,7 @@ def test_codex_that_keeps_no_file_tells_at_the_end_of_its_turn_what_it_used(code
     asks = {"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}
     codex.begin({"main": [shell("echo hi"), asks]})
     codex.run("--id", "dear", "--task", TASK, "--max-tokens", "200")
-    before, record = len(codex.requests()), codex.sessions.read("dear")
+    before, record = len(codex.requests()), codex.sessions.store.read("dear")
     assert (record["phase"], codex.sessions.usage("dear")["tokens"]) == ("approval", 240)
     code, _, err = codex.type("run", "dear", "--task", TASK, "--", *codex.words)
     assert (code, "tokens are used up" in err, len(codex.requests())) == (4, True, before)
@@ -463,7 +463,7 @@ def goes_on_in_its_folder_alone(preset: Preset) -> None:
     tree.rmdir()
     gone = preset.type("run", "work", "--cwd", str(moved), "--task", TASK, "--", *preset.words)
 
-    record: Any = preset.sessions.read("work")
+    record: Any = preset.sessions.store.read("work")
     places = [run["conversation"] for run in record["runs"]]
     folders = [tree, tree, project, moved, tree, moved]
     assert [place["cwd"] for place in places] == [os.path.realpath(folder) for folder in folders]

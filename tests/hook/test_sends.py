@@ -29,7 +29,7 @@ def test_after_1000_sends_the_late_stop_of_a_host_still_finds_its_run(host: Host
 
     host.stop(message="Done at last.")
 
-    record = Sessions(root).read(agent_id)
+    record = Sessions(root).store.read(agent_id)
     assert [run["run"] for run in record["runs"]] == [1, SENDS, SENDS + 1]
     assert (record["runs"][0]["end"], record["runs"][0]["last_message"]) == ("stopped", "Done at last.")
     assert (record["phase"], record["turns"], record["runs_dropped"]) == ("investigating", SENDS, SENDS - 2)
@@ -52,7 +52,7 @@ def test_an_agent_of_a_host_that_wakes_during_a_send_is_at_work_after_it(host: H
     with pytest.raises(AgentAtWork):
         talk.send("too early")
     host.run("every_event", host.ending(message="Done."))
-    record = Sessions(str(host.root)).read(agent_id)
+    record = Sessions(str(host.root)).store.read(agent_id)
     assert [(run.get("turn"), run["end"]) for run in record["runs"]] == [
         (None, "stopped"),
         (1, "returned"),

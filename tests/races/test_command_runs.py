@@ -37,7 +37,7 @@ def test_of_many_that_run_one_session_at_once_one_does_and_the_approval_is_given
         told = race([["runs", sessions.root, agent_id]] * 6).results()
 
         assert sorted(told) == ["agent_at_work"] * 5 + ["begun"]
-        record = sessions.read(agent_id)
+        record = sessions.store.read(agent_id)
         assert ([run.get("end") for run in record["runs"]], record["phase"]) == (["stopped", None], "executing")
 
 
@@ -64,5 +64,5 @@ def test_l19_of_many_that_begin_or_go_on_below_one_parent_at_once_five_are_at_wo
     assert sorted(told) == ["begun"] * 5 + ["too_many_children"] * 3
     at_work = [line["agent_id"] for line in sessions.children(parent_id) if line.get("state") == "working"]
     assert len(at_work) == 5
-    at.write(sessions, running.end, at_work[0], sessions.read(at_work[0])["runs"][-1], CommandEnd(EXITED, 0))
+    at.write(sessions, running.end, at_work[0], sessions.store.read(at_work[0])["runs"][-1], CommandEnd(EXITED, 0))
     assert race([["runs_below", sessions.root, parent_id]]).results() == ["begun"]

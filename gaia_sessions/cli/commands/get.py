@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 @ID
 def command(call: Call, agent_id: str) -> None:
     """Print the record of a session as JSON, as it is stored."""
-    output.print_json(call.sessions().read(call.session_id(agent_id)))
+    output.print_json(call.sessions().store.read(call.session_id(agent_id)))
