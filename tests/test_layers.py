@@ -56,7 +56,7 @@ DOORS = {
     "filelock": "store/locks.py",
     "google": "adk/service.py",
     "dateutil": "api/times.py",
-    "psutil": "runner/tree.py",
+    "psutil": "runner/process_tree.py",
 }
 STDLIB_ONLY = [
     *("errors", "jsonio", "session", "system", "config", "store", "ingest"),

@@ -40,7 +40,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 CHECKOUT = Path(__file__).parents[1]
 

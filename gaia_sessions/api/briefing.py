@@ -17,7 +17,7 @@ from gaia_sessions.session.runs import untold_answers, was_only_delegated
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.visible import visible_line
 
-from .context import Turns
+from .earlier_turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

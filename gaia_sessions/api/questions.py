@@ -6,7 +6,7 @@ Hooks load this to tell the main agent what to ask, so it loads nothing that cos
 from __future__ import annotations
 
 from gaia_sessions.hosts.marker import read_why, without_marker
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.runs import is_of_command
 from gaia_sessions.session.schema import MARKER_DETAIL
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions.hosts import end_in_files
 from gaia_sessions.hosts.evidence import written_at
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.events import SESSION_END
+from gaia_sessions.session.host_events import SESSION_END
 from gaia_sessions.session.runs import (
     CLIENT_IS_OVER,
     client_of,

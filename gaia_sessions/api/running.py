@@ -12,7 +12,7 @@ from contextlib import suppress
 from gaia_sessions.errors import RunNotAllowed, SessionExists, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.ingest.consumption import count_run
-from gaia_sessions.session.clients import with_figures
+from gaia_sessions.session.client_conversation import with_figures
 from gaia_sessions.session.command_runs import (
     CANCELLED,
     SIGNALLED,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from gaia_sessions.session.clients import Told
+    from gaia_sessions.session.client_conversation import Told
     from gaia_sessions.session.command_runs import CommandEnd
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start

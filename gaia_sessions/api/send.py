@@ -21,9 +21,9 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.jsonio.strict import json_type_of
-from gaia_sessions.session.clients import Told
+from gaia_sessions.session.client_conversation import Told
 from gaia_sessions.session.context import context_messages
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.report import task_id_of, turn_id_of
 from gaia_sessions.session.rounds import last_answer

@@ -29,14 +29,14 @@ from gaia_sessions.system import gone_runs
 
 from .briefing import LONGEST_BRIEFING
 from .claiming import own_run, refuse_if_cancelled, with_lost_runs
-from .context import Turns
+from .earlier_turns import Turns
 from .standing import decide_on_known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_sessions.session.clients import Told
+    from gaia_sessions.session.client_conversation import Told
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.transcript import Message, NewMessage

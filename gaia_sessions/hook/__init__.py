@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.ingest import EventResult
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.directory import Directory
     from gaia_sessions.store.file_store import FileStore
@@ -174,7 +174,7 @@ def is_countable(event: Event, result: EventResult) -> bool:
 
     A run whose client was killed may be counted once another one takes its place.
     """
-    from gaia_sessions.session.events import DELEGATE, FAIL, NOTIFICATION, RETURNED, START
+    from gaia_sessions.session.host_events import DELEGATE, FAIL, NOTIFICATION, RETURNED, START
     from gaia_sessions.session.schema import LOST
 
     runs = result.record.get("runs", []) if result.record else []
@@ -231,7 +231,7 @@ def may_have_reply(event: Event, result: EventResult, host: Host) -> bool:
     delegation named.
     """
     from gaia_sessions.ingest import REFUSED
-    from gaia_sessions.session.events import DELEGATE, NOTIFICATION, RETURNED
+    from gaia_sessions.session.host_events import DELEGATE, NOTIFICATION, RETURNED
 
     if event["kind"] not in host.replies:
         return result.word == REFUSED

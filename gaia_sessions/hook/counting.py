@@ -13,7 +13,7 @@ from gaia_sessions.ingest.consumption import count_run_of_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.ingest import EventResult
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.store.file_store import FileStore
 
     from . import TimeLimits

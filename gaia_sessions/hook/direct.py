@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
 

@@ -19,7 +19,7 @@ from gaia_sessions.hosts.payload import HookPayload, object_in_bytes
 from gaia_sessions.session import agent_limits
 from gaia_sessions.session.agent_limits import GO_ON_WITH, GO_ON_WITHOUT, USE_NO_MORE_TOOLS, WorkSoFar
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import DELEGATE
+from gaia_sessions.session.host_events import DELEGATE
 from gaia_sessions.session.ids import MARKER_OPENING
 from gaia_sessions.session.runs import agent_alias, run_of_agent
 from gaia_sessions.session.tools import may_use
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import Payload
     from gaia_sessions.session.agent_limits import AgentLimits
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.hosts.payload import HookPayload
-from gaia_sessions.session.events import START
+from gaia_sessions.session.host_events import START
 from gaia_sessions.session.runs import HOSTS_WITH_UNIQUE_AGENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.hosts import Host
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 
 def starts_of_sender(payload: HookPayload, host: Host) -> list[Event]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.hosts import Host, StopToHold
     from gaia_sessions.hosts.payload import HookPayload
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.api.standing import FindCancellation
     from gaia_sessions.hosts.payload import HookPayload
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.above import Above

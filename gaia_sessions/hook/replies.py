@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gaia_sessions.hosts import EVENT_NAME_KEY
 from gaia_sessions.ingest import MAX_MENTIONED, REFUSED
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 from gaia_sessions.session.record import is_asking
 from gaia_sessions.session.runs import has_ended, times_held
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.ingest import EventResult
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.port import Store
@@ -110,7 +110,7 @@ def _delegation_reply(applied: AppliedEvent) -> Reply | None:
 def _includes_note(applied: AppliedEvent) -> bool:
     """Whether the prompt gets the note, because no reply at the start of the agent can give it."""
     return applied.config.note == "resume" or (
-        applied.config.note == "all" and events.START not in applied.host.replies
+        applied.config.note == "all" and host_events.START not in applied.host.replies
     )
 
 
@@ -278,9 +278,9 @@ def _session_start_reply(applied: AppliedEvent) -> Reply | None:
 
 
 _REPLY_BUILDERS: dict[str, Callable[[AppliedEvent], Reply | None]] = {
-    events.DELEGATE: _delegation_reply,
-    events.START: _start_reply,
-    events.RETURNED: _return_reply,
-    events.NOTIFICATION: _return_reply,
-    events.SESSION_START: _session_start_reply,
+    host_events.DELEGATE: _delegation_reply,
+    host_events.START: _start_reply,
+    host_events.RETURNED: _return_reply,
+    host_events.NOTIFICATION: _return_reply,
+    host_events.SESSION_START: _session_start_reply,
 }

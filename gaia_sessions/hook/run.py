@@ -18,7 +18,7 @@ from gaia_sessions import hosts
 from gaia_sessions.errors import InvalidInput, SessionsError, well_formed
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import STOP
+from gaia_sessions.session.host_events import STOP
 from gaia_sessions.system import streams, utc_now
 from gaia_sessions.system.project_root import check_owner, find_root, working_directory
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload, Payload
     from gaia_sessions.ingest import EventResult
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.session.agent_limits import WorkSoFar
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.permission_requests import SeenCalls
     from gaia_sessions.session.repeats import PastCall
     from gaia_sessions.session.run_ends import ReportedEnd

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 LONGEST_LINE = 2 << 20
 """Bytes. What an agent writes at once is far shorter, and a hook has no time for a line that is longer."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT, load_object
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import HostProcess
 
     Payload = dict[str, Json]
@@ -99,11 +99,11 @@ class HookPayload:
         sessions: dict[str, object] = {"resume": resume or None, "mentioned": mentioned or None}
         if keys.get("parent_host_agent_id") is None:
             sessions["parent_id"] = self.variables.get(SESSION_VARIABLE) or None
-        return self.event(events.DELEGATE, purpose=self.purpose(description), **sessions, **keys)
+        return self.event(host_events.DELEGATE, purpose=self.purpose(description), **sessions, **keys)
 
     def failure(self, error: str, **keys: object) -> Event:
         """An agent failed; ``error`` is kept on one line, unless it is empty."""
-        return self.event(events.FAIL, **keys, error=one_line(error, MAX_MESSAGE_LENGTH) or None)
+        return self.event(host_events.FAIL, **keys, error=one_line(error, MAX_MESSAGE_LENGTH) or None)
 
     def last_message_keys(self, message: str) -> dict[str, object]:
         """What an event keeps of an agent's last message: its marker, and its end if the settings allow that."""

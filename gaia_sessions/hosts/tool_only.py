@@ -7,7 +7,7 @@ for the agent's stop.
 
 from __future__ import annotations
 
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 
 from .payload import host_process
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
     from .payload import EventReader, HookPayload
 
@@ -43,13 +43,13 @@ def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[st
 
 def report_events(payload: HookPayload, report: str, **keys: object) -> list[Event]:
     """The delegation returned with ``report``, the agent's last message."""
-    stop = payload.event(events.STOP, **keys, was_running=True, **payload.last_message_keys(report))
+    stop = payload.event(host_events.STOP, **keys, was_running=True, **payload.last_message_keys(report))
     return [stop, *return_events(payload, **keys)]
 
 
 def return_events(payload: HookPayload, **keys: object) -> list[Event]:
     """The delegation returned, and nothing else is known: a limit may have stopped the agent."""
-    return [payload.event(events.RETURNED, **keys, was_running=True)]
+    return [payload.event(host_events.RETURNED, **keys, was_running=True)]
 
 
 def failure_events(payload: HookPayload, error: str, keys: Keys, *, interrupted: bool = False) -> list[Event]:

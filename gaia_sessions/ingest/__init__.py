@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store

@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 

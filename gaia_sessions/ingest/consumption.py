@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts import consumption, label_in_files
-from gaia_sessions.session.events import DELEGATE, START
+from gaia_sessions.session.host_events import DELEGATE, START
 from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import has_ended
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypedDict
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 

@@ -14,7 +14,7 @@ from gaia_sessions.errors import InvalidInput, LockTimeout, SessionsError, Store
 from gaia_sessions.hosts import noted_since
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.event_checks import REQUIRED_FIELDS, check_event
-from gaia_sessions.session.events import MOST_RUNNING, MOST_TASKS
+from gaia_sessions.session.host_events import MOST_RUNNING, MOST_TASKS
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
     from gaia_sessions.store.port import Store

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.cancellation import Cancellation
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, OpenSession, Store

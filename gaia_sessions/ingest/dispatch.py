@@ -7,7 +7,7 @@ before their session. How waiting events are applied is in ``deferred``.
 from __future__ import annotations
 
 from gaia_sessions import errors
-from gaia_sessions.session.events import (
+from gaia_sessions.session.host_events import (
     DELEGATE,
     DELEGATION_CLOSED,
     FAIL,
@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
 

@@ -6,7 +6,7 @@ event belongs to is in ``join``.
 
 from __future__ import annotations
 
-from gaia_sessions.session import events, runs, schema
+from gaia_sessions.session import host_events, runs, schema
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.phases import is_abandoned, is_failure, is_final
 from gaia_sessions.session.run_ends import (
@@ -40,7 +40,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 
@@ -265,7 +265,7 @@ class _EndRules:
         return with_open_question(run, fields, read_why(run.get("last_message", "")))
 
     def _detail(self, default: str) -> Run:
-        return {"detail": (self.event.get("error") or default)[: events.MAX_MESSAGE_LENGTH]}
+        return {"detail": (self.event.get("error") or default)[: host_events.MAX_MESSAGE_LENGTH]}
 
 
 def _is_repeated(run: Run, message_fields: Run) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time
-from gaia_sessions.session.events import START
+from gaia_sessions.session.host_events import START
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.journal import answer_entries, event_entry
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Entry, Store
 

@@ -15,7 +15,7 @@ from .join import entry_of_event, find_run, not_joined_result
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.store.port import Store
 
     from . import Terms

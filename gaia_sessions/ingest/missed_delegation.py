@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session import runs
-from gaia_sessions.session.events import FAIL, RETURNED, START, STOP
+from gaia_sessions.session.host_events import FAIL, RETURNED, START, STOP
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema, new_record
 from gaia_sessions.session.run_reopening import with_agent_in_conversation
@@ -21,7 +21,7 @@ from .join import changed_run_entry, find_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Store
 

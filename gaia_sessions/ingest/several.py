@@ -11,7 +11,7 @@ from itertools import count
 from gaia_sessions import errors
 from gaia_sessions.errors import SessionsError, StoreFailure
 from gaia_sessions.session.clock import timedelta
-from gaia_sessions.session.events import SEVERAL
+from gaia_sessions.session.host_events import SEVERAL
 
 from . import APPLIED, BUSY, EARLY, EventResult
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.store.port import Store
 
     from . import Terms

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.permission_requests import SeenCalls
     from gaia_sessions.session.schema import Asked, Record, Run
     from gaia_sessions.store.port import OpenSession, Store

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from gaia_sessions.api.command import interpreter_for
 
-from .output import NoLog
+from .command_output import NoLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from gaia_sessions.store.above import Above
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 
-from . import contain, tree
-from .clients import client_of_run, limited_words
+from . import contain, process_tree
+from .client_of_run import client_of_run, limited_words
 from .signals import Signals
 from .supervise import BACKGROUND_LEFT, BACKGROUND_NOT_KEPT, BACKGROUND_UNREAD, SESSION_GONE, WITHOUT_TASK, Supervisor
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import HostProcess, Record, Run
     from gaia_sessions.store.port import Output
 
-    from .clients import ClientOfRun
+    from .client_of_run import ClientOfRun
 
 _SECONDS_TO_WRITE = 60
 """How long the end of a run is tried to be written."""
@@ -96,7 +96,7 @@ def run(
         raise InvalidInput(f"there is nothing that {command.preset} is to do", hint="say it as the task")
     at.read(sessions, permitting.check_task, command.task)
     words = limited_words(sessions, start, command)
-    tree.become_subreaper()
+    process_tree.become_subreaper()
     with Signals() as signals:
         wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}

@@ -19,9 +19,9 @@ from gaia_sessions.session.requests import Start
 from gaia_sessions.session.sends import ended_with, failed
 from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
 
-from . import tree
-from .clients import client_of_run, limited_words
-from .output import NoLog, Whole
+from . import process_tree
+from .client_of_run import client_of_run, limited_words
+from .command_output import NoLog, Whole
 from .run import environment, look_of
 from .signals import Signals
 from .supervise import Supervisor
@@ -77,7 +77,7 @@ def send(  # noqa: PLR0913  # what can be said of it
     raises; then nothing has begun.
     """
     words = limited_words(sessions, Start(agent_id), command)
-    tree.become_subreaper()
+    process_tree.become_subreaper()
     limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
     with Signals() as signals, Send(sessions, agent_id, said, fields=limits) as sending:
         while not sending.began(until):

@@ -28,8 +28,8 @@ from gaia_sessions.session.command_runs import (
 )
 from gaia_sessions.session.visible import visible_line
 
-from . import contain, tree
-from .output import Outputs, Tail
+from . import contain, process_tree
+from .command_output import Outputs, Tail
 from .signals import PASSED_ON, PAUSE
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
     from gaia_sessions.store.port import Output
 
-    from .output import Whole
+    from .command_output import Whole
     from .signals import Signals
 
 STARTED = "started"
@@ -158,12 +158,12 @@ class Supervisor:
                 return CommandEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
             try:
                 self.tell(STARTED)
-                if tree.ends_what_others_leave():
+                if process_tree.ends_what_others_leave():
                     self.tell(OTHERS_NOT_TOLD_APART)
                 self._watch(child)
                 self._end_all(child)
             except BaseException:
-                tree.kill_all(child, SECONDS_TO_KILL)
+                process_tree.kill_all(child, SECONDS_TO_KILL)
                 raise
             return CommandEnd(self._cause or EXITED, child.exit_code, self._outputs.message())
         finally:
@@ -195,11 +195,11 @@ class Supervisor:
         while (told := self._events.get())[0]:
             self._tell_of(*told)
 
-    def _start(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: str | int) -> tree.Child:
+    def _start(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: str | int) -> process_tree.Child:
         pipes = {number: os.pipe() for number in (1, 2)}
         reads, writes = os.pipe() if isinstance(stdin, str) else (stdin, -1)
         try:
-            child = tree.start(
+            child = process_tree.start(
                 argv,
                 cwd=self._command.cwd,
                 env=env,
@@ -229,7 +229,7 @@ class Supervisor:
     def _now(self) -> float:
         return time.monotonic() - self._paused
 
-    def _watch(self, child: tree.Child) -> None:
+    def _watch(self, child: process_tree.Child) -> None:
         """Until the command has ended, or its time is over."""
         began = next_look = self._now()
         soft = began + self._command.timeout
@@ -240,7 +240,7 @@ class Supervisor:
             if self._command.is_contained and self.namespace is None:
                 self.namespace = contain.namespace_of(child.pid)
             self._pass_on(child)
-            tree.reap(child)
+            process_tree.reap(child)
             now = self._now()
             if not child.has_ended() and (self._has_news or now >= next_look):
                 next_look = now + _SECONDS_BETWEEN_LOOKS
@@ -249,7 +249,7 @@ class Supervisor:
                 self._end_for(TIMED_OUT, child)
                 self.tell(SOFT_LIMIT)
 
-    def _obey(self, found: str | None, child: tree.Child) -> None:
+    def _obey(self, found: str | None, child: process_tree.Child) -> None:
         """Ends the command for what was ``found``, and tells of what was found a second time: it may end just now."""
         if found != SESSION_GONE:
             self._end_for(found, child)
@@ -258,7 +258,7 @@ class Supervisor:
         if self._looks_without_session == _LOOKS_TO_TELL:
             self.tell(SESSION_GONE)
 
-    def _end_for(self, cause: str | None, child: tree.Child) -> None:
+    def _end_for(self, cause: str | None, child: process_tree.Child) -> None:
         """Tells the command to end for ``cause``, unless it was told so before: a cancellation is short in any case."""
         if cause == CANCELLED:
             self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
@@ -275,7 +275,7 @@ class Supervisor:
         else:
             self._send(child, signal.SIGINT)  # by which it still tells what was used
 
-    def _pass_on(self, child: tree.Child) -> None:
+    def _pass_on(self, child: process_tree.Child) -> None:
         """Does what the signals ask for that we were sent: the first is passed on, the next one ends all at once."""
         for number in self._signals.noted:
             if number == PAUSE:
@@ -290,25 +290,25 @@ class Supervisor:
                 self._deadline = 0.0
         self._signals.noted.clear()
 
-    def _send(self, child: tree.Child, number: int) -> None:
-        tree.send(child, number)
-        tree.go_on()  # what was stopped could not obey
+    def _send(self, child: process_tree.Child, number: int) -> None:
+        process_tree.send(child, number)
+        process_tree.go_on()  # what was stopped could not obey
 
     def _pause(self) -> None:
         """Stops the command, its clock, and then us, until somebody lets us go on."""
         began = time.monotonic()
-        tree.stop()
+        process_tree.stop()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._paused += time.monotonic() - began
-        tree.go_on()
+        process_tree.go_on()
 
-    def _end_all(self, child: tree.Child) -> None:
+    def _end_all(self, child: process_tree.Child) -> None:
         """Ends what is left of the command, and takes what it has written."""
         if not child.has_ended():
             self._cause = self._cause or TIMED_OUT
             if self._cause == TIMED_OUT and self._now() >= self._hard:
                 self.tell(HARD_LIMIT)
-        elif self._cause is None and tree.descendants():
+        elif self._cause is None and process_tree.descendants():
             if self._command.keeps_background:
                 self._drain()
                 self.left_open = [*self._streams]
@@ -316,36 +316,36 @@ class Supervisor:
             self._end_background(child)
         elif self._cause is not None:
             self._wait_for_rest(child)
-        is_left = tree.kill_all(child, SECONDS_TO_KILL) != []
+        is_left = process_tree.kill_all(child, SECONDS_TO_KILL) != []
         self._drain()
         if is_left:
             self.tell(NOT_KILLED)
             self.left_open = [*self._streams]
 
-    def _end_background(self, child: tree.Child) -> None:
+    def _end_background(self, child: process_tree.Child) -> None:
         """Lets what a command left behind end by itself, for a while; then tells it to, and waits once more."""
         self._wait_for_rest(child)
-        rest = tree.descendants()
+        rest = process_tree.descendants()
         if not rest:
             return
         self.tell(BACKGROUND_ENDED)
         for pid in rest:
             with suppress(OSError):
                 os.kill(pid, signal.SIGTERM)
-        tree.go_on()
+        process_tree.go_on()
         self._wait_for_rest(child)
 
-    def _wait_for_rest(self, child: tree.Child) -> None:
+    def _wait_for_rest(self, child: process_tree.Child) -> None:
         """Until all has ended, or its time is over, or somebody does not want to wait; not for a storm."""
         until = min(self._deadline, self._now() + SECONDS_FOR_BACKGROUND)
-        while self._now() < until and 0 < len(tree.descendants()) <= _MOST_WAITED_FOR:
+        while self._now() < until and 0 < len(process_tree.descendants()) <= _MOST_WAITED_FOR:
             self._step(min(_SECONDS_BETWEEN_COUNTS, until - self._now()))
             if self._signals.is_ended_by_somebody():
                 return
             if PAUSE in self._signals.noted:
                 self._pause()
             self._signals.noted.clear()
-            tree.reap(child)
+            process_tree.reap(child)
 
     def _step(self, seconds: float) -> None:
         """Reads and writes what can be, for at most so long; less if a signal comes."""

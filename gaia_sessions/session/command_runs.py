@@ -10,9 +10,9 @@ from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 
 from . import schema
 from .budget import is_used_up, tokens_of
-from .clients import Told, conversation_fields, with_figures
+from .client_conversation import Told, conversation_fields, with_figures
 from .clock import format_time
-from .events import MAX_MESSAGE_LENGTH
+from .host_events import MAX_MESSAGE_LENGTH
 from .ids import run_command, send_command
 from .phases import COMMAND_STARTED, is_final, is_new, waits_for_approval
 from .policy import claimed_runs, is_running

@@ -6,7 +6,7 @@ Owns which fields an event of each kind must have. Loaded only where an event wa
 from __future__ import annotations
 
 from .checks import array_of, check_flag, check_string, check_time, object_with, one_of
-from .events import (
+from .host_events import (
     DELEGATE,
     DELEGATION_CLOSED,
     FAIL,

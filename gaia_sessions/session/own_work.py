@@ -8,7 +8,7 @@ concluded of the wait leaves that in the run, and gives way to whatever is heard
 from __future__ import annotations
 
 from .clock import is_ahead, parse_time
-from .events import MAX_MESSAGE_LENGTH, MOST_TASKS
+from .host_events import MAX_MESSAGE_LENGTH, MOST_TASKS
 from .ids import MARKER_OPENING
 from .phases import WORK_RESUMED, is_final, waits_for_approval
 from .record import ANSWER_WORDS, answer_of

@@ -11,7 +11,7 @@ from gaia_sessions.jsonio import strict
 
 from . import updates
 from .checks import check_flag, check_string, integer_from
-from .events import MAX_MESSAGE_LENGTH
+from .host_events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
 from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
 from .record import NO_NAME, NO_PURPOSE, UPDATE, answer_of, is_asking, new_record

@@ -10,11 +10,11 @@ from gaia_sessions.jsonio.strict import dump_line
 
 from . import phases
 from .budget import with_charge
-from .clients import Told, conversation_fields, with_figures
+from .client_conversation import Told, conversation_fields, with_figures
 from .clock import format_time
 from .command_runs import check_nobody_at_work, end_of, refusal, refuse
 from .context import cut
-from .events import MAX_MESSAGE_LENGTH
+from .host_events import MAX_MESSAGE_LENGTH
 from .ids import send_command
 from .phases import TURN_TAKEN
 from .record import NOT_APPROVED_REASON, UPDATE, is_asking

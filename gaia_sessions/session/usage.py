@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .events import Event
+    from .host_events import Event
     from .schema import Record, Run, Usage
 
 REPORTED_KEYS = ("usage", "model", "worktree")

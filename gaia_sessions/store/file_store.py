@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Mark
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 MAX_LOG_BYTES = 1 << 20
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
     from .directory import Directory
     from .inbox_keys import WaitingEvent

@@ -6,7 +6,7 @@ different ids may have the same key, and then an event is tried once more than n
 
 from __future__ import annotations
 
-from gaia_sessions.session.events import MAIN_STOP, SESSION_END, SESSION_LEFT
+from gaia_sessions.session.host_events import MAIN_STOP, SESSION_END, SESSION_LEFT
 from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.runs import conversation_of, is_orphan

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Cancellation, Mark
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope

@@ -27,7 +27,7 @@ from tests.figures import left
 from tests.table import table
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.directory import Directory
 

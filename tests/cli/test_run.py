@@ -20,7 +20,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.api.running import end
-from gaia_sessions.runner import supervise, tree
+from gaia_sessions.runner import process_tree, supervise
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import QUIET
 from gaia_sessions.store.file_store import FileStore
@@ -508,7 +508,7 @@ def test_from_python_a_session_is_not_begun_that_the_token_has_cancelled(gaia: G
 
 
 def test_what_cannot_be_killed_writes_on_into_the_output_of_the_run(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "kill_all", lambda *_: [1])  # as what has become another user's
+    monkeypatch.setattr(process_tree, "kill_all", lambda *_: [1])  # as what has become another user's
     monkeypatch.setattr(supervise, "SECONDS_FOR_BACKGROUND", 0.0)
     script = f"trap '' TERM; {SERVES} echo $! > pid; echo ready"
     ended = forked("run", "--id", "work", "--", *SHELL, script)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.store.port import Store
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from _pytest.mark import ParameterSet
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Run as RunOfHost
 
     Tree = dict[str, tuple[str, int, bytes]]

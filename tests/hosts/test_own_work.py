@@ -12,7 +12,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.claude_code import own_work
 from gaia_sessions.hosts.payload import HookPayload
-from gaia_sessions.session.events import LONGEST_TASK, MOST_RUNNING, MOST_TASKS
+from gaia_sessions.session.host_events import LONGEST_TASK, MOST_RUNNING, MOST_TASKS
 from tests.table import table
 
 if TYPE_CHECKING:

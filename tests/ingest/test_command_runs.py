@@ -11,7 +11,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.dispatch import handle_event
 from gaia_sessions.session.clock import format_time, parse_time
-from gaia_sessions.session.events import DELEGATE, FINALIZE, KINDS, SESSION_START, SEVERAL
+from gaia_sessions.session.host_events import DELEGATE, FINALIZE, KINDS, SESSION_START, SEVERAL
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
@@ -19,7 +19,7 @@ from gaia_sessions.system.processes import describe
 from tests.table import table
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 NOW = utc_now()
 NUMBERS = count()

@@ -6,7 +6,7 @@ import inspect
 from importlib import import_module
 
 from gaia_sessions.ingest.dispatch import HANDLERS
-from gaia_sessions.session.events import KINDS
+from gaia_sessions.session.host_events import KINDS
 from tests.table import table
 
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import Terms, deferred, dispatch
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import KINDS
+from gaia_sessions.session.host_events import KINDS
 from gaia_sessions.store.memory_store import MemoryStore
 from tests.table import table
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.memory_store import MemoryKeyLock

@@ -17,7 +17,7 @@ from gaia_sessions.ingest import Terms, deferred, dispatch
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session import requests, retention
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import encode
 from gaia_sessions.session.retention import BYTES_FOR_RUN, RESERVED_BYTES

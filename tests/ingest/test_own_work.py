@@ -10,7 +10,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.errors import NotApproved, NothingToAnswer
 from gaia_sessions.session.clock import format_time, parse_time, timedelta
-from gaia_sessions.session.events import MOST_TASKS
+from gaia_sessions.session.host_events import MOST_TASKS
 from tests import commands
 from tests.hook.conftest import ASKS, gaia, own_host
 from tests.ingest.test_tool_uses import asking

@@ -21,7 +21,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 BEGAN = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 OTHERS = 30

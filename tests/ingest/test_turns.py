@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.store.open_session import OpenSession
     from tests.hook.conftest import Host
 

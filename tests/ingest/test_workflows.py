@@ -26,7 +26,7 @@ from tests.ingest.conftest import own_folder
 from tests.table import table
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from tests.hook.conftest import Host
 
 NOW = utc_now()

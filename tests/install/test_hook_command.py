@@ -21,7 +21,7 @@ from gaia_sessions.hosts.settings import USER, WantedEntry
 from gaia_sessions.install import hook_command
 from gaia_sessions.install.entries import matches
 from gaia_sessions.install.places import HOSTS, Places
-from gaia_sessions.session.events import DELEGATE
+from gaia_sessions.session.host_events import DELEGATE
 from gaia_sessions.system import utc_now
 from tests.install.conftest import Setup
 from tests.install.settings_files import PROGRAM, SCRIPT

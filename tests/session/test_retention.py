@@ -8,7 +8,7 @@ import pytest
 
 from gaia_sessions.errors import InvalidInput, TooLarge
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.retention import MAX_RUNS, RESERVED_BYTES, fit_record, trim_record
 from gaia_sessions.session.schema import MARKER_DETAIL

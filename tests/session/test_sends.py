@@ -12,7 +12,7 @@ from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import sends
 from gaia_sessions.session.child_limits import is_at_work
-from gaia_sessions.session.clients import Told
+from gaia_sessions.session.client_conversation import Told
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.context import cut
 from gaia_sessions.session.phases import MARKER_PHASES, PHASES, RESUMABLE, is_final

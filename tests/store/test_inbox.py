@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 
 def event(number: int) -> Event:

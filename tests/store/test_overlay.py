@@ -18,7 +18,7 @@ from tests.contract.conftest import finished
 from tests.records import id_found
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import RecordOrError
 

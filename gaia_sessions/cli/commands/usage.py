@@ -62,7 +62,7 @@ def _print_all(call: Call, since: datetime | None) -> None:
     if call.as_json:
         output.print_json(usage)
     elif usage["agents"] or usage["unread"]:
-        from gaia_sessions.cli.render.agents import table_of_agents
+        from gaia_sessions.cli.render.usage_table import table_of_agents
 
         output.print_lines(table_of_agents(usage, output.stdout_width()))
     else:

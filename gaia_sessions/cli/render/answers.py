@@ -6,7 +6,7 @@ Owns that wording.
 from __future__ import annotations
 
 from gaia_sessions.hosts.marker import without_marker
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.policy import is_running
 from gaia_sessions.session.record import NOT_APPROVED_REASON

@@ -13,7 +13,7 @@ from itertools import islice
 
 from gaia_sessions.hosts import Host, denial
 from gaia_sessions.hosts.payload import host_process, key_in, object_in, with_addition
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts import HostResumption, StopToHold, Work
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.session.agent_limits import WorkSoFar
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.permission_requests import SeenCalls
     from gaia_sessions.session.repeats import PastCall
     from gaia_sessions.session.run_ends import ReportedEnd
@@ -39,7 +39,7 @@ _CONTINUING_REASONS = ("clear", "resume")
 
 
 def _with_tools(payload: HookPayload, found: list[Event]) -> list[Event]:
-    if found and found[0]["kind"] != events.PERMISSION_REQUEST:
+    if found and found[0]["kind"] != host_events.PERMISSION_REQUEST:
         return found
     if not payload.host_session_id or not payload.key("agent_id") or _is_of_agent_tool(payload):
         return found
@@ -140,7 +140,7 @@ def _stop_to_hold(payload: HookPayload, known: Collection[str]) -> StopToHold | 
 def _pre_tool_use(payload: HookPayload) -> list[Event]:
     if payload.raw.get("tool_name") == "SendMessage":
         to = key_in(payload.tool_input, "to")
-        return [payload.event(events.MESSAGE, host_agent_id=to, call=payload.key("tool_use_id"))] if to else []
+        return [payload.event(host_events.MESSAGE, host_agent_id=to, call=payload.key("tool_use_id"))] if to else []
     tool_use_id = payload.key("tool_use_id")
     if not _is_of_agent_tool(payload) or not tool_use_id or not isinstance(payload.raw.get("tool_input"), dict):
         return []
@@ -174,7 +174,7 @@ def _subagent_stop(payload: HookPayload) -> list[Event]:
 def _stop_failure(payload: HookPayload) -> list[Event]:
     """Without an agent it is the main agent's turn that failed; the payload does not say which agents are running."""
     if not payload.key("agent_id"):
-        return [payload.event(events.MAIN_STOP)]
+        return [payload.event(host_events.MAIN_STOP)]
     from . import agents
 
     return agents.failure(payload)
@@ -196,13 +196,13 @@ def _post_tool_use(payload: HookPayload) -> list[Event]:
 
             return workflows.launch(payload)
         model = key_in(response, "resolvedModel")
-        return [payload.event(events.START, **keys, launch=True, background=True, model=model)] if agent else []
+        return [payload.event(host_events.START, **keys, launch=True, background=True, model=model)] if agent else []
     if response.get("status") != "completed":
         return []
     from .reported_usage import figures_of_return
 
     keys |= {"purpose": payload.purpose(payload.tool_input.get("description"))}
-    return [payload.event(events.RETURNED, **keys, **figures_of_return(response))]
+    return [payload.event(host_events.RETURNED, **keys, **figures_of_return(response))]
 
 
 def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
@@ -241,23 +241,23 @@ def _stop(payload: HookPayload) -> list[Event]:
     """A task with a command is a shell in the background, and no agent that may be that of a delegation."""
     tasks = payload.raw.get("background_tasks")
     if not isinstance(tasks, list):
-        return [payload.event(events.MAIN_STOP)]
+        return [payload.event(host_events.MAIN_STOP)]
     agents: list[str] = []
     others: list[str] = []
-    for task in islice(tasks, events.MOST_RUNNING):
+    for task in islice(tasks, host_events.MOST_RUNNING):
         if isinstance(task, dict) and (key := key_in(task, "id")):
             (others if "command" in task or task.get("type") == "monitor" else agents).append(key)
-    return [payload.event(events.MAIN_STOP, running=agents, commands=others or None)]
+    return [payload.event(host_events.MAIN_STOP, running=agents, commands=others or None)]
 
 
 def _session_start(payload: HookPayload) -> list[Event]:
-    return [payload.event(events.SESSION_START, source=payload.key("source"))]
+    return [payload.event(host_events.SESSION_START, source=payload.key("source"))]
 
 
 def _session_end(payload: HookPayload) -> list[Event]:
     """After ``/clear`` and ``/resume`` the process continues, and so does every agent in the background."""
     process_continues = payload.raw.get("reason") in _CONTINUING_REASONS
-    return [payload.event(events.SESSION_LEFT if process_continues else events.SESSION_END)]
+    return [payload.event(host_events.SESSION_LEFT if process_continues else host_events.SESSION_END)]
 
 
 _READERS: EventReaders = {
@@ -292,7 +292,13 @@ def _host_process(payload: HookPayload) -> object:
 HOST = Host(
     GENERAL,
     _READERS,
-    replies=(events.DELEGATE, events.START, events.RETURNED, events.NOTIFICATION, events.SESSION_START),
+    replies=(
+        host_events.DELEGATE,
+        host_events.START,
+        host_events.RETURNED,
+        host_events.NOTIFICATION,
+        host_events.SESSION_START,
+    ),
     start_event="SubagentStart",
     rewrite_prompt=_rewrite_prompt,
     denies=denial,

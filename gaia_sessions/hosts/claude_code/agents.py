@@ -10,7 +10,7 @@ import os
 
 from gaia_sessions.hosts import CLAUDE_CODE, agent_files
 from gaia_sessions.hosts.payload import HookPayload
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 from gaia_sessions.session.clock import parse_time
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.hosts.payload import Payload
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 
 def start(payload: HookPayload, host_process: object) -> list[Event]:
@@ -29,7 +29,7 @@ def start(payload: HookPayload, host_process: object) -> list[Event]:
         return []
     transcript = agent_files.transcript_of(payload.raw.get("transcript_path"), str(keys["host_agent_id"]))
     keys = {"transcript_path": transcript, **keys}
-    return [payload.event(events.START, **keys, host_process=host_process)]
+    return [payload.event(host_events.START, **keys, host_process=host_process)]
 
 
 def stop(payload: HookPayload) -> list[Event]:
@@ -51,7 +51,7 @@ def stop(payload: HookPayload) -> list[Event]:
         from . import own_work
 
         end["own_work"] = own_work.of_stop(payload, str(keys["host_agent_id"]))
-    return [payload.event(events.STOP, **keys | end)]
+    return [payload.event(host_events.STOP, **keys | end)]
 
 
 def failure(payload: HookPayload) -> list[Event]:

@@ -13,7 +13,7 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import agent_of, last_transcript_line, member_of, newest_names, transcript_of
 from gaia_sessions.hosts.payload import object_in, object_in_bytes
 from gaia_sessions.session.clock import format_time, parse_time, timedelta
-from gaia_sessions.session.events import NOTIFICATION
+from gaia_sessions.session.host_events import NOTIFICATION
 from gaia_sessions.session.run_ends import is_before
 from gaia_sessions.session.schema import (
     CONNECTION_LOST,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.hosts.payload import HookPayload, Payload
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import existing_folder, transcript_of
 from gaia_sessions.hosts.payload import element_in, one_line
-from gaia_sessions.session import events
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session import host_events
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_abandoned, is_failure, is_success
 from gaia_sessions.session.schema import INTERRUPTED, STOPPED_BY_USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import HookPayload
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 _BY_USER = "was stopped by user"
 _LOST_AGENT, _LOST = 'Background agent "', '" was running when the previous Claude Code process exited'
@@ -40,12 +40,12 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
     error = None if is_success(outcome) else one_line(summary or outcome, MAX_MESSAGE_LENGTH)
     keys: dict[str, object] = {"host_agent_id": agent, "tool_use_id": tool_use_id, "outcome": outcome, "error": error}
     if is_success(outcome) and summary.rstrip().endswith(_WAITS):  # its figures may come after the last ones
-        return [payload.event(events.NOTIFICATION, **keys, waits=True)]
+        return [payload.event(host_events.NOTIFICATION, **keys, waits=True)]
     if "<usage>" in rest or "<worktree>" in rest:
         from .reported_usage import figures_of_notification
 
         keys |= figures_of_notification(rest)
-    event = payload.event(events.NOTIFICATION, **keys, **_interruption(payload, outcome, agent, error or ""))
+    event = payload.event(host_events.NOTIFICATION, **keys, **_interruption(payload, outcome, agent, error or ""))
     folder = existing_folder(CLAUDE_CODE, payload.raw.get("transcript_path"), "workflows")
     if folder is None:
         return [event]

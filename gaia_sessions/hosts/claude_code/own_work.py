@@ -14,7 +14,7 @@ from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.agent_files import lines
 from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes, parts_in, text_in
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import LONGEST_TASK, MOST_RUNNING, MOST_TASKS
+from gaia_sessions.session.host_events import LONGEST_TASK, MOST_RUNNING, MOST_TASKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from gaia_sessions.hosts.agent_files import transcript_of
 from gaia_sessions.hosts.payload import one_line
 from gaia_sessions.jsonio.strict import dump_line
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 from gaia_sessions.session.ids import quick_digest
 from gaia_sessions.session.tool_inference import MAX_TOOL_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import HookPayload, Payload
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 _EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 
@@ -26,9 +26,9 @@ _LONGEST_INPUT = 1 << 30
 """Bytes: more than what any payload or line of a transcript that is read can become."""
 
 _KINDS = {
-    "PermissionRequest": events.PERMISSION_REQUEST,
-    "PostToolUse": events.TOOL_USED,
-    "PostToolUseFailure": events.TOOL_USED,
+    "PermissionRequest": host_events.PERMISSION_REQUEST,
+    "PostToolUse": host_events.TOOL_USED,
+    "PostToolUseFailure": host_events.TOOL_USED,
 }
 
 
@@ -40,7 +40,7 @@ def events_of(payload: HookPayload, *, tracked: bool = False) -> list[Event]:
     if not kind or not agent or not name:
         return []
     keys |= {"tool_name": name, "asked": digest_of_use(name, payload.tool_input), "call": payload.key("tool_use_id")}
-    if kind == events.PERMISSION_REQUEST:
+    if kind == host_events.PERMISSION_REQUEST:
         transcript = transcript_of(payload.raw.get("transcript_path"), agent)
         return [payload.event(kind, **keys, transcript_path=transcript, tracked=tracked or None)]
     edited = name in _EDITING and payload.raw["hook_event_name"] == "PostToolUse"  # one that failed changed nothing

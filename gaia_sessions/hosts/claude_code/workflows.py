@@ -16,9 +16,9 @@ import os
 from gaia_sessions.hosts import CLAUDE_CODE, host_files
 from gaia_sessions.hosts.agent_files import LONGEST_LINE, newest_names
 from gaia_sessions.hosts.payload import clean, is_key, key_in, object_in, object_in_bytes, one_line, text_in
-from gaia_sessions.session import events, schema
+from gaia_sessions.session import host_events, schema
 from gaia_sessions.session.clock import timedelta
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import COMPLETED, FAILED, is_failure
 
 from .reported_usage import figures_of_progress
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.hosts.payload import HookPayload, Payload
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
 
@@ -62,7 +62,7 @@ def delegation(payload: HookPayload, host_process: object) -> Event:
     """The main agent, or another one, calls the tool; a workflow run that is resumed keeps its id."""
     run_id = key_in(payload.tool_input, "resumeFromRunId")
     return payload.event(
-        events.DELEGATE,
+        host_events.DELEGATE,
         agent_name=AGENT_NAME,
         purpose=payload.purpose(_described(payload.tool_input)),
         tool_use_id=payload.key("tool_use_id"),
@@ -83,7 +83,7 @@ def launch(payload: HookPayload) -> list[Event]:
     journal = os.path.join(folder, _JOURNAL) if isinstance(folder, str) and os.path.isabs(folder) else None
     return [
         payload.event(
-            events.START,
+            host_events.START,
             agent_name=AGENT_NAME,
             purpose=payload.purpose(response.get("summary")),
             host_agent_id=task,
@@ -172,7 +172,7 @@ def _agent_end(payload: HookPayload, entry: Payload) -> Event | None:
     label, error = entry.get("label"), text_in(entry, "error")
     why = interruptions.keys_of_failure(None, error, None, payload.now) if is_failure(outcome) else {}
     return payload.event(
-        events.NOTIFICATION,
+        host_events.NOTIFICATION,
         host_agent_id=agent,
         outcome=outcome,
         purpose=payload.purpose(label) if label else None,

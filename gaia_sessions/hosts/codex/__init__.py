@@ -19,9 +19,9 @@ from gaia_sessions.hosts.payload import (
     one_line,
     with_addition,
 )
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import COMPLETED
 from gaia_sessions.session.schema import INTERRUPTED
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
 
@@ -59,7 +59,7 @@ def _pre_tool_use(payload: HookPayload) -> list[Event]:
     tool, tool_use_id = payload.text("tool_name"), payload.key("tool_use_id")
     if tool in _WRITE:
         to = key_in(payload.tool_input, "target")
-        return [payload.event(events.MESSAGE, host_agent_id=to)] if to else []
+        return [payload.event(host_events.MESSAGE, host_agent_id=to)] if to else []
     if tool not in _SPAWN or not tool_use_id or not payload.tool_input:
         return []
     keys = {
@@ -84,9 +84,9 @@ def _spawn_returned(payload: HookPayload, response: Payload) -> list[Event]:
     agent = key_in(response, "agent_id") or key_in(response, "task_name")
     keys = {"tool_use_id": tool_use_id, "agent_name": _agent_name(payload)}
     if agent:
-        return [payload.event(events.START, **keys, host_agent_id=agent, launch=True, background=True)]
+        return [payload.event(host_events.START, **keys, host_agent_id=agent, launch=True, background=True)]
     error = one_line(payload.text("tool_response"), MAX_MESSAGE_LENGTH) or None
-    return [payload.event(events.DELEGATION_CLOSED, **keys, error=error)]
+    return [payload.event(host_events.DELEGATION_CLOSED, **keys, error=error)]
 
 
 def _wait_returned(payload: HookPayload, response: Payload) -> list[Event]:
@@ -102,7 +102,7 @@ def _agent_outcome(payload: HookPayload, agent: str, state: Json) -> list[Event]
     if isinstance(state, dict) and "errored" in state:
         return [payload.failure(str(state["errored"]), host_agent_id=agent)]
     if isinstance(state, dict) and "completed" in state:
-        return [payload.event(events.NOTIFICATION, host_agent_id=agent, outcome=COMPLETED)]
+        return [payload.event(host_events.NOTIFICATION, host_agent_id=agent, outcome=COMPLETED)]
     return []
 
 
@@ -152,7 +152,7 @@ def _start(payload: HookPayload) -> list[Event]:
     if not agent:
         return []
     keys = {"host_agent_id": agent, "agent_name": payload.key("agent_type"), "host_process": host_process(_PROGRAMS)}
-    return [payload.event(events.START, **keys, transcript_path=payload.text("transcript_path") or None)]
+    return [payload.event(host_events.START, **keys, transcript_path=payload.text("transcript_path") or None)]
 
 
 def _subagent_stop(payload: HookPayload) -> list[Event]:
@@ -160,7 +160,7 @@ def _subagent_stop(payload: HookPayload) -> list[Event]:
     if not agent:
         return []
     event = payload.event(
-        events.STOP,
+        host_events.STOP,
         host_agent_id=agent,
         agent_name=payload.key("agent_type"),
         key_pending=True,
@@ -177,10 +177,10 @@ _READERS: EventReaders = {
     "SubagentStart": _start,
     "UserPromptSubmit": _start,
     "SubagentStop": _subagent_stop,
-    "Interrupt": bare_event(events.MAIN_STOP),
-    "Stop": bare_event(events.MAIN_STOP),
-    "SessionStart": bare_event(events.SESSION_START),
-    "SessionEnd": bare_event(events.SESSION_END),
+    "Interrupt": bare_event(host_events.MAIN_STOP),
+    "Stop": bare_event(host_events.MAIN_STOP),
+    "SessionStart": bare_event(host_events.SESSION_START),
+    "SessionEnd": bare_event(host_events.SESSION_END),
 }
 
 
@@ -219,7 +219,7 @@ def _end_in_files(run: Run) -> ReportedEnd | None:
 HOST = Host(
     GENERAL,
     _READERS,
-    replies=(events.DELEGATE, events.START, events.NOTIFICATION, events.SESSION_START),
+    replies=(host_events.DELEGATE, host_events.START, host_events.NOTIFICATION, host_events.SESSION_START),
     start_event="SubagentStart",
     rewrite_prompt=_rewrite_prompt,
     denies=denial,

@@ -12,13 +12,13 @@ from gaia_sessions.hosts import Host
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, NOTE
 from gaia_sessions.hosts.payload import bare_event, key_in, object_in, text_in, with_addition
 from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 from gaia_sessions.session.ids import MARKER_OPENING, short_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 
 _PROGRAMS = ("node",)
@@ -82,15 +82,15 @@ def _after_tool(payload: HookPayload) -> list[Event]:
 _READERS: EventReaders = {
     "BeforeTool": delegation_reader(_keys, _PROGRAMS),
     "AfterTool": _after_tool,
-    "AfterAgent": bare_event(events.MAIN_STOP),
-    "SessionStart": bare_event(events.SESSION_START),
-    "SessionEnd": bare_event(events.SESSION_END),
+    "AfterAgent": bare_event(host_events.MAIN_STOP),
+    "SessionStart": bare_event(host_events.SESSION_START),
+    "SessionEnd": bare_event(host_events.SESSION_END),
 }
 
 HOST = Host(
     "generalist",
     _READERS,
-    replies=(events.DELEGATE, events.RETURNED, events.SESSION_START),
+    replies=(host_events.DELEGATE, host_events.RETURNED, host_events.SESSION_START),
     pre_delegate=("BeforeTool",),
     subagent_stop=("AfterTool",),
     rewrite_prompt=_rewrite_prompt,

@@ -12,12 +12,12 @@ from __future__ import annotations
 from gaia_sessions.hosts import Host, denial
 from gaia_sessions.hosts.payload import bare_event, figures_in, key_in, object_in, text_in
 from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 GENERAL = "general-purpose"
 
@@ -103,7 +103,7 @@ def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
 def _stop(payload: HookPayload) -> list[Event]:
     tasks = payload.raw.get("background_tasks")
     if not isinstance(tasks, list):
-        return [payload.event(events.MAIN_STOP)]
+        return [payload.event(host_events.MAIN_STOP)]
     from . import agents
 
     return agents.main_stop(payload, tasks)
@@ -111,7 +111,7 @@ def _stop(payload: HookPayload) -> list[Event]:
 
 def _stop_failure(payload: HookPayload) -> list[Event]:
     """In 0.24.4, known by its mode, agents in the background may be at work, and this event does not name them."""
-    return [] if "permission_mode" in payload.raw else [payload.event(events.MAIN_STOP)]
+    return [] if "permission_mode" in payload.raw else [payload.event(host_events.MAIN_STOP)]
 
 
 _READERS: EventReaders = {
@@ -122,16 +122,16 @@ _READERS: EventReaders = {
     "PostToolUseFailure": _post_tool_use_failure,
     "Stop": _stop,
     "StopFailure": _stop_failure,
-    "SessionStart": bare_event(events.SESSION_START),
-    "SessionEnd": bare_event(events.SESSION_END),
+    "SessionStart": bare_event(host_events.SESSION_START),
+    "SessionEnd": bare_event(host_events.SESSION_END),
 }
 
 HOST = Host(
     GENERAL,
     _READERS,
     replies=(
-        events.RETURNED,
-        events.SESSION_START,
+        host_events.RETURNED,
+        host_events.SESSION_START,
     ),  # a rewritten prompt and a note to a start had no effect in any run
     subagent_stop=("PostToolUse", "SubagentStop"),
     denies=denial,

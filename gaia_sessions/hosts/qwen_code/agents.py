@@ -9,14 +9,14 @@ of a delegation in the foreground.
 from __future__ import annotations
 
 from gaia_sessions.hosts.payload import host_process, key_in
-from gaia_sessions.session import events
+from gaia_sessions.session import host_events
 from gaia_sessions.session.phases import ABANDONED, COMPLETED, FAILED, is_success
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import HookPayload, Payload
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.events import Event
+    from gaia_sessions.session.host_events import Event
 
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "cancelled": ABANDONED}
 
@@ -39,7 +39,7 @@ def launch(payload: HookPayload, keys: dict[str, object], agent_name: str | None
     if not agent_name:
         return []
     agent = f"{agent_name}-{keys['tool_use_id']}"
-    return [payload.event(events.START, **keys, host_agent_id=agent, launch=True, background=True)]
+    return [payload.event(host_events.START, **keys, host_agent_id=agent, launch=True, background=True)]
 
 
 def start(payload: HookPayload, programs: tuple[str, ...]) -> list[Event]:
@@ -47,7 +47,7 @@ def start(payload: HookPayload, programs: tuple[str, ...]) -> list[Event]:
     keys = _keys(payload)
     if not keys or "prompt_id" not in payload.raw:
         return []
-    return [payload.event(events.START, **keys, host_process=host_process(programs))]
+    return [payload.event(host_events.START, **keys, host_process=host_process(programs))]
 
 
 def stop(payload: HookPayload) -> list[Event]:
@@ -64,15 +64,15 @@ def stop(payload: HookPayload) -> list[Event]:
         "transcript_path": transcript or None,
         **payload.last_message_keys(payload.text("last_assistant_message")),
     }
-    return [payload.event(events.STOP, **keys, **end)]
+    return [payload.event(host_events.STOP, **keys, **end)]
 
 
 def main_stop(payload: HookPayload, tasks: list[Json]) -> list[Event]:
     """The main agent's turn ended: ``tasks`` are all that the conversation has had, those that have ended too."""
-    listed = [task for task in tasks[-events.MOST_RUNNING :] if isinstance(task, dict) and key_in(task, "id")]
+    listed = [task for task in tasks[-host_events.MOST_RUNNING :] if isinstance(task, dict) and key_in(task, "id")]
     running = [key_in(task, "id") for task in listed if task.get("status") == "running"]
     ends = [event for task in listed for event in _ends(payload, task)]
-    return [*ends, payload.event(events.MAIN_STOP, running=running)]
+    return [*ends, payload.event(host_events.MAIN_STOP, running=running)]
 
 
 def _ends(payload: HookPayload, task: Payload) -> list[Event]:
@@ -81,7 +81,7 @@ def _ends(payload: HookPayload, task: Payload) -> list[Event]:
     if not outcome:
         return []
     keys = {"host_agent_id": key_in(task, "id"), "agent_name": key_in(task, "agent_type"), "outcome": outcome}
-    return [payload.event(events.NOTIFICATION, **keys, has_message=False if is_success(outcome) else None)]
+    return [payload.event(host_events.NOTIFICATION, **keys, has_message=False if is_success(outcome) else None)]
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.runner.output import MESSAGE_BYTES, Live, Outputs, Tail, _pieces
+from gaia_sessions.runner.command_output import MESSAGE_BYTES, Live, Outputs, Tail, _pieces
 from gaia_sessions.store.output_file import Kept
 from tests.table import table
 

@@ -11,7 +11,7 @@ from gaia_sessions import hosts
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts.marker import without_additions
 from gaia_sessions.hosts.payload import clean
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import has_ended, has_started, is_of_command, is_send, is_workflow_itself

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.runner import tree
+from gaia_sessions.runner import process_tree
 from tests.runner.conftest import PRELUDE, becomes, linux, needs_user
 from tests.table import table
 
@@ -35,8 +35,8 @@ def test_the_exit_code_is_as_shells_say_it(wrap: Wrap) -> None:
 def test_the_exit_code_is_right_when_many_others_are_reaped_with_it(wrap: Wrap) -> None:
     source = """
 child = begin("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do (exit $i) & (sleep 0.05; exit 9) & done; exit 3")
-until(lambda: not tree.descendants())
-tree.reap(child)
+until(lambda: not process_tree.descendants())
+process_tree.reap(child)
 try:
     os.waitpid(-1, os.WNOHANG)
 except ChildProcessError:
@@ -147,9 +147,9 @@ def test_what_has_fled_is_found_and_killed(wrap: Wrap) -> None:
     source = """
 child = begin(*python(sys.argv[1]))
 ended(child)
-until(lambda: len(tree.descendants()) == 2)
+until(lambda: len(process_tree.descendants()) == 2)
 print("found")
-print(tree.kill_all(child, 5), child.exit_code, tree.descendants())
+print(process_tree.kill_all(child, 5), child.exit_code, process_tree.descendants())
 """
     wrapper = wrap(source, FLEEING)
     assert wrapper.result().splitlines() == ["fled", "found", "[] 0 []"]
@@ -178,10 +178,10 @@ child = begin("sh", "-c", "exec > /dev/null 2>&1; env -i setsid sleep 60 & (sets
 ended(child)
 open(sys.argv[1], "w").close()
 until(lambda: "sleep 63" in children())
-until(lambda: len(tree.descendants()) == 3)
-tree.stop()
-tree.go_on()
-print(tree.kill_all(child, 5), tree.descendants(), [one for one in children() if one])
+until(lambda: len(process_tree.descendants()) == 3)
+process_tree.stop()
+process_tree.go_on()
+print(process_tree.kill_all(child, 5), process_tree.descendants(), [one for one in children() if one])
 """
 
 
@@ -213,7 +213,7 @@ child = begin("sh", "-c", "setsid sleep 60 > /dev/null 2>&1 &")
 ended(child)
 open(sys.argv[1], "w").close()
 until(lambda: "sleep 62" in children())
-print(tree.kill_all(child, 5), tree.descendants(), [one for one in children() if one])
+print(process_tree.kill_all(child, 5), process_tree.descendants(), [one for one in children() if one])
 """
     go = str(tmp_path / "go")
     wrapper = wrap(CHILDREN + source, go, through=("sh", "-c", BESIDE, go, sys.executable, PRELUDE + KEEPS))
@@ -227,7 +227,7 @@ print(tree.kill_all(child, 5), tree.descendants(), [one for one in children() if
 )
 def test_runs_within_each_other_take_limits_of_their_own_as_long_as_there_is_room(limit: int, most: int) -> None:
     room, found = range(limit - (limit & -limit) + 1, limit), []
-    while (taken := tree._lower_limits(limit)) is not None:
+    while (taken := process_tree._lower_limits(limit)) is not None:
         found.append(taken)
         assert room[0] <= taken[0] <= taken[-1] <= room[-1]
         limit, room = taken[-1], taken[:-1]
@@ -236,11 +236,11 @@ def test_runs_within_each_other_take_limits_of_their_own_as_long_as_there_is_roo
 
 def test_what_the_caller_had_before_is_left_alone_where_the_kernel_lists_no_children(wrap: Wrap) -> None:
     source = """
-tree._PROC = "/nowhere"
-tree.become_subreaper()
+process_tree._PROC = "/nowhere"
+process_tree.become_subreaper()
 child = begin("sh", "-c", "exec 2>/dev/null; sleep 60 & setsid sleep 60 & sleep 60")
-until(lambda: len(tree.descendants()) == 4)
-print(tree.kill_all(child, 5), child.exit_code, tree.descendants())
+until(lambda: len(process_tree.descendants()) == 4)
+print(process_tree.kill_all(child, 5), child.exit_code, process_tree.descendants())
 """
     before = 'sleep 61 > /dev/null 2>&1 & setsid sh -c "sleep 62; true" > /dev/null 2>&1 & exec "$@"'
     wrapper = wrap(source, through=("sh", "-c", before, "sh"))
@@ -253,7 +253,7 @@ def test_what_a_wrapper_below_has_started_is_ours_though_it_had_others_to_spare(
     source = """
 child = begin("sh", "-c", 'exec 2> /dev/null; sleep 60 >&2 & exec "$@"', "sh", sys.executable, "-c", sys.argv[1])
 ended(child)
-print(tree.kill_all(child, 5), child.exit_code)
+print(process_tree.kill_all(child, 5), child.exit_code)
 """
     wrapper = wrap(source, inner, through=("sh", "-c", 'sleep 61 > /dev/null 2>&1 & exec "$@"', "sh"))
     assert wrapper.result() == "[] 137"
@@ -262,10 +262,10 @@ print(tree.kill_all(child, 5), child.exit_code)
 
 def test_everything_is_found_and_killed_where_the_kernel_lists_no_children(wrap: Wrap) -> None:
     source = """
-tree._PROC = "/nowhere"
+process_tree._PROC = "/nowhere"
 child = begin("sh", "-c", "exec 2>/dev/null; sleep 60 & setsid sleep 60 & sleep 60")
-until(lambda: len(tree.descendants()) == 4)
-print(tree.kill_all(child, 5), child.exit_code, tree.descendants(), "psutil" in sys.modules)
+until(lambda: len(process_tree.descendants()) == 4)
+print(process_tree.kill_all(child, 5), child.exit_code, process_tree.descendants(), "psutil" in sys.modules)
 """
     wrapper = wrap(source)
     assert wrapper.result().splitlines() == ["[] 137 [] True"]
@@ -273,7 +273,7 @@ print(tree.kill_all(child, 5), child.exit_code, tree.descendants(), "psutil" in 
 
 
 def test_psutil_is_loaded_only_where_there_is_no_proc(wrap: Wrap) -> None:
-    source = "print(tree.kill_all(begin('sleep', '60'), 5), 'psutil' in sys.modules)"
+    source = "print(process_tree.kill_all(begin('sleep', '60'), 5), 'psutil' in sys.modules)"
     assert wrap(source).result() == "[] False"
 
 
@@ -296,10 +296,10 @@ in_group, left = (shlex.join(python(sys.argv[1], name)) for name in ("group", "l
 child = begin("sh", "-c", f"{in_group} & setsid {left} & wait; wait; exit 5", stdout=writer)
 heard = open(reader)
 print(heard.readline() + heard.readline(), end="")
-tree.send(child, signal.SIGTERM)
+process_tree.send(child, signal.SIGTERM)
 print(ended(child), heard.readline(), end="")
-until(lambda: len(tree.descendants()) == 1)
-print(tree.kill_all(child, 5))
+until(lambda: len(process_tree.descendants()) == 1)
+print(process_tree.kill_all(child, 5))
 """
     *ready, ended, left = wrap(source, LISTENS).result().splitlines()
     assert (sorted(ready), ended, left) == (["group ready", "left ready"], "143 group SIGTERM", "[]")
@@ -311,7 +311,7 @@ reader, writer = os.pipe()
 child = begin("sh", "-c", '"$@" & exit 5', "sh", *python(sys.argv[1], "left"), stdout=writer)
 heard = open(reader)
 print(ended(child), heard.readline(), end="")
-tree.send(child, signal.SIGTERM)
+process_tree.send(child, signal.SIGTERM)
 print(heard.readline(), end="")
 """
     assert wrap(source, LISTENS).result().splitlines() == ["5 left ready", "left SIGTERM"]
@@ -328,11 +328,11 @@ def grown():
     return [os.path.getsize(name) > size for name, size in zip("ab", before)]
 until(lambda: os.path.exists("a") and os.path.exists("b"))
 print(grown())
-tree.stop()
-print(grown(), len(tree.descendants()) >= 3)
-tree.go_on()
+process_tree.stop()
+print(grown(), len(process_tree.descendants()) >= 3)
+process_tree.go_on()
 print(grown())
-print(tree.kill_all(child, 5))
+print(process_tree.kill_all(child, 5))
 """
     expected = ["[True, True]", "[False, False] True", "[True, True]", "[]"]
     assert wrap(source, str(tmp_path)).result().splitlines() == expected
@@ -341,9 +341,9 @@ print(tree.kill_all(child, 5))
 def test_stopped_processes_are_killed_too(wrap: Wrap) -> None:
     source = """
 child = begin("sh", "-c", "sleep 60 & setsid sleep 60 & wait")
-until(lambda: len(tree.descendants()) == 3)
-tree.stop()
-print(tree.kill_all(child, 5), child.exit_code)
+until(lambda: len(process_tree.descendants()) == 3)
+process_tree.stop()
+print(process_tree.kill_all(child, 5), child.exit_code)
 """
     wrapper = wrap(source)
     assert wrapper.result() == "[] 137"
@@ -368,11 +368,11 @@ def is_wholly_root(pid):
         return "Uid:\\t0\\t0\\t0\\t0\\n" in file
 
 child = begin("sh", "-c", "sleep 60 > /dev/null & exec $0 --reuid=0 sleep 60 > /dev/null 2>&1", sys.argv[1])
-until(lambda: len(tree.descendants()) == 2 and is_wholly_root(child.pid))
+until(lambda: len(process_tree.descendants()) == 2 and is_wholly_root(child.pid))
 begun = time.monotonic()
-left = tree.kill_all(child, 0.5)
+left = process_tree.kill_all(child, 0.5)
 took = time.monotonic() - begun
-print(left == [child.pid], child.exit_code, tree.descendants() == left, 0.5 < took < 30, len(left), flush=True)
+print(left == [child.pid], child.exit_code, process_tree.descendants() == left, 0.5 < took < 30, len(left), flush=True)
 """
     program = tmp_path / "setpriv"  # makes itself wholly root, whoever starts it, as sudo does
     shutil.copy(shutil.which("setpriv") or "", program)

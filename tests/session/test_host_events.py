@@ -6,7 +6,7 @@ import pytest
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.event_checks import check_event
-from gaia_sessions.session.events import KINDS
+from gaia_sessions.session.host_events import KINDS
 from tests.table import table
 
 STOP: dict[str, Any] = {

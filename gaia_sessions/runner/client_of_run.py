@@ -15,9 +15,9 @@ from gaia_sessions.api import at, permitting
 from gaia_sessions.errors import SessionsError, well_formed
 from gaia_sessions.hosts.clients import client_class, is_conversation_id
 from gaia_sessions.session.budget import consumed_tokens
-from gaia_sessions.session.clients import Told, conversation_to_go_on, standing_of
+from gaia_sessions.session.client_conversation import Told, conversation_to_go_on, standing_of
 from gaia_sessions.session.command_runs import EXITED, CommandEnd
-from gaia_sessions.session.events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.runs import is_send
 
 from .supervise import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.hosts.clients import Client
-    from gaia_sessions.session.clients import Place
+    from gaia_sessions.session.client_conversation import Place
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Conversation, Record, Run
 
