@@ -29,11 +29,11 @@ TAG = "GAIA_TEST_RUN"
 
 PRELUDE = """
 import json, os, shlex, signal, sys, time
-from gaia_sessions.runner import tree
+from gaia_sessions.runner import process_tree
 from gaia_sessions.runner.contain import namespace_of, why_impossible
 
 def begin(*argv, stdin=0, stdout=1, stderr=2, cwd=None, env=os.environ, is_contained=False):
-    return tree.start(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, is_contained=is_contained)
+    return process_tree.start(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, is_contained=is_contained)
 
 def contain(*argv, **options):
     return begin(*argv, **options, is_contained=True)
@@ -43,13 +43,13 @@ def until(condition):
         time.sleep(0.005)
 
 def ended(child):
-    until(lambda: tree.reap(child) or child.exit_code is not None)
+    until(lambda: process_tree.reap(child) or child.exit_code is not None)
     return child.exit_code
 
 def python(source, *arguments):
     return (sys.executable, "-I", "-S", "-c", source, *arguments)
 
-tree.become_subreaper()
+process_tree.become_subreaper()
 """
 
 linux = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs Linux: /proc and sub-reapers")

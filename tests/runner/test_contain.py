@@ -59,7 +59,7 @@ child = contain("sh", "-c", look, stdout=writer)
 heard = open(reader)
 inside, count, user = (heard.readline().strip() for _ in range(3))
 print(inside == namespace_of(child.pid) != os.readlink("/proc/self/ns/pid"), int(count) < 8, int(user) == os.getuid())
-print(namespace_of(os.getpid()), namespace_of(2**22 + 1), tree.kill_all(child, 5), child.exit_code)
+print(namespace_of(os.getpid()), namespace_of(2**22 + 1), process_tree.kill_all(child, 5), child.exit_code)
 """
     assert wrap_as(source).result().splitlines() == ["True True True", "None None [] 137"]
 
@@ -84,7 +84,7 @@ for name in sys.argv[2:]:
     child = contain(*python(sys.argv[1]), stdout=writer)
     heard = open(reader)
     print(heard.readline(), end="")
-    tree.send(child, getattr(signal, name))
+    process_tree.send(child, getattr(signal, name))
     print(heard.readline(), ended(child))
 """
     names = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
@@ -101,12 +101,12 @@ def test_what_it_leaves_behind_ends_with_it(wrap_as: Wrap) -> None:
 def test_it_is_stopped_and_goes_on(wrap_as: Wrap) -> None:
     source = """
 child = contain("sleep", "0.4")
-until(lambda: len(tree.descendants()) == 3)
-tree.stop()
+until(lambda: len(process_tree.descendants()) == 3)
+process_tree.stop()
 time.sleep(0.5)
-tree.reap(child)
+process_tree.reap(child)
 print(child.exit_code)
-tree.go_on()
+process_tree.go_on()
 print(ended(child))
 """
     assert wrap_as(source).result().splitlines() == ["None", "0"]

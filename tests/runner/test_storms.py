@@ -45,7 +45,7 @@ if waits:
     ended(child)
 time.sleep(random.Random(seed).choice([0.03, 0.06, 0.1, 0.2, 0.3]))
 begun = time.monotonic()
-survivors = tree.kill_all(child, 10)
+survivors = process_tree.kill_all(child, 10)
 took = time.monotonic() - begun
 left = [pid for pid in carriers(os.environ[TAG]) if pid != os.getpid()]
 try:

@@ -87,7 +87,7 @@ with Signals() as signals:
     supervisor.close_log()
 seconds = Clock.monotonic() - began
 log.close()
-children = tree.descendants()
+children = process_tree.descendants()
 write("", json.dumps({
     "cause": ended.cause, "exit_code": ended.exit_code, "message": ended.message, "detail": ended.detail,
     "seconds": seconds, "log": len(bytes(log)), "left": len(children),
