@@ -33,7 +33,8 @@ from gaia_sessions.runner import process_tree
 from gaia_sessions.runner.contain import namespace_of, why_impossible
 
 def begin(*argv, stdin=0, stdout=1, stderr=2, cwd=None, env=os.environ, is_contained=False):
-    return process_tree.start(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, is_contained=is_contained)
+    streams = dict(stdin=stdin, stdout=stdout, stderr=stderr)
+    return process_tree.start(argv, cwd=cwd, env=env, is_contained=is_contained, **streams)
 
 def contain(*argv, **options):
     return begin(*argv, **options, is_contained=True)
