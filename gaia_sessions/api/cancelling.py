@@ -120,10 +120,10 @@ def hand_on(store: Store, agent_id: str, children: Collection[str], timeout: flo
 
 
 def _ids_of_conversation(store: Store, host_session_id: str) -> Iterator[str]:
-    for agent_id, found in store.scan():
-        if isinstance(found, SessionsError) or has_newer_schema(found):
+    for agent_id, record in store.scan():
+        if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
-        if any(host_session_id in (run.get("host_session_id"), conversation_of(run)) for run in found.get("runs", ())):
+        if any(host_session_id in (run.get("host_session_id"), conversation_of(run)) for run in record.get("runs", ())):
             yield agent_id
 
 

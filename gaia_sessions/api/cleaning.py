@@ -201,9 +201,9 @@ def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None 
     return report
 
 
-def _reason_to_keep(judge: Judge, agent_id: str, found: RecordOrError, below: Iterable[Record] = ()) -> str | None:
+def _reason_to_keep(judge: Judge, agent_id: str, record: RecordOrError, below: Iterable[Record] = ()) -> str | None:
     try:
-        return judge.reason_to_keep(agent_id, found, below)
+        return judge.reason_to_keep(agent_id, record, below)
     except StoreFailure:
         return "mark_unread"
 
@@ -236,8 +236,8 @@ def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
 def _remove_or_report(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport, agent_id: str) -> bool:
     """Removes the session or reports why not; returns whether it still exists afterwards."""
 
-    def may_go(found: RecordOrError, below: list[Record]) -> bool:
-        return _reason_to_keep(judge, agent_id, found, below) is None
+    def may_go(judged: RecordOrError, below: list[Record]) -> bool:
+        return _reason_to_keep(judge, agent_id, judged, below) is None
 
     try:
         if remove_if(store, agent_id, may_go, leaving, children=judge.children.get(agent_id, ())):
@@ -252,9 +252,9 @@ def _remove_or_report(store: Store, judge: Judge, leaving: Leaving, report: Clea
     return True
 
 
-def _report_kept(report: CleanupReport, agent_id: str, found: RecordOrError, reason: str) -> None:
-    if isinstance(found, SessionsError):
-        target = report["corrupt"] if isinstance(found, CorruptSession) else report["failed"]
-        target.append({"agent_id": agent_id, "reason": str(found)})
+def _report_kept(report: CleanupReport, agent_id: str, record: RecordOrError, reason: str) -> None:
+    if isinstance(record, SessionsError):
+        target = report["corrupt"] if isinstance(record, CorruptSession) else report["failed"]
+        target.append({"agent_id": agent_id, "reason": str(record)})
     else:
         report["kept"].append({"agent_id": agent_id, "reason": reason})

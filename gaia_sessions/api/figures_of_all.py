@@ -157,12 +157,12 @@ def stats(
         return {**sums.stats(len(unread), 0), "removed_unread": str(error)}
 
 
-def _figures(found: RecordOrError, above: Above, now: datetime, limits: Limits) -> Figures | None:
+def _figures(record: RecordOrError, above: Above, now: datetime, limits: Limits) -> Figures | None:
     """None for what cannot be read, or what a later version wrote: nobody knows how that stands."""
-    if isinstance(found, SessionsError) or has_newer_schema(found):
+    if isinstance(record, SessionsError) or has_newer_schema(record):
         return None
-    stands = standing(above.cancellation, found, now, limits)
-    return figures_of(found, stands.decision, stands.state)
+    stands = standing(above.cancellation, record, now, limits)
+    return figures_of(record, stands.decision, stands.state)
 
 
 def _key(figures: Figures) -> str:

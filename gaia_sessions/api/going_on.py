@@ -105,14 +105,14 @@ def resumptions(at: Reading, host_session_id: str | None = None) -> tuple[Sequen
     but may not be resumed, by their states. host_session_id: only what belongs to this conversation of a host.
     """
     sessions = at.sessions
-    above, found, left_out = Above(sessions), [], Counter[str]()
+    above, candidates, left_out = Above(sessions), [], Counter[str]()
     for record, run, stands in _stopped(at, sessions, above, host_session_id):
         if may_go_on(stands.decision):
-            found.append((_resumption(at, record, run, stands), record, run))
+            candidates.append((_resumption(at, record, run, stands), record, run))
         elif stands.state["state"] in (*BROKEN_OFF, *ANSWERED):
             left_out[stands.state["state"]] += 1
-    found.sort(key=_order)
-    shown = _once_for_each_workflow(_without_agents_of_shown_workflows(found))
+    candidates.sort(key=_order)
+    shown = _once_for_each_workflow(_without_agents_of_shown_workflows(candidates))
     return [_unless_workflow_runs(at, sessions, above, candidate) for candidate in shown], {**left_out}
 
 
@@ -170,10 +170,10 @@ def _stopped(
             yield record, run, stands
 
 
-def _without_agents_of_shown_workflows(found: list[Candidate]) -> Iterator[Candidate]:
-    """Without the agents of workflows whose own session is among ``found`` and stands for them."""
-    shown = {record["agent_id"] for _, record, _ in found}
-    for resumption, record, run in found:
+def _without_agents_of_shown_workflows(candidates: list[Candidate]) -> Iterator[Candidate]:
+    """Without the agents of workflows whose own session is among ``candidates`` and stands for them."""
+    shown = {record["agent_id"] for _, record, _ in candidates}
+    for resumption, record, run in candidates:
         if not _is_agent_of_workflow(run) or parent_id_of(record) not in shown:
             yield resumption, record, run
 
@@ -270,10 +270,10 @@ def _order(candidate: Candidate) -> tuple[bool, float, int, bool, float, str]:
     return by_user, waits_until, means, _is_agent_of_workflow(run), -stopped_at, resumption["agent_id"]
 
 
-def _once_for_each_workflow(found: Iterable[Candidate]) -> Iterator[Candidate]:
+def _once_for_each_workflow(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
     """One candidate for each workflow run: its host resumes it as a whole."""
     seen = set()
-    for resumption, record, run in found:
+    for resumption, record, run in candidates:
         run_id = run["workflow"]["run_id"] if "workflow" in run else None
         if run_id is None or run_id not in seen:
             yield resumption, record, run

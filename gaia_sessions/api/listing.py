@@ -241,22 +241,22 @@ class Filter:
         self._asks_of_line = bool(active_only or self.states or since or until or around)
         self.left_out = Counter[str]()
 
-    def accepts(self, found: RecordOrError, now: datetime) -> bool:
+    def accepts(self, record: RecordOrError, now: datetime) -> bool:
         """Whether what was read may pass: the record, before its line is made.
 
         What cannot be read is not known to have ended, and meets no other condition.
         """
-        if isinstance(found, SessionsError) or not _is_readable(found):
+        if isinstance(record, SessionsError) or not _is_readable(record):
             return self.is_broad
         return (
-            not (self.open_only and is_final(found["phase"]))
-            and self.agent_name in (None, found["agent_name"])
-            and (not self.phases or found["phase"] in self.phases)
-            and self.parent_id in (None, found.get("parent_id"))
-            and (not self.grep or any(self.grep in found[key].casefold() for key in ("purpose", "agent_name")))
-            and (self.created_since is None or parse_time(found["created_at"]) >= self.created_since)
-            and (self.around is None or _may_overlap(found, self.around, now))
-            and (self._asks_of_line or self._is_of_app(found.get("app")))  # else its line need not be made
+            not (self.open_only and is_final(record["phase"]))
+            and self.agent_name in (None, record["agent_name"])
+            and (not self.phases or record["phase"] in self.phases)
+            and self.parent_id in (None, record.get("parent_id"))
+            and (not self.grep or any(self.grep in record[key].casefold() for key in ("purpose", "agent_name")))
+            and (self.created_since is None or parse_time(record["created_at"]) >= self.created_since)
+            and (self.around is None or _may_overlap(record, self.around, now))
+            and (self._asks_of_line or self._is_of_app(record.get("app")))  # else its line need not be made
         )
 
     def accepts_line(self, line: Line) -> bool:
@@ -318,21 +318,21 @@ def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limit
 
     A session that cannot be read comes last, because its last activity is not known.
     """
-    found: Iterable[tuple[str, RecordOrError]]
+    records: Iterable[tuple[str, RecordOrError]]
     if wanted.parent_id is None:
-        found = sessions.scan(active_only=wanted.open_only, agent_name=wanted.agent_name)
+        records = sessions.scan(active_only=wanted.open_only, agent_name=wanted.agent_name)
     else:
         children = sessions.children([wanted.parent_id], open_only=wanted.open_only)
-        found = ((record["agent_id"], record) for record in children)
-    accepted = (pair for pair in found if wanted.accepts(pair[1], now))
+        records = ((record["agent_id"], record) for record in children)
+    accepted = (pair for pair in records if wanted.accepts(pair[1], now))
     lines = filter(wanted.accepts_line, lines_of(accepted, Above(sessions), now, limits, wanted.around))
     first = _largest_share_first if wanted.around else newest_first
     yield from sorted(lines, key=first) if wanted.limit is None else heapq.nsmallest(wanted.limit, lines, key=first)
 
 
-def summarize(record: Record, found: Standing) -> Summary:
-    """The summary of ``record``, whose session stands as ``found``; ``denied`` is there only if true."""
-    decision = found.decision
+def summarize(record: Record, stands: Standing) -> Summary:
+    """The summary of ``record``, whose session stands as ``stands``; ``denied`` is there only if true."""
+    decision = stands.decision
     line: Summary = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
@@ -346,9 +346,9 @@ def summarize(record: Record, found: Standing) -> Summary:
         "resume": resume_summary(decision),
         "running": is_running(decision),
     }
-    line.update(found.state)  # type: ignore[typeddict-item]  # its keys are among those of a summary
-    if found.alive:
-        line["liveness"] = found.alive
+    line.update(stands.state)  # type: ignore[typeddict-item]  # its keys are among those of a summary
+    if stands.alive:
+        line["liveness"] = stands.alive
     if "last_activity" in decision:
         line["last_activity"] = decision["last_activity"]
     if "cancellation" in decision:
@@ -374,44 +374,44 @@ def _told_by(record: Record) -> Summary:
 
 
 def describe(
-    above: Above, agent_id: str, found: RecordOrError, now: datetime, limits: Limits, around: Span | None = None
+    above: Above, agent_id: str, record: RecordOrError, now: datetime, limits: Limits, around: Span | None = None
 ) -> Line:
-    """The line of a session for which ``found`` was read: its summary, or why there is none.
+    """The line of a session for which ``record`` was read: its summary, or why there is none.
 
     It has an ``overlap`` if the session worked in the span ``around``.
     """
-    if isinstance(found, SessionNotFound):
+    if isinstance(record, SessionNotFound):
         return {"agent_id": agent_id, "status": "gone", "problem": "there is no such session"}
-    if isinstance(found, SessionsError):
-        status = "corrupt" if isinstance(found, CorruptSession) else "unreadable"
-        return {"agent_id": agent_id, "status": status, "problem": str(found)}
-    if not _is_readable(found):
+    if isinstance(record, SessionsError):
+        status = "corrupt" if isinstance(record, CorruptSession) else "unreadable"
+        return {"agent_id": agent_id, "status": status, "problem": str(record)}
+    if not _is_readable(record):
         return {"agent_id": agent_id, "status": "newer", "problem": "written by a later version"}
-    stands = standing(above.cancellation, found, now, limits)
-    line = summarize(found, stands)
-    if around and (overlap := _overlap(found, stands, around, now)):
+    stands = standing(above.cancellation, record, now, limits)
+    line = summarize(record, stands)
+    if around and (overlap := _overlap(record, stands, around, now)):
         line["overlap"] = overlap
-    line.update(above.trace(found))  # type: ignore[typeddict-item]  # its keys are among those of a summary
-    if place := above.place(found):
+    line.update(above.trace(record))  # type: ignore[typeddict-item]  # its keys are among those of a summary
+    if place := above.place(record):
         line["depth"] = place[1]
-    return {**line, "status": "newer"} if has_newer_schema(found) else line
+    return {**line, "status": "newer"} if has_newer_schema(record) else line
 
 
 def lines_of(
-    found: Iterable[tuple[str, RecordOrError]],
+    records: Iterable[tuple[str, RecordOrError]],
     above: Above,
     now: datetime,
     limits: Limits,
     around: Span | None = None,
 ) -> Iterator[Line]:
     """The line of each session, in the same order."""
-    for agent_id, record in with_marks_known(found, above):
+    for agent_id, record in with_marks_known(records, above):
         yield describe(above, agent_id, record, now, limits, around)
 
 
-def with_marks_known(found: Iterable[tuple[str, RecordOrError]], above: Above) -> Iterator[tuple[str, RecordOrError]]:
-    """``found``, with ``above`` looking for the marks of a few at a time at once."""
-    pairs = iter(found)
+def with_marks_known(records: Iterable[tuple[str, RecordOrError]], above: Above) -> Iterator[tuple[str, RecordOrError]]:
+    """``records``, with ``above`` looking for the marks of a few at a time at once."""
+    pairs = iter(records)
     while few := list(islice(pairs, _AT_ONCE)):
         with suppress(StoreFailure):
             above.know(record for _, record in few if not isinstance(record, SessionsError))

@@ -79,8 +79,10 @@ class Preview:
         """
         if self._applies_everything():
             return self._sessions().children(parent_ids, open_only=open_only)
-        found = [(record["agent_id"], record) for record in self._store.children(parent_ids, open_only=open_only)]
-        readable = [record for _, record in self._with_concerned_last(found) if not isinstance(record, SessionsError)]
+        children = [(record["agent_id"], record) for record in self._store.children(parent_ids, open_only=open_only)]
+        readable = [
+            record for _, record in self._with_concerned_last(children) if not isinstance(record, SessionsError)
+        ]
         return [record for record in readable if is_child(record, parent_ids, open_only=open_only)]
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
@@ -130,11 +132,11 @@ class Preview:
 
         waiting_keys = inbox_keys.all_keys(self._waiting or ())
         concerned_records: list[Record] = []
-        for agent_id, found in sessions:
-            if isinstance(found, SessionsError) or not inbox_keys.may_change(found, waiting_keys):
-                yield agent_id, found
+        for agent_id, record in sessions:
+            if isinstance(record, SessionsError) or not inbox_keys.may_change(record, waiting_keys):
+                yield agent_id, record
             else:
-                concerned_records.append(found)
+                concerned_records.append(record)
         if concerned_records:
             overlay = self._with_events_applied(self._events_concerning(concerned_records))
             yield from (

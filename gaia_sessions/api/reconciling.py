@@ -128,24 +128,24 @@ def _new_report() -> Reconciled:
     }
 
 
-def _record_to_judge(report: Reconciled, agent_id: str, found: RecordOrError) -> Record | None:
+def _record_to_judge(report: Reconciled, agent_id: str, record: RecordOrError) -> Record | None:
     """The record, if its runs can be judged and its work is still open; else None, and the report says why."""
-    if isinstance(found, SessionsError):
-        report["corrupt" if isinstance(found, CorruptSession) else "failed"].append(_skipped(agent_id, str(found)))
+    if isinstance(record, SessionsError):
+        report["corrupt" if isinstance(record, CorruptSession) else "failed"].append(_skipped(agent_id, str(record)))
         return None
-    if has_newer_schema(found):
+    if has_newer_schema(record):
         report["kept"].append(_skipped(agent_id, "newer_schema"))
         return None
-    return None if is_final(found["phase"]) else found
+    return None if is_final(record["phase"]) else record
 
 
 def _abandon_cancelled(store: Store, above: Above, record: Record, now: datetime, report: Reconciled) -> None:
     """Ends the session if it is cancelled and nobody is at work on it; closing its last run did that already."""
     agent_id = record["agent_id"]
 
-    def rule(found: Record) -> Record:
-        is_same = found["created_at"] == record["created_at"]  # one that was created since is not cancelled
-        return settled(found, cancellation, now, gone_runs(found)) if is_same else found
+    def rule(current: Record) -> Record:
+        is_same = current["created_at"] == record["created_at"]  # one that was created since is not cancelled
+        return settled(current, cancellation, now, gone_runs(current)) if is_same else current
 
     with _refusals_in(report, agent_id):
         cancellation = above.proved_cancellation(record)

@@ -96,14 +96,14 @@ class Judge:
         self._above_open = set[str]()
         self._continues: dict[str, str] = {}
         going_on: list[str] = []
-        for agent_id, found in sessions.scan():
-            if not isinstance(found, SessionsError):
-                self._know(agent_id, found)
-                if "continues" in found:
-                    self._continues[agent_id] = found["continues"]
-                    going_on += [agent_id] if is_open(found) and agent_id not in rule.named else []
-            elif isinstance(found, StoreFailure):
-                self.unread = found
+        for agent_id, record in sessions.scan():
+            if not isinstance(record, SessionsError):
+                self._know(agent_id, record)
+                if "continues" in record:
+                    self._continues[agent_id] = record["continues"]
+                    going_on += [agent_id] if is_open(record) and agent_id not in rule.named else []
+            elif isinstance(record, StoreFailure):
+                self.unread = record
         self._continued = set[str]()
         while going_on:
             earlier = self._continues.get(going_on.pop())
@@ -125,7 +125,7 @@ class Judge:
                     break
                 self._above_open.add(above_id)
 
-    def reason_to_keep(self, agent_id: str, found: RecordOrError, below: Iterable[Record] = ()) -> str | None:
+    def reason_to_keep(self, agent_id: str, record: RecordOrError, below: Iterable[Record] = ()) -> str | None:
         """The code of why the session must stay; None if it may go.
 
         ``below``: what is below it by then, of which one may be open, or one that is named may be there still. Raises
@@ -133,17 +133,17 @@ class Judge:
         """
         if any(map(is_open, below)):
             return "above_open"
-        if isinstance(found, SessionsError):
-            may_go = self.rule.corrupt and isinstance(found, CorruptSession)
-            return ("above_open" if agent_id in self._above_open else None) if may_go else found.code
-        if has_newer_schema(found):
+        if isinstance(record, SessionsError):
+            may_go = self.rule.corrupt and isinstance(record, CorruptSession)
+            return ("above_open" if agent_id in self._above_open else None) if may_go else record.code
+        if has_newer_schema(record):
             return "newer_schema"
-        why = self.rule.by_age(found) or self._by_tree(agent_id) or self.rule.by_work(found, self.above)
+        why = self.rule.by_age(record) or self._by_tree(agent_id) or self.rule.by_work(record, self.above)
         return why or ("continued" if self.rule.keeps_continued and agent_id in self._continued else None)
 
-    def depth(self, found: RecordOrError) -> int:
+    def depth(self, record: RecordOrError) -> int:
         """How many sessions are above this one."""
-        place = None if isinstance(found, SessionsError) else self.above.place(found)
+        place = None if isinstance(record, SessionsError) else self.above.place(record)
         return place[1] if place else 0
 
     def _by_tree(self, agent_id: str) -> str | None:
@@ -195,20 +195,20 @@ class Leaving:
         self._can_write = True
         self._has_warned = False
 
-    def note(self, found: RecordOrError, above: Above) -> None:
+    def note(self, record: RecordOrError, above: Above) -> None:
         """Notes the figures of a session to be written, unless nothing has changed since they were noted.
 
         What cannot be read has none, nor has what a later version wrote.
         """
-        if isinstance(found, SessionsError) or has_newer_schema(found):
+        if isinstance(record, SessionsError) or has_newer_schema(record):
             return
-        may_be_cancelled = is_open(found) or is_abandoned(found["phase"])  # the others cost a look each
-        mark = above.cancellation(found) if may_be_cancelled else None
-        stood = found["created_at"], found["revision"], mark  # a mark changes no revision
-        if self._noted.get(found["agent_id"]) != stood:
-            self._noted[found["agent_id"]] = stood
-            stands = standing(lambda _: mark, found, self._now, self._limits)
-            self._unwritten.append(figures_of(found, stands.decision, stands.state))
+        may_be_cancelled = is_open(record) or is_abandoned(record["phase"])  # the others cost a look each
+        mark = above.cancellation(record) if may_be_cancelled else None
+        stood = record["created_at"], record["revision"], mark  # a mark changes no revision
+        if self._noted.get(record["agent_id"]) != stood:
+            self._noted[record["agent_id"]] = stood
+            stands = standing(lambda _: mark, record, self._now, self._limits)
+            self._unwritten.append(figures_of(record, stands.decision, stands.state))
             if len(self._unwritten) == _MOST_UNWRITTEN:
                 self.write()
 
@@ -293,25 +293,25 @@ def remove_named(
     if isinstance(agent_ids, str | bytes):  # or each letter would be an id
         raise errors.BadArgument("agent_ids", agent_ids, "a list of IDs")
     store, rule = at.store, Named(agent_ids, at.now, force=force)
-    found = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
+    records = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
     judge, leaving = Judge(rule, store), Leaving(store, at.now, at.config.limits)
-    _check(store, judge, found, {agent_id: judge.reason_to_keep(agent_id, found[agent_id]) for agent_id in found})
+    _check(store, judge, records, {agent_id: judge.reason_to_keep(agent_id, records[agent_id]) for agent_id in records})
     make_children_cheap(store)
 
     def check_again(now_found: RecordOrError, below: list[Record]) -> bool:
         _check(store, judge, {agent_id: now_found}, {agent_id: judge.reason_to_keep(agent_id, now_found, below)})
         return True
 
-    for record in found.values():
+    for record in records.values():
         leaving.note(record, judge.above)
     leaving.write()
     failed: dict[str, SessionsError] = {}
-    for agent_id in deepest_first({agent_id: judge.depth(found[agent_id]) for agent_id in found}):
+    for agent_id in deepest_first({agent_id: judge.depth(records[agent_id]) for agent_id in records}):
         try:
             remove_if(store, agent_id, check_again, leaving, None, judge.children.get(agent_id, ()))
         except SessionsError as error:
             failed[agent_id] = error
-    removed = [_removed(agent_id, found[agent_id]) for agent_id in found if agent_id not in failed]
+    removed = [_removed(agent_id, records[agent_id]) for agent_id in records if agent_id not in failed]
     unsure: list[SessionsError] = []
     if removed:
         try:
@@ -321,15 +321,15 @@ def remove_named(
     return removed, [*unsure, *failed.values()]
 
 
-def _removed(agent_id: str, found: RecordOrError) -> RemovedSession:
-    if isinstance(found, SessionsError):
+def _removed(agent_id: str, record: RecordOrError) -> RemovedSession:
+    if isinstance(record, SessionsError):
         return {"agent_id": agent_id}
-    return {"agent_id": agent_id, "agent_name": found["agent_name"], "purpose": found["purpose"]}
+    return {"agent_id": agent_id, "agent_name": record["agent_name"], "purpose": record["purpose"]}
 
 
-def _check(store: Store, judge: Judge, found: Mapping[str, RecordOrError], kept: Mapping[str, str | None]) -> None:
+def _check(store: Store, judge: Judge, records: Mapping[str, RecordOrError], kept: Mapping[str, str | None]) -> None:
     """Raises why sessions that were named must stay, if one of them must: ``kept`` has the code of the reason."""
-    for agent_id, record in found.items():
+    for agent_id, record in records.items():
         if isinstance(record, SessionsError):
             if kept[agent_id] == record.code:
                 record.hint = "nothing was removed; add --force to remove it all the same"

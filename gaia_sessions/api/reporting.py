@@ -87,10 +87,10 @@ def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) 
     """
     from gaia_sessions.store.above import Above
 
-    found = standing(Above(at.store).cancellation, record, at.now, at.config.limits)
+    stands = standing(Above(at.store).cancellation, record, at.now, at.config.limits)
     latest = [_as_recent(message) for message in messages[-RECENT_MESSAGES:]]
-    findings = Findings(latest, found.decision.get("cancellation"), found.dead_runs, "")
-    told = {**report_of(record, findings, at.now, at.config.limits_tokens), **found.state}
+    findings = Findings(latest, stands.decision.get("cancellation"), stands.dead_runs, "")
+    told = {**report_of(record, findings, at.now, at.config.limits_tokens), **stands.state}
     return {"usage": usage_of(record, at.now, at.config.limits_tokens), "report": told}  # type: ignore[typeddict-item]  # its keys
 
 

@@ -203,9 +203,9 @@ def report_as_ended(at: Reading, begun: Begun, ended: CommandEnd) -> Report:
             said = _message(run, ended, at.now)
             messages.append({"role": said["role"], "content": said["content"], "tool_name": None, "tool_call_id": None})
     above = Above(at.store)
-    found = standing(above.cancellation, record, at.now, at.config.limits)
-    findings = Findings(messages, found.decision.get("cancellation"), found.dead_runs, why_failed(record))
-    return {**report(record, findings, at.now, at.config.limits_tokens), **found.state, **above.trace(record)}
+    stands = standing(above.cancellation, record, at.now, at.config.limits)
+    findings = Findings(messages, stands.decision.get("cancellation"), stands.dead_runs, why_failed(record))
+    return {**report(record, findings, at.now, at.config.limits_tokens), **stands.state, **above.trace(record)}
 
 
 def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:
@@ -228,20 +228,20 @@ def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: s
     """
     changed: list[str] = []
     with suppress(SessionsError):  # of looking for those below
-        for found in all_below(at.store, agent_id):
+        for record in all_below(at.store, agent_id):
             with suppress(SessionsError):
-                changed += _ended_as_lost(at.store, found, pid_ns, at.now)
-                for other in at.store.read(found["agent_id"]).get("runs", ()):
+                changed += _ended_as_lost(at.store, record, pid_ns, at.now)
+                for other in at.store.read(record["agent_id"]).get("runs", ()):
                     if has_ended(other) and other.get("started_at", "") >= run["started_at"]:
-                        count_run(at.store, found, other, _SHORT_WAIT)
+                        count_run(at.store, record, other, _SHORT_WAIT)
     return changed
 
 
-def _ended_as_lost(store: Store, found: Record, pid_ns: str | None, now: datetime) -> list[str]:
+def _ended_as_lost(store: Store, record: Record, pid_ns: str | None, now: datetime) -> list[str]:
     """The id of the session if it had runs to end."""
-    if not _lost_runs(found, pid_ns):
+    if not _lost_runs(record, pid_ns):
         return []
-    with store.open(found["agent_id"], timeout=_SHORT_WAIT) as session:
+    with store.open(record["agent_id"], timeout=_SHORT_WAIT) as session:
         before = session.record
         after = session.commit(with_lost_runs(store, before, _lost_runs(before, pid_ns), now))
     return [] if after is before else [after["agent_id"]]

@@ -167,14 +167,14 @@ def line_of(
 
     ``known`` are records that were read before.
     """
-    found: RecordOrError
+    record: RecordOrError
     try:
-        found = next((one for one in known if one["agent_id"] == agent_id), None) or sessions.read(agent_id)
+        record = next((one for one in known if one["agent_id"] == agent_id), None) or sessions.read(agent_id)
     except InvalidId:  # no session can have had it: somebody wrote it by hand
-        found = SessionNotFound(agent_id)
+        record = SessionNotFound(agent_id)
     except SessionsError as error:
-        found = error
-    return describe(above, agent_id, found, now, limits)
+        record = error
+    return describe(above, agent_id, record, now, limits)
 
 
 def _oldest_first(line: Line) -> tuple[float, str]:

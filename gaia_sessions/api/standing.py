@@ -84,9 +84,9 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
     """
     from gaia_sessions.store.above import Above  # a hook that has just written knows whether it is cancelled
 
-    found = read_or_error(sessions, agent_id)
-    decision = decide(Above(sessions).cancellation, agent_id, found, now, limits)
-    return decision, None if isinstance(found, errors.SessionsError) else found
+    record = read_or_error(sessions, agent_id)
+    decision = decide(Above(sessions).cancellation, agent_id, record, now, limits)
+    return decision, None if isinstance(record, errors.SessionsError) else record
 
 
 def read_or_error(sessions: Reader, agent_id: str) -> RecordOrError:
@@ -99,20 +99,20 @@ def read_or_error(sessions: Reader, agent_id: str) -> RecordOrError:
 
 
 def decide(
-    find_cancellation: FindCancellation, agent_id: str, found: RecordOrError, now: datetime, limits: Limits
+    find_cancellation: FindCancellation, agent_id: str, record: RecordOrError, now: datetime, limits: Limits
 ) -> Decision:
-    """The policy's decision on ``found``, the session's record or the error that reading it raised.
+    """The policy's decision on ``record``, the session's record or the error that reading it raised.
 
     ``find_cancellation`` says whether the session is cancelled; where there are many it is that of ``Above``. A record
     of a newer schema counts as unreadable, because this version could not continue its work.
     """
-    if isinstance(found, errors.SessionNotFound):
+    if isinstance(record, errors.SessionNotFound):
         return policy.decide_without_record(agent_id, None)
-    if not isinstance(found, errors.SessionsError) and has_newer_schema(found):
-        found = errors.NewerSchema(agent_id, found["schema"], SCHEMA)
-    if isinstance(found, errors.SessionsError):
-        return policy.decide_without_record(agent_id, str(found))
-    return decide_on_known(found, find_cancellation(found), now, limits)
+    if not isinstance(record, errors.SessionsError) and has_newer_schema(record):
+        record = errors.NewerSchema(agent_id, record["schema"], SCHEMA)
+    if isinstance(record, errors.SessionsError):
+        return policy.decide_without_record(agent_id, str(record))
+    return decide_on_known(record, find_cancellation(record), now, limits)
 
 
 def decide_on_known(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:

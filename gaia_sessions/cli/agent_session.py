@@ -142,12 +142,12 @@ def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> N
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
 @click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
 def _list(call: Call, *, active_only: bool, agent_name: str | None) -> None:
-    found = list(call.sessions().list(active_only=active_only, agent_name=agent_name))
-    if not found:
+    lines = list(call.sessions().list(active_only=active_only, agent_name=agent_name))
+    if not lines:
         output.print_line("No sessions found")
         return
-    output.print_line(f"\nFound {len(found)} sessions:\n")
-    for line in found:
+    output.print_line(f"\nFound {len(lines)} sessions:\n")
+    for line in lines:
         output.print_lines([*_session_lines(line), ""])
 
 

@@ -125,12 +125,12 @@ class Inspection:
     def records(self) -> Records:
         """What reading every record shows."""
         records = Records()
-        for agent_id, found in self.store.scan():
+        for agent_id, record in self.store.scan():
             records.total += 1
-            if isinstance(found, SessionsError):
-                (records.corrupt if isinstance(found, CorruptSession) else records.refused)[agent_id] = str(found)
+            if isinstance(record, SessionsError):
+                (records.corrupt if isinstance(record, CorruptSession) else records.refused)[agent_id] = str(record)
             else:
-                self._add_record(records, agent_id, found)
+                self._add_record(records, agent_id, record)
             try:
                 records.no_marks += [marked for marked, mark in self.store.marks([agent_id]) if "at" not in mark]
             except StoreFailure as error:

@@ -31,13 +31,13 @@ def at_work_message(
 ) -> str | None:
     """The agents at work on ``records``, those that wait for a person first; None if there are none."""
     standings = [(standing(find_cancellation, record, now, limits), record) for record in records]
-    found = [(stands.alive, record) for stands, record in standings if stands.alive]
-    if not found:
+    at_work = [(stands.alive, record) for stands, record in standings if stands.alive]
+    if not at_work:
         return None
-    found.sort(key=lambda pair: _ORDER.index(pair[0]["state"]))
-    lines = [_HEADING, *(_line(record, alive, now) for alive, record in found[:MOST_AGENTS])]
-    if len(found) > MOST_AGENTS:
-        lines.append(f"and {len(found) - MOST_AGENTS} more: gaia-sessions list --active-only")
+    at_work.sort(key=lambda pair: _ORDER.index(pair[0]["state"]))
+    lines = [_HEADING, *(_line(record, alive, now) for alive, record in at_work[:MOST_AGENTS])]
+    if len(at_work) > MOST_AGENTS:
+        lines.append(f"and {len(at_work) - MOST_AGENTS} more: gaia-sessions list --active-only")
     return "\n".join(lines)
 
 

@@ -45,23 +45,25 @@ def hold(
         return None
     if not {"marker_phase", "own_work", "workflow"}.isdisjoint(event):
         return None
-    found = find_run(store, event)
-    if isinstance(found, EventResult) or not may_be_held(*found):
+    joined = find_run(store, event)
+    if isinstance(joined, EventResult) or not may_be_held(*joined):
         return None
     program = _program(payload.variables)
-    stop = host.stop_to_hold(payload, found[1].get("held", [])) if program else None
-    if program is None or stop is None or not _can_go_on(store, payload, host, found, stop) or is_late():
+    stop = host.stop_to_hold(payload, joined[1].get("held", [])) if program else None
+    if program is None or stop is None or not _can_go_on(store, payload, host, joined, stop) or is_late():
         return None
-    record = _counted(store, *found, stop, payload)
+    record = _counted(store, *joined, stop, payload)
     return record and (record["agent_id"], stop["reply"](_reason(record, stop, program, store.root)))
 
 
-def _can_go_on(store: FileStore, payload: HookPayload, host: Host, found: tuple[Record, Run], stop: StopToHold) -> bool:
+def _can_go_on(
+    store: FileStore, payload: HookPayload, host: Host, joined: tuple[Record, Run], stop: StopToHold
+) -> bool:
     """Whether the agent may close its todos: it is not cancelled, no limit forbids that, and nothing is news of it."""
     from .enforcement import may_go_on_with
 
-    has_news = may_change(found[0], all_keys(store.waiting()))
-    return not has_news and may_go_on_with(stop["shell"], payload, host, store, *found)
+    has_news = may_change(joined[0], all_keys(store.waiting()))
+    return not has_news and may_go_on_with(stop["shell"], payload, host, store, *joined)
 
 
 def _counted(store: FileStore, record: Record, run: Run, stop: StopToHold, payload: HookPayload) -> Record | None:

@@ -57,9 +57,9 @@ def session_start_message(
 
     above, offered, at_work = Above(store), [], []
     for record in _sessions_of(store, payload, event, is_late, above):
-        found = _resumable(above, record, payload) if _is_relevant(record, event) else None
-        if found:
-            offered.append(found)
+        offer = _resumable(above, record, payload) if _is_relevant(record, event) else None
+        if offer:
+            offered.append(offer)
         elif any(not has_ended(run) and "host_process" in run for run in record.get("runs", ())):
             at_work.append(record)
     messages = [_offer(offered, wake_advice)] if offered else []
@@ -78,7 +78,7 @@ def _resumable(above: Above, record: Record, payload: HookPayload) -> Resumable 
 def _offer(offered: list[Resumable], wake_advice: str | None) -> str:
     from .texts import offer_message
 
-    offered.sort(key=lambda found: (found[0]["last_updated"], found[0]["agent_id"]), reverse=True)
+    offered.sort(key=lambda offer: (offer[0]["last_updated"], offer[0]["agent_id"]), reverse=True)
     return offer_message(offered, wake_advice)
 
 
@@ -148,9 +148,9 @@ def resumable(find_cancellation: FindCancellation, record: Record, now: datetime
     undenied = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
     if any(host_outlives_conversation(run, _is_alive) for run in undenied[-1:]):
         return None
-    found = standing(find_cancellation, record, now, limits)
-    until, reason = found.decision["until"], found.decision["reason"]
-    return (record, found.state["state"], until) if until or reason == NOT_APPROVED_REASON else None
+    stands = standing(find_cancellation, record, now, limits)
+    until, reason = stands.decision["until"], stands.decision["reason"]
+    return (record, stands.state["state"], until) if until or reason == NOT_APPROVED_REASON else None
 
 
 def _is_alive(process: HostProcess) -> bool:

@@ -165,11 +165,11 @@ def _return_reply(applied: AppliedEvent) -> Reply | None:
         from .texts import waiting_message
 
         messages.append(waiting_message(record))
-    found = _resumable(record, applied)
-    if found:
+    resumable = _resumable(record, applied)
+    if resumable:
         from .texts import resume_message
 
-        messages.append(resume_message(found, nested="parent_host_agent_id" in applied.event))
+        messages.append(resume_message(resumable, nested="parent_host_agent_id" in applied.event))
     if times_held(record) and _is_about_latest_end(applied.event, record):
         from gaia_sessions.session.todos import open_todos
 
@@ -207,7 +207,9 @@ def _mentioned_messages(record: Record, applied: AppliedEvent) -> Iterator[str]:
     from .texts import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(applied.store, record, applied.event)
-    named = list(filter(None, (_resumable(found, applied) for found in records if _may_be_told(found, applied))))
+    named = list(
+        filter(None, (_resumable(mentioned, applied) for mentioned in records if _may_be_told(mentioned, applied)))
+    )
     if named:
         yield mentioned_message(named)
     if missing_ids:

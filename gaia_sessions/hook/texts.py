@@ -39,9 +39,9 @@ _TODO_SENTENCE = (
 _LINE_PLACEMENT = "in the prompt, once, on its own line, not quoted and not in a code block:"
 
 
-def resume_message(found: Resumable, *, nested: bool) -> str:
+def resume_message(resumable: Resumable, *, nested: bool) -> str:
     """How, and until when, a session can be resumed, and whom to ask first; ``nested``: a sub-agent is told."""
-    record, state, until = found
+    record, state, until = resumable
     if is_asking(record):
         ask = _whom_to_ask(record, until, nested=nested)
         how = f"{ask}\nThen delegate to "
@@ -122,13 +122,13 @@ def waiting_message(record: Record) -> str:
     )
 
 
-def mentioned_message(found: list[Resumable]) -> str:
+def mentioned_message(named: list[Resumable]) -> str:
     """The delegation named these sessions and resumed none of them; how to resume them."""
     heading = (
         "This delegation named work that is not finished but did not resume it: new work was begun instead. To go on "
-        f"with one, delegate to the agent type named below its line. {_first_ask(found)}Put that line {_LINE_PLACEMENT}"
+        f"with one, delegate to the agent type named below its line. {_first_ask(named)}Put that line {_LINE_PLACEMENT}"
     )
-    return "\n".join([heading, *(_offered(one, "\n") for one in found)])
+    return "\n".join([heading, *(_offered(one, "\n") for one in named)])
 
 
 def missing_message(agent_ids: list[str]) -> str:
@@ -137,21 +137,21 @@ def missing_message(agent_ids: list[str]) -> str:
     return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing: new work was begun."
 
 
-def offer_message(found: list[Resumable], wake_advice: str | None) -> str:
+def offer_message(offered: list[Resumable], wake_advice: str | None) -> str:
     """The sessions that may be resumed, the latest first, in at most ``MOST_LINES`` lines.
 
     wake_advice: how the host wakes an agent by its ID; then the lines have those IDs.
     """
     room = MOST_LINES - 1
-    shown = found if len(found) <= room else found[: room - 1]
+    shown = offered if len(offered) <= room else offered[: room - 1]
     can_wake = wake_advice is not None and any(_agent_of(record) for record, *_ in shown)
     heading = (
         f"Sub-agents whose work is not finished. To go on with one, {f'{wake_advice}; or ' if can_wake else ''}"
         f"delegate to the agent type named after its [...]. {_first_ask(shown)}Put that [...] {_LINE_PLACEMENT}"
     )
     lines = [heading, *(_offered(one, " ") + (_agent_of(one[0]) if can_wake else "") for one in shown)]
-    if len(shown) < len(found):
-        lines.append(f"and {len(found) - len(shown)} more: gaia-sessions list --active-only")
+    if len(shown) < len(offered):
+        lines.append(f"and {len(offered) - len(shown)} more: gaia-sessions list --active-only")
     return "\n".join(lines)
 
 
@@ -161,9 +161,9 @@ def _agent_of(record: Record) -> str:
     return f", agent {visible_line(agents[0], 60)}" if agents else ""
 
 
-def _offered(found: Resumable, gap: str) -> str:
+def _offered(resumable: Resumable, gap: str) -> str:
     """The line that resumes a session and, after the ``gap``, what it is and how it stands."""
-    record, state, until = found
+    record, state, until = resumable
     what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
     stands = answer_words(given_answers(record)[-1], 80) if answer_of(record) else state
     how = resume_line(record["agent_id"]) + gap
@@ -173,11 +173,11 @@ def _offered(found: Resumable, gap: str) -> str:
     return f"{how}{what} ({stands}, phase {record['phase']}, {when}){asks}"
 
 
-def _first_ask(found: list[Resumable]) -> str:
-    """What holds before one of ``found`` goes on that asks something; empty if none does."""
-    if not any(is_asking(record) for record, *_ in found):
+def _first_ask(offered: list[Resumable]) -> str:
+    """What holds before one of ``offered`` goes on that asks something; empty if none does."""
+    if not any(is_asking(record) for record, *_ in offered):
         return ""
-    if any(until is None for *_, until in found):
+    if any(until is None for *_, until in offered):
         return (
             "If one waits for the user, ask the user to type in a terminal outside of this client: gaia-sessions "
             "approve ID "

@@ -38,18 +38,18 @@ _AGENT_FIELDS = (
 
 def start(store: Store, event: Event, terms: Terms) -> EventResult:
     """``started``, in a run that was found or in a new one; ``continued`` in a new session; else as ``change_run``."""
-    found = find_run(store, event)
-    if isinstance(found, EventResult):
-        return found
-    started = _start_in_session(store, event, found, terms)
+    joined = find_run(store, event)
+    if isinstance(joined, EventResult):
+        return joined
+    started = _start_in_session(store, event, joined, terms)
     if started:
         return started
     with store.lock_key(("agent", event["host_agent_id"]), terms.timeout):
-        found = find_run(store, event)  # another process may have begun the new session meanwhile
-        if isinstance(found, EventResult):
-            return found
-        started = _start_in_session(store, event, found, terms)
-        return started or _continue_in_new_session(store, event, found[0], terms)
+        joined = find_run(store, event)  # another process may have begun the new session meanwhile
+        if isinstance(joined, EventResult):
+            return joined
+        started = _start_in_session(store, event, joined, terms)
+        return started or _continue_in_new_session(store, event, joined[0], terms)
 
 
 def _start_in_session(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> EventResult | None:

@@ -68,13 +68,13 @@ def count_ended_runs(store: Store, *, with_labels: bool) -> list[CountedRun]:
     afterwards. Sessions that cannot be written are left out: a later call counts.
     """
     counted_runs: list[CountedRun] = []
-    for agent_id, found in store.scan():
-        if isinstance(found, SessionsError) or has_newer_schema(found):
+    for agent_id, record in store.scan():
+        if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
-        if with_labels and found["purpose"] == NO_PURPOSE:
-            _store_label(store, found)
+        if with_labels and record["purpose"] == NO_PURPOSE:
+            _store_label(store, record)
         counted_runs += [
-            {"agent_id": agent_id, "run": run["run"]} for run in uncounted_runs(found) if count_run(store, found, run)
+            {"agent_id": agent_id, "run": run["run"]} for run in uncounted_runs(record) if count_run(store, record, run)
         ]
     return counted_runs
 

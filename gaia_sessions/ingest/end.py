@@ -72,10 +72,10 @@ def delegation_closed(store: Store, event: Event, terms: Terms) -> EventResult:
 
 def notification(store: Store, event: Event, terms: Terms) -> EventResult:
     """The host informs the main agent what became of an agent in the background, or of a workflow."""
-    keyed, found = _find_notified(store, event)
+    keyed, joined = _find_notified(store, event)
     rules = _EndRules(event, terms.now)
     return _change_with_agents(
-        store, keyed, found, terms, rules.word_on_wait if "waits" in event else rules.notification
+        store, keyed, joined, terms, rules.word_on_wait if "waits" in event else rules.notification
     )
 
 
@@ -87,30 +87,30 @@ def _find_notified(store: Store, event: Event) -> tuple[Event, JoinedRun | Event
     change.
     """
     by_delegation, by_agent = _without_key(event, "host_agent_id"), _without_key(event, "tool_use_id")
-    found = find_run(store, by_delegation)
-    if not isinstance(found, EventResult):
-        return by_delegation, found if may_be_of_agent(found[1], event) else EventResult(KEYS_DISAGREE)
+    joined = find_run(store, by_delegation)
+    if not isinstance(joined, EventResult):
+        return by_delegation, joined if may_be_of_agent(joined[1], event) else EventResult(KEYS_DISAGREE)
     exact_run = find_run_by_both_keys(store, event)
     if exact_run:
         return event, exact_run
-    found = find_run(store, by_agent)
-    if not isinstance(found, EventResult) and is_of_dropped_run(store, found[0], event, "tool_use_id"):
+    joined = find_run(store, by_agent)
+    if not isinstance(joined, EventResult) and is_of_dropped_run(store, joined[0], event, "tool_use_id"):
         return by_agent, EventResult(KNOWN)
-    return by_agent, found
+    return by_agent, joined
 
 
 def _change_with_agents(
-    store: Store, event: Event, found: JoinedRun | EventResult, terms: Terms, rule: RunRule
+    store: Store, event: Event, joined: JoinedRun | EventResult, terms: Terms, rule: RunRule
 ) -> EventResult:
     """Applies ``rule`` to the run that was found; if that kills a workflow, its agents end first."""
-    if isinstance(found, EventResult):
-        return found
-    if runs.is_workflow_itself(found[1]):
+    if isinstance(joined, EventResult):
+        return joined
+    if runs.is_workflow_itself(joined[1]):
         from .workflow import end_agents
 
-        if not end_agents(store, event, terms, rule(*found)):
+        if not end_agents(store, event, terms, rule(*joined)):
             return EventResult(BUSY)
-    return change_run(store, event, found, terms.timeout, rule, _word_for)
+    return change_run(store, event, joined, terms.timeout, rule, _word_for)
 
 
 class _EndRules:

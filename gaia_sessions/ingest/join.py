@@ -47,8 +47,8 @@ def change_joined_run(
     The word of the result is ``known`` if the rule left the record as it was, else that of ``word_for``;
     ``not_joined``, ``no_key`` or ``keys_disagree`` if no such run is found. Raises ``LockTimeout``.
     """
-    found = find_run(store, event)
-    return found if isinstance(found, EventResult) else change_run(store, event, found, timeout, rule, word_for)
+    joined = find_run(store, event)
+    return joined if isinstance(joined, EventResult) else change_run(store, event, joined, timeout, rule, word_for)
 
 
 def change_run(
@@ -110,13 +110,13 @@ def find_run(store: Store, event: Event) -> JoinedRun | EventResult:
     A message wakes an agent for a new session while its delegation still leads to the first one: that is no
     contradiction, because both runs are of the same agent, and the session found by the agent's own id comes first.
     """
-    found = list(_runs_by_key(store, event))
-    if not found:
+    joined = list(_runs_by_key(store, event))
+    if not joined:
         return not_joined_result(event)
-    of_other_agents = [run for _, run in found if not _is_of_agent(run, event)]
-    if (len(found) > 1 and of_other_agents) or any(_is_of_other_delegation(run, event) for run in of_other_agents):
+    of_other_agents = [run for _, run in joined if not _is_of_agent(run, event)]
+    if (len(joined) > 1 and of_other_agents) or any(_is_of_other_delegation(run, event) for run in of_other_agents):
         return EventResult(KEYS_DISAGREE)
-    return found[0]
+    return joined[0]
 
 
 def not_joined_result(event: Event) -> EventResult:
@@ -144,8 +144,8 @@ def find_run_by_both_keys(store: Store, event: Event) -> JoinedRun | None:
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
     """The session that exactly this agent of a host works on, or worked on last. Raises ``SessionNotFound``."""
     hosts = (None, *runs.HOSTS_WITH_UNIQUE_AGENTS)
-    found = (newest_of_agent(store, host, host_session_id, host_agent_id) for host in hosts)
-    record = next(filter(None, found), None)
+    records = (newest_of_agent(store, host, host_session_id, host_agent_id) for host in hosts)
+    record = next(filter(None, records), None)
     if record is None or not runs.run_of_agent(record, host_session_id, host_agent_id):
         raise errors.SessionNotFound.of_agent(host_session_id, host_agent_id)
     return record

@@ -49,10 +49,10 @@ class _LiveAgents:
     def __init__(self, store: Store, event: Event, terms: Terms) -> None:
         self.event = event
         named = takewhile(lambda _: not terms.should_stop(), event.get("running", ()))
-        found = {agent: self._session(store, agent) for agent in named}
-        self.has_unknown = None in found.values()
+        sessions = {agent: self._session(store, agent) for agent in named}
+        self.has_unknown = None in sessions.values()
         """Whether an agent is alive that no session has yet: it may be that of any delegation."""
-        self.records = [(agent, record) for agent, record in found.items() if record]
+        self.records = [(agent, record) for agent, record in sessions.items() if record]
 
     def _session(self, store: Store, agent: str) -> Record | None:
         return newest_of_agent(store, self.event.get("host"), self.event["host_session_id"], agent)

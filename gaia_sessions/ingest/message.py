@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 def message_sent(store: Store, event: Event, terms: Terms) -> EventResult:
     """Somebody sent a message to the agent: noted in the journal, once. If it wakes the agent, a start follows."""
-    found = find_run(store, event)
-    if isinstance(found, EventResult):
-        return found
-    agent_id, number = found[0]["agent_id"], found[1]["run"]
+    joined = find_run(store, event)
+    if isinstance(joined, EventResult):
+        return joined
+    agent_id, number = joined[0]["agent_id"], joined[1]["run"]
     with store.lock_key(("message", event["host_agent_id"]), terms.timeout):
         record = store.read(agent_id)
         run = runs.run_by_number(record, number)

@@ -72,10 +72,10 @@ def _change_session_of_agent(store: Store, event: Event, terms: Terms, rule: Run
     ``full`` if the record has only the room that is reserved for the end of the work. Only an inferred phase gets a
     journal entry. Raises ``LockTimeout``.
     """
-    found = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
-    if found is None:
+    record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
+    if record is None:
         return EventResult(NO_KEY)
-    agent_id = found["agent_id"]
+    agent_id = record["agent_id"]
 
     try:
         with store.open(agent_id, timeout=terms.timeout) as session:

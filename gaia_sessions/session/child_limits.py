@@ -53,7 +53,7 @@ def check_depth_of_work(record: Record, above: Mapping[str, Record | None], leas
 
 
 def _narrowest(record: Record, above: Mapping[str, Record | None]) -> int:
-    limits = [found["max_depth"] for found in (record, *above.values()) if found and "max_depth" in found]
+    limits = [one["max_depth"] for one in (record, *above.values()) if one and "max_depth" in one]
     return min(limits, default=MAX_DEPTH)
 
 

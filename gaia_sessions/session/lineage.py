@@ -35,11 +35,11 @@ def ancestors_of(record: Record, read: ReadRecord) -> dict[str, Record | None]:
 
     A session that is gone, or cannot be read, is the last.
     """
-    found: dict[str, Record | None] = {}
+    ancestors: dict[str, Record | None] = {}
     current: Record | None = record
     while current is not None:
         parent_id = parent_id_of(current)
-        if parent_id is None or parent_id in found:
+        if parent_id is None or parent_id in ancestors:
             break
-        found[parent_id] = current = read(parent_id)
-    return found
+        ancestors[parent_id] = current = read(parent_id)
+    return ancestors

@@ -107,9 +107,9 @@ def state_of(record: Record, decision: Decision, alive: Liveness | None, dead_ru
     """
     case = _Case(record, decision, alive, latest_begun(record, dead_runs))
     word, since = next((word, since) for word, holds, since, _ in RULES if holds(case))
-    found: State = {"state": word}
+    state: State = {"state": word}
     moment = since(case)
-    return {**found, "state_since": moment} if moment else found
+    return {**state, "state_since": moment} if moment else state
 
 
 def _ended_as(is_outcome: Callable[[str], bool]) -> Callable[[_Case], bool]:

@@ -39,10 +39,10 @@ def all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
     """The record of each session below ``agent_id``, once, level by level."""
     level, seen = [agent_id], {agent_id}
     for _ in range(_MOST_LOOKS):
-        found = [record for record in sessions.children(level) if record["agent_id"] not in seen]
-        level = [record["agent_id"] for record in found]
+        below = [record for record in sessions.children(level) if record["agent_id"] not in seen]
+        level = [record["agent_id"] for record in below]
         seen.update(level)
-        yield from found
+        yield from below
         if not level:
             return
     yield from _all_below_in_one_look(sessions, level, seen)
@@ -50,8 +50,8 @@ def all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
 
 def _all_below_in_one_look(sessions: Reader, level: list[str], seen: set[str]) -> Iterator[Record]:
     children: dict[str, list[str]] = {}
-    for agent_id, found in sessions.scan():
-        record = unless_refused(found)
+    for agent_id, scanned in sessions.scan():
+        record = unless_refused(scanned)
         if not isinstance(record, SessionsError) and (parent_id := parent_id_of(record)) is not None:
             children.setdefault(parent_id, []).append(agent_id)
     for parent_id in level:

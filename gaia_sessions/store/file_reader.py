@@ -139,9 +139,9 @@ class FileReader:
                     raise StoreFailure(
                         "look through", self.root, "too many sessions for one call of a hook", _REBUILD_ADVICE
                     )
-                found = self._read_or_error(root, name)
-                if not isinstance(found, SessionNotFound):
-                    yield name, found
+                record = self._read_or_error(root, name)
+                if not isinstance(record, SessionNotFound):
+                    yield name, record
 
     def _from_anywhere(self, names: list[str]) -> list[str]:  # calls of hooks that reach no end begin elsewhere
         start = int.from_bytes(os.urandom(4)) % len(names) if names and self.seconds_left else 0
@@ -160,10 +160,10 @@ class FileReader:
             return []
         with root:
             ids = self._ids_below(root, wanted, open_only=open_only)
-            found: Iterable[RecordOrError] = [self._read_or_error(root, agent_id) for agent_id in ids or ()]
+            records: Iterable[RecordOrError] = [self._read_or_error(root, agent_id) for agent_id in ids or ()]
         if ids is None:
-            found = (record for _, record in self.scan(active_only=open_only))
-        readable = (record for record in map(reading.unless_refused, found) if not isinstance(record, SessionsError))
+            records = (record for _, record in self.scan(active_only=open_only))
+        readable = (record for record in map(reading.unless_refused, records) if not isinstance(record, SessionsError))
         return [record for record in readable if is_child(record, wanted, open_only=open_only)]
 
     def _ids_below(self, root: Directory, parent_ids: Iterable[str], *, open_only: bool) -> set[str] | None:
@@ -204,9 +204,9 @@ class FileReader:
             indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if self._has_index(root) else None
             ids = self._candidate_ids(root, alias) if indexed_ids is None and self.seconds_left else indexed_ids
             existing = reading.read_existing(self._read, root, ids or (), strict=strict)
-            found = with_alias(alias, existing) if ids else []
-        if found or ids == [] or ids is not indexed_ids:
-            return found
+            records = with_alias(alias, existing) if ids else []
+        if records or ids == [] or ids is not indexed_ids:
+            return records
         return with_alias(alias, (record for _, record in self.scan() if not isinstance(record, SessionsError)))
 
     def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
@@ -215,8 +215,8 @@ class FileReader:
             with root:
                 ids = index.all_ids_under(root, index.app_user_key(app, user)) if self._has_index(root) else None
                 if ids is not None:
-                    found = reading.read_existing(self._read, root, ids)
-                    yield from (record for record in found if is_open_of_app(record, app, user))
+                    records = reading.read_existing(self._read, root, ids)
+                    yield from (record for record in records if is_open_of_app(record, app, user))
                     return
         for _, record in self.scan(active_only=True):
             if not isinstance(record, SessionsError) and is_open_of_app(record, app, user):

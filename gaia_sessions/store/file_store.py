@@ -211,8 +211,8 @@ class FileStore(FileReader):
         from . import session_directory
 
         with self.open(agent_id, timeout=timeout) as session:
-            found = self._read_or_error(session.root, agent_id)
-            return session_directory.delete_if(session, found, should_delete)
+            record = self._read_or_error(session.root, agent_id)
+            return session_directory.delete_if(session, record, should_delete)
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
         if not self.keeps_figures:

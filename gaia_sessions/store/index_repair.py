@@ -52,9 +52,11 @@ def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[
         if should_stop():
             index.save_progress(root, last)
             return
-        found = read(agent_id)
-        if not isinstance(found, SessionNotFound):
-            index.add(root, agent_id, [index.ACTIVE_KEY] if isinstance(found, SessionsError) else index.keys_of(found))
+        record = read(agent_id)
+        if not isinstance(record, SessionNotFound):
+            index.add(
+                root, agent_id, [index.ACTIVE_KEY] if isinstance(record, SessionsError) else index.keys_of(record)
+            )
         last = agent_id
     index.set_complete(root)
 

@@ -87,12 +87,12 @@ class Overlay(MemoryStore):
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, RecordOrError]]:
         seen: set[str] = set()  # one that is changed here after it was yielded is not yielded again
-        for agent_id, found in self._scan_base(
+        for agent_id, scanned in self._scan_base(
             active_only=active_only, agent_name=agent_name, host_session_id=host_session_id
         ):
             if not self._hides(agent_id):
                 seen.add(agent_id)
-                yield agent_id, found if host_session_id is None else _copy_of(found)
+                yield agent_id, scanned if host_session_id is None else _copy_of(scanned)
         for agent_id in self._changed.keys() - seen:
             record = self._changed.get(agent_id)
             if record is not None and (not active_only or is_active(record, agent_name, host_session_id)):
@@ -120,8 +120,8 @@ class Overlay(MemoryStore):
         below = [record for record in self._in_base(parent_ids, open_only) if not self._hides(record["agent_id"])]
         changed_ids = {agent_id: None for one in parent_ids for agent_id in self._changed_ids_below.get(one, ())}
         changed = [self._changed[agent_id] for agent_id in changed_ids if agent_id in self._changed]
-        found = [record for record in changed if is_child(record, parent_ids, open_only=open_only)]
-        return [_copy_of(record) for record in (*below, *found)]
+        records = [record for record in changed if is_child(record, parent_ids, open_only=open_only)]
+        return [_copy_of(record) for record in (*below, *records)]
 
     def _in_base(self, parent_ids: Collection[str], open_only: bool) -> list[Record]:  # noqa: FBT001  # as children takes it
         if not self._knows_keys():
@@ -137,9 +137,9 @@ class Overlay(MemoryStore):
         self._looks += 1
         if self._looks >= _MOST_LOOKS and self._ids_in_base is None:
             ids: dict[tuple[str, object], list[str]] = {}
-            for agent_id, found in self._base.scan():
-                if not isinstance(found, SessionsError):
-                    _, parent_id, conversations, aliases = found_by(found)
+            for agent_id, record in self._base.scan():
+                if not isinstance(record, SessionsError):
+                    _, parent_id, conversations, aliases = found_by(record)
                     for key in {("parent", parent_id), *(("conversation", one) for one in conversations), *aliases}:
                         ids.setdefault(key, []).append(agent_id)
             self._ids_in_base = ids

@@ -195,11 +195,11 @@ def read(root: Directory, agent_id: str) -> Record:
         return load(folder, agent_id)
 
 
-def unless_refused(found: RecordOrError) -> RecordOrError:
-    """``found``, the record or the error that reading it raised; raises that if the system refused to read it."""
-    if isinstance(found, StoreFailure):
-        raise found
-    return found
+def unless_refused(record: RecordOrError) -> RecordOrError:
+    """``record``, the record or the error that reading it raised; raises that if the system refused to read it."""
+    if isinstance(record, StoreFailure):
+        raise record
+    return record
 
 
 def read_existing(
@@ -211,16 +211,16 @@ def read_existing(
     """
     for agent_id in agent_ids:
         try:
-            found = read(root, agent_id)
+            record = read(root, agent_id)
         except SessionNotFound:
             continue
         except CorruptSession:
             if strict:
                 raise
             continue
-        if strict and has_newer_schema(found):
-            raise errors.NewerSchema(agent_id, found["schema"], SCHEMA)
-        yield found
+        if strict and has_newer_schema(record):
+            raise errors.NewerSchema(agent_id, record["schema"], SCHEMA)
+        yield record
 
 
 class RecordCache:

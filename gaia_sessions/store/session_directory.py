@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from .port import RecordOrError
 
 
-def delete_if(session: OpenSession, found: RecordOrError, should_delete: Callable[[RecordOrError], bool]) -> bool:
+def delete_if(session: OpenSession, record: RecordOrError, should_delete: Callable[[RecordOrError], bool]) -> bool:
     """Deletes the session, its index entries and at last its lock, if ``should_delete`` says so; whether it did.
 
-    ``found`` is the record, or the error that reading it raised. Raises ``SessionNotFound``, ``StoreFailure``.
+    ``record`` is the record, or the error that reading it raised. Raises ``SessionNotFound``, ``StoreFailure``.
     """
     root, agent_id = session.root, session.agent_id
-    if isinstance(found, SessionNotFound):
+    if isinstance(record, SessionNotFound):
         session.lock.remove()
-        raise found
-    if isinstance(found, StoreFailure):  # for the moment nobody can judge it
-        raise found
-    if not should_delete(found):
+        raise record
+    if isinstance(record, StoreFailure):  # for the moment nobody can judge it
+        raise record
+    if not should_delete(record):
         return False
     with translate_errors("delete", f"{root.path}/{agent_id}"):
-        if isinstance(found, SessionsError):
+        if isinstance(record, SessionsError):
             _remove_own_files(root, agent_id, durable=session.durable)
         else:
             _move_to_trash(root, agent_id)
-            index.remove(root, agent_id, index.keys_of(found))
+            index.remove(root, agent_id, index.keys_of(record))
     with suppress(OSError):  # a sweep removes it
         session.lock.remove()
     return True

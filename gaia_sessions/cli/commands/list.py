@@ -90,23 +90,23 @@ def command(
     """
     span = _span(around, duration)
     sessions = call.sessions()
-    found, left_out = select(call, sessions, listing.listed, around=span, **options)
+    lines, left_out = select(call, sessions, listing.listed, around=span, **options)
     if ids_alone:
-        ids = [line["agent_id"] for line in found]
+        ids = [line["agent_id"] for line in lines]
         output.print_json_array(ids) if call.as_json else output.print_lines(ids)
     elif call.as_json:
-        output.print_json_array(found)
-    elif not found:
+        output.print_json_array(lines)
+    elif not lines:
         if span:
             output.print_line(plain.nobody_worked_line(span[0], span[0] + timedelta(seconds=span[1]), utc_now()))
         print_that_none_was_found(sessions)
     elif output.is_stdout_terminal():
         from gaia_sessions.cli.render import tables
 
-        output.draw(partial(tables.session_table, found, utc_now(), at.read(sessions, records.ids)))
+        output.draw(partial(tables.session_table, lines, utc_now(), at.read(sessions, records.ids)))
     else:
-        output.print_lines(plain.list_lines(found, utc_now()))
-    if found and not (ids_alone or call.as_json):
+        output.print_lines(plain.list_lines(lines, utc_now()))
+    if lines and not (ids_alone or call.as_json):
         say_what_is_left_out(left_out)
 
 
@@ -130,15 +130,15 @@ def select(
         parent_id = call.session_id(parent_id)
     states = (*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ()))
     try:
-        found, left_out = at.read(sessions, find, parent_id=parent_id, states=states, phases=_split(phases), **others)
+        lines, left_out = at.read(sessions, find, parent_id=parent_id, states=states, phases=_split(phases), **others)
     except (UnknownPhase, UnknownState) as error:
         error.other_options = {"--phase": PHASES} if isinstance(error, UnknownState) else {"--state": STATES}
         raise
-    if not found and parent_id is not None and parent_id not in at.read(sessions, records.ids):
+    if not lines and parent_id is not None and parent_id not in at.read(sessions, records.ids):
         raise SessionNotFound(parent_id)
-    if not found and others["agent_name"] and not call.as_json:
+    if not lines and others["agent_name"] and not call.as_json:
         _say_which_agents_there_are(sessions, others["agent_name"])
-    return found, left_out
+    return lines, left_out
 
 
 def _span(around: datetime | None, duration: float | None) -> tuple[datetime, float] | None:
