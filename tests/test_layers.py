@@ -68,8 +68,8 @@ CALLED_BY_HOOKS = [
         "briefing",
         "cancelling",
         "claiming",
-        "context",
         "creating",
+        "earlier_turns",
         "keys",
         "permitting",
         "preview",
@@ -199,7 +199,7 @@ def test_importing_the_package_imports_nothing_and_using_it_imports_the_api_alon
     assert {found.name.rpartition(".")[0] for found in imports_of("__init__.py")} == {f"{PACKAGE}.api"}
 
 
-def test_a_command_asks_for_what_is_done_with_sessions_by_the_one_object_alone() -> None:
+def test_a_command_asks_the_api_alone_for_what_is_done_with_sessions() -> None:
     others = ("cli/render/", "cli/main.py")  # which needs no more than names, and which logs a bug
     commands = [file for file in FILES if file.startswith("cli/") and not file.startswith(others)]
     beside = {f"{PACKAGE}.{room}" for room in ("store", "ingest")}

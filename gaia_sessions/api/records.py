@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record
 
-    from .at import Reading, Writing
+    from .at import Place, Reading, Writing
 
 
 def get(at: Reading, agent_id: str) -> Record | None:
@@ -28,12 +28,22 @@ def get(at: Reading, agent_id: str) -> Record | None:
         return None
 
 
+def read(place: Place, agent_id: str) -> Record:
+    """What ``get`` returns. Raises ``SessionNotFound``."""
+    return place.store.read(agent_id)
+
+
+def has(place: Place, agent_id: str) -> bool:
+    """Whether there is a session with this id, readable or not."""
+    return place.store.has(agent_id)
+
+
 def ids(at: Reading) -> Sequence[str]:
     """The ids of all sessions, readable or not, in no order; those that waiting events begin too."""
     return at.sessions.ids()
 
 
-def record(at: Reading, agent_id: str) -> Record:
+def preview(at: Reading, agent_id: str) -> Record:
     """The record as it will be once the waiting events are applied. Raises ``SessionNotFound``, ``CorruptSession``."""
     return at.sessions.read(agent_id)
 

@@ -119,8 +119,10 @@ def _should_resume(call: Call, agent_id: str) -> int:
 @_command("get")
 @ID
 def _get(call: Call, agent_id: str) -> None:
+    from gaia_sessions.api import records
+
     try:
-        output.print_json(call.sessions().store.read(call.session_id(agent_id)))
+        output.print_json(records.read(call.sessions(), call.session_id(agent_id)))
     except SessionNotFound:
         output.print_line(f"Session {agent_id} not found")
         raise

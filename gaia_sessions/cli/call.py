@@ -107,6 +107,12 @@ class Call:
         output.print_to_stderr(no_sessions_line(self.sessions().root, 0, exists=False))
         return True
 
+    def has(self, agent_id: str) -> bool:
+        """Whether there is a session with this id, readable or not."""
+        from gaia_sessions.api import records
+
+        return records.has(self.sessions(), agent_id)
+
     def session_id(self, typed_id: str, *, writes: bool = False) -> str:
         """The id of the session that ``typed_id`` names: that very id, the only id that it is a part of, or the latest.
 
@@ -114,7 +120,7 @@ class Call:
         ``writes``, a line says which session is used; what ``list`` shows of a generated id needs none. Raises
         ``AmbiguousId``.
         """
-        if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.sessions().store.has(typed_id):
+        if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.has(typed_id):
             return typed_id
         from .typed_ids import resolve_id
 
@@ -136,11 +142,12 @@ class Call:
 
     def notice_if_abandoned(self, agent_id: str) -> None:
         """Prints a notice if the session, which was just written, had been cancelled, so that this write ended it."""
+        from gaia_sessions.api import records
         from gaia_sessions.session.phases import is_abandoned
 
         from .render import cancellation
 
-        record = self.sessions().store.read(agent_id)
+        record = records.read(self.sessions(), agent_id)
         if is_abandoned(record["phase"]) and self.sessions().cancellation(agent_id) is not None:
             output.print_notice("cancelled", *cancellation.abandoned_notice(record), as_json=self.as_json)
 

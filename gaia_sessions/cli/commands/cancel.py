@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import records
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import cancellation
 from gaia_sessions.errors import SessionsError, UsageError
@@ -72,7 +73,7 @@ def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[d
         agent_id = line["agent_id"]
         if line.get("running") or line.get("state") == STARTING:
             with suppress(SessionsError):  # it was removed meanwhile
-                run = sessions.store.read(agent_id)["runs"][-1]
+                run = records.read(sessions, agent_id)["runs"][-1]
                 is_command, is_inside = cancellation.is_command(run), line.get("parent_id") in ends_with_command
                 ends_with_command.update([agent_id] if is_command or is_inside else ())
                 found |= {agent_id: run} if is_command or not is_inside else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gaia_sessions.api import records
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 
@@ -15,4 +16,4 @@ if TYPE_CHECKING:
 @ID
 def command(call: Call, agent_id: str) -> None:
     """Print the record of a session as JSON, as it is stored."""
-    output.print_json(call.sessions().store.read(call.session_id(agent_id)))
+    output.print_json(records.read(call.sessions(), call.session_id(agent_id)))

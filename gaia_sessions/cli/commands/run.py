@@ -192,7 +192,7 @@ def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
     )
     if parent is None:
         above = os.environ.get(SESSION_VARIABLE, "")
-        parent = above if is_agent_id(above) and call.sessions().store.has(above) else None
+        parent = above if is_agent_id(above) and call.has(above) else None
     return Start(
         continues=continues,
         new_id=new["new_id"],
