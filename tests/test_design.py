@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from tests.table import table
-from tests.test_layers import FLOORS
+from tests.test_layers import FILES, FLOORS, SOURCE
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DESIGN = (CHECKOUT / "docs" / "design.md").read_text(encoding="utf-8")
 TOP = ("gaia_sessions", "hooks", "scripts", "tests", "docs")
+HOST_FOLDERS = [path.name for path in (SOURCE / "hosts").iterdir() if path.is_dir()]
 
 
 def named_files() -> list[str]:
@@ -27,6 +29,19 @@ def test_every_file_that_the_design_names_is_there() -> None:
 @table(("name", "path"), re.findall(r"`(\w+)` (?:in|of) `([\w/]+\.py)`", DESIGN))
 def test_every_name_that_the_design_seeks_in_a_file_is_in_it(name: str, path: str) -> None:
     assert re.search(rf"\b{name}\b", (CHECKOUT / path).read_text(encoding="utf-8"))
+
+
+NAMED_ALIKE = ("cli/commands/", "cli/render/", "doctor/", *(f"hosts/{folder}/" for folder in HOST_FOLDERS))
+"""Rooms whose files are named after subjects of others."""
+
+AT_TWO_LEVELS = {"app_sessions", "run", "send"}
+
+
+def test_the_name_of_a_file_serves_one_module_unless_the_design_says_why() -> None:
+    own = [file for file in FILES if not file.endswith("__init__.py") and not file.startswith(NAMED_ALIKE)]
+    times = Counter(file.rpartition("/")[2].removesuffix(".py") for file in own)
+    assert {stem for stem, number in times.items() if number > 1} == AT_TWO_LEVELS
+    assert all(f"`{stem}`" in DESIGN for stem in AT_TWO_LEVELS)
 
 
 def test_the_rooms_stand_in_the_order_of_imports() -> None:
