@@ -58,15 +58,21 @@ else:
             self._do = None
 
         def __set_name__(self, owner: type, name: str) -> None:
+            if hasattr(self, "__name__"):  # a subclass may call it something else, too
+                return
             self.__name__ = name
             self.__qualname__ = f"{owner.__name__}.{name}"
             self.__module__ = owner.__module__
+            self.__call__ = MethodType(self, owner)  # mock asks this one for the signature, not the one of the class
 
         def __get__(self, place: Place | None, owner: type) -> object:
             return self if place is None else MethodType(self, place)
 
         def __call__(self, place: Place, *arguments: object, **named: object) -> object:
             return self.__wrapped__(place, *arguments, **named)
+
+        def __reduce__(self) -> str:
+            return self.__qualname__  # by reference, as a function is copied and pickled
 
         @property
         def __wrapped__(self) -> Callable[..., object]:
@@ -92,6 +98,12 @@ else:
 
         def __call__(self, place: Place, *arguments: object, **named: object) -> Record:
             return at.write(place, self.__wrapped__, *arguments, **named).record
+
+        @property
+        def __signature__(self) -> object:
+            from inspect import signature
+
+            return signature(self.__wrapped__).replace(return_annotation="Record")
 
 
 class Later:

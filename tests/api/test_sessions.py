@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import os
+import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import create_autospec
 
 import pytest
 
 import gaia_sessions
 from gaia_sessions import Sessions
-from gaia_sessions.api import at, records
+from gaia_sessions.api import at, records, rows
 from gaia_sessions.errors import BadArgument, InvalidInput, LockTimeout, NotRemovable, SessionNotFound, SessionsError
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.locks import acquire, sleep_and_retry
@@ -138,3 +141,35 @@ def test_what_is_named_is_removed_in_that_order_and_the_error_of_one_that_stays_
     ):
         impatient.remove(["b", "d"], force=True)
     assert list(at.read(sessions, records.ids)) == ["b"]
+
+
+def test_a_method_is_copied_and_pickled_by_reference_and_keeps_its_name_in_a_subclass(root: str) -> None:
+    class Named(Sessions):
+        fetch = Sessions.get
+
+    row, sessions = Sessions.get, Sessions(root)
+    agent_id = Named(root).create()
+    assert Named(root).fetch(agent_id) == sessions.get(agent_id)
+    assert (row.__name__, row.__qualname__, row.__module__) == ("get", "Sessions.get", "gaia_sessions.api.sessions")
+    copies = [copy.copy(row), copy.deepcopy(row), *(_pickled(row, version) for version in range(6))]
+    assert [one is row for one in copies] == [True] * 8
+    assert _pickled(sessions.get)(agent_id) == sessions.get(agent_id)
+
+
+def _pickled(row: Callable[..., object], version: int | None = None) -> Callable[..., object]:
+    arrived: Callable[..., object] = pickle.loads(pickle.dumps(row, version))  # noqa: S301
+    return arrived
+
+
+def test_a_mock_of_sessions_refuses_what_the_method_refuses() -> None:
+    for mocked in (create_autospec(Sessions, instance=True), create_autospec(Sessions)("root")):
+        mocked.update("agent-1", "planning", if_revision=1)
+        for arguments, named in (((), {}), (("agent-1",), {"revision": 1}), (("agent-1", "a", {}, "b", "c"), {})):
+            with pytest.raises(TypeError):
+                mocked.update(*arguments, **named)
+        mocked.update.assert_called_once_with("agent-1", "planning", if_revision=1)
+
+
+@table("name", sorted(name for name, row in vars(Sessions).items() if isinstance(row, rows.Changes)))
+def test_the_signature_of_a_method_that_changes_a_session_says_that_it_returns_the_record(name: str) -> None:
+    assert inspect.signature(getattr(Sessions(), name)).return_annotation == "Record"
