@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -42,6 +43,15 @@ def test_the_name_of_a_file_serves_one_module_unless_the_design_says_why() -> No
     times = Counter(file.rpartition("/")[2].removesuffix(".py") for file in own)
     assert {stem for stem, number in times.items() if number > 1} == AT_TWO_LEVELS
     assert all(f"`{stem}`" in DESIGN for stem in AT_TWO_LEVELS)
+
+
+def test_each_mutation_finds_its_line_once_and_its_tests() -> None:
+    mutations = tomllib.loads((CHECKOUT / "scripts" / "mutations.toml").read_text("utf-8"))
+    assert len(mutations) > 40
+    times = {name: (CHECKOUT / one["file"]).read_text("utf-8").count(one["old"]) for name, one in mutations.items()}
+    assert {name: number for name, number in times.items() if number != 1} == {}
+    named = {path for one in mutations.values() for path in [*one["tests"], *one.get("room", ())]}
+    assert {path for path in named if not (CHECKOUT / path).exists()} == set()
 
 
 def test_the_rooms_stand_in_the_order_of_imports() -> None:
