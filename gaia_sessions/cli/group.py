@@ -179,7 +179,7 @@ class Commands(Group):
         for group in others:
             names = f"{group}: {', '.join(GROUPS[group])}"
             yield from wrap(names, 80, subsequent_indent="  ", break_on_hyphens=False)
-        yield "Every command, and exit codes: gaia-sessions --help --all; one: COMMAND --help"
+        yield "All commands, and exit codes: --help --all. One command: COMMAND --help."
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # see above
         widest = max(map(len, COMMANDS))

@@ -25,8 +25,8 @@ _BUG_LOG_LIMIT = 1 << 20
 _LONGEST = 2000
 
 _EPILOG = f"""\
-Options: --root DIR [default: the project's .claude/session], --json, --version,
--h, --lock-timeout SECONDS: how long to wait for a locked session. [default: 10]
+Options: --root DIR [default: the project's .claude/session], --json, -h,
+--version, --lock-timeout SECONDS: how long to wait for a lock [default: 10]
 ID: a whole ID, its beginning or end (4 characters or more), or 'latest'
 Exit codes: {"; ".join(f"{code} {words}" for code, (words, _) in EXIT_CODES.items())}
 """

@@ -80,7 +80,7 @@ class Progress(_Drawn):
 
     def _name_of(self, agent_id: str) -> str:
         if agent_id not in self._names:
-            record = at.read(self._sessions, records.preview, agent_id)
+            record = at.read(self._sessions, records.as_applied, agent_id)
             self._names[agent_id] = agent_and_purpose(record["agent_name"], record["purpose"])
         return self._names[agent_id]
 

@@ -87,7 +87,7 @@ def test_whoever_knows_nothing_gets_help(gaia: Gaia, words: list[str]) -> None:
 
 def test_the_help_says_how_long_a_lock_is_waited_for_where_nobody_sets_it(gaia: Gaia) -> None:
     text = " ".join(gaia("--help", "--all").out.decode().split())
-    assert f"a locked session. [default: {Config.lock_timeout:g}]" in text
+    assert f"how long to wait for a lock [default: {Config.lock_timeout:g}]" in text
 
 
 @table("words", [["--root", "x", "help"], ["help", "list"]])
@@ -127,7 +127,7 @@ def test_the_first_screen_has_a_line_for_what_people_use_and_names_the_others_an
     assert said == [f"  {name:7}  {people[name]}" for name in FOR_PEOPLE]
     assert re.findall(r"(?<=[:,])\s+([a-z-]+)", "\n".join(names)) == [name for group in others for name in group]
     assert sorted([*people, *(name for group in others for name in group)]) == sorted(COMMANDS)
-    assert more == ["Every command, and exit codes: gaia-sessions --help --all; one: COMMAND --help"]
+    assert more == ["All commands, and exit codes: --help --all. One command: COMMAND --help."]
 
 
 @table("words", [["--help", "--all"], ["--all"], ["-h", "--all"], ["--all", "help"], ["help", "--all"]])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.api import at, going_on
+from gaia_sessions.api import at, resuming
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.render.words import local_time
 from gaia_sessions.system.processes import describe
@@ -190,7 +190,7 @@ def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_t
     ]
     assert ["paused_until" in one for one in found] == [False] * 7 + [True, True, False]
     assert [one["state_since"] for one in found] == [one.get("stopped_at", one["state_since"]) for one in found]
-    assert (found, {}) == at.read(Sessions(), going_on.resumptions)
+    assert (found, {}) == at.read(Sessions(), resuming.resumptions)
 
 
 def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, stopped: Gaia, put: Gaia) -> None:

@@ -1,4 +1,4 @@
-"""``resume``: the commands by which work goes on: that of the sessions that are named, or all that stopped."""
+"""``resume``: prints the commands by which work goes on, of the sessions that are named or of all that stopped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api import at, going_on
+from gaia_sessions.api import at, resuming
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.exit_codes import EXIT_DONE, EXIT_NO
@@ -16,7 +16,7 @@ from gaia_sessions.errors import InvalidId, SessionsError, UsageError
 from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
-    from gaia_sessions.api.going_on import Resumption
+    from gaia_sessions.api.resuming import Resumption
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.policy import Decision
 
@@ -36,15 +36,15 @@ def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None)
     reset, and what the user stopped comes last.
 
     With an ID, for that session, whatever it stopped for. One that expired gets new activity, as by `update ID`, so
-    that it may be resumed. If it may not be resumed, the answer says why, and the exit code is 1: it was cancelled or
-    denied, is at work, has ended, or had too many errors.
+    that it may be resumed. If it was cancelled, is at work, has ended or had too many errors, the answer says so, and
+    the exit code is 1. So it is for work that was denied, which goes on only another way.
     """
     if agent_ids and host_session is not None:
         hint = "type gaia-sessions resume ID, or gaia-sessions resume --host-session ID"
         raise UsageError("ID and --host-session cannot be combined", hint)
     if agent_ids:
         return _print_named(call, agent_ids)
-    found, left_out = at.read(call.sessions(), going_on.resumptions, host_session)
+    found, left_out = at.read(call.sessions(), resuming.resumptions, host_session)
     if call.as_json:
         output.print_json_array(found)
     elif found or left_out or not call.says_there_is_no_root():
@@ -74,7 +74,7 @@ def _print_named(call: Call, typed: tuple[str, ...]) -> int:
 
 def _answer(call: Call, agent_id: str) -> Resumption | Decision:
     try:
-        answer = going_on.resumption_after_activity(call.sessions(), agent_id)
+        answer = resuming.resumption_after_activity(call.sessions(), agent_id)
     except InvalidId as error:
         return invalid_id_decision(agent_id, error)
     if "means" not in answer and answer["reason"] == "not_found":

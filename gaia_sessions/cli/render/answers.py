@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from gaia_sessions.api.asking import Pending
+    from gaia_sessions.api.pending_work import Pending
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import GivenAnswer, Record
 

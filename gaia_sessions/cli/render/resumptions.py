@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 
-from gaia_sessions.api.going_on import DELEGATION, LINE, MESSAGE, NONE, RUN, WORKFLOW, denial_text
+from gaia_sessions.api.resuming import DELEGATION, LINE, MESSAGE, NONE, RUN, WORKFLOW, denial_text
 from gaia_sessions.errors import plural
 from gaia_sessions.session import schema
 from gaia_sessions.session.ids import send_command
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from gaia_sessions.api.going_on import Resumption
+    from gaia_sessions.api.resuming import Resumption
     from gaia_sessions.session.policy import Decision
 
 _WHY = {

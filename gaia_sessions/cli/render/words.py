@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
-    from gaia_sessions.api.asking import Pending
+    from gaia_sessions.api.pending_work import Pending
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
     from gaia_sessions.session.policy import ResumeSummary
