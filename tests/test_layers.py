@@ -67,11 +67,11 @@ CALLED_BY_HOOKS = [
     for name in (
         "briefing",
         "cancelling",
-        "claiming",
         "creating",
         "earlier_turns",
         "keys",
         "permitting",
+        "preconditions",
         "preview",
         "questions",
         "reporting",

@@ -1,1 +1,1 @@
-"""What programs call: ``Sessions``, the functions of the users' documents, and an agent's own session and token."""
+"""What people ask for, a module for each subject. Programs call ``Sessions``; commands and hooks call the functions."""

@@ -8,7 +8,7 @@ from gaia_sessions.session.updates import Change, check_revision
 from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
-from .claiming import refuse_cancelled_work
+from .preconditions import refuse_cancelled_work
 from .updating import Written
 
 TYPE_CHECKING = False

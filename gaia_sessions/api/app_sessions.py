@@ -24,9 +24,9 @@ from gaia_sessions.session.transcript import last_seq
 from gaia_sessions.store.above import Above
 
 from . import removal
-from .claiming import refuse_if_cancelled
 from .creating import store_new
 from .keys import commit_with_shared
+from .preconditions import refuse_if_cancelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

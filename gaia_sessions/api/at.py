@@ -45,10 +45,7 @@ class Place:
 
 
 class Reading:
-    """What an operation that reads is given.
-
-    store: the sessions as they are stored. sessions: as they will be once the events that wait are applied.
-    """
+    """What an operation that reads is given; store: the sessions as they are stored."""
 
     __slots__ = ("config", "now", "root", "store")
 
@@ -58,8 +55,8 @@ class Reading:
         self.config = config
         self.root = root
 
-    @property
-    def sessions(self) -> Preview:
+    def preview(self) -> Preview:
+        """The sessions as they will be once the events that wait are applied; each asks for these anew."""
         from .preview import Preview
 
         return Preview(self.store, self.now, self.config)
@@ -94,7 +91,7 @@ def read(
 def store_of(place: Place, *, dry_run: bool) -> Store:
     """The store, with the waiting events applied; for a dry run one that has them, and writes, in memory."""
     if dry_run:
-        return read(place, lambda reading: reading.sessions.applied())
+        return read(place, lambda reading: reading.preview().applied())
     write(place, lambda _: None)
     return place.store
 

@@ -115,7 +115,7 @@ def context(at: Reading, agent_id: str, *, turns: int = 5, max_tokens: int | Non
     for name, number, least in (("turns", turns, 1), ("max_tokens", max_tokens, LEAST_TOKENS)):
         if number is not None and (not is_integer(number) or number < least):
             raise BadArgument(name, number, f"a whole number from {least}")
-    sessions = at.sessions
+    sessions = at.preview()
     record = sessions.read(agent_id)
     check_readable(record)
     if max_tokens is None:

@@ -28,7 +28,7 @@ def usage(at: Reading, agent_id: str) -> TokenUsage:
 
     Raises ``NewerSchema``.
     """
-    return usage_of(at.sessions.read(agent_id), at.now, at.config.limits_tokens)
+    return usage_of(at.preview().read(agent_id), at.now, at.config.limits_tokens)
 
 
 def charge(at: Writing, agent_id: str, tokens: int) -> TokenUsage:

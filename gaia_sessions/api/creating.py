@@ -144,7 +144,7 @@ def store_new(
         from gaia_sessions.session.transcript import readable, system_prompt
         from gaia_sessions.store.above import continuing
 
-        from .claiming import ended_session  # few sessions go on with another
+        from .preconditions import ended_session  # few sessions go on with another
 
         earlier = ended_session(store, new.continues, now, even_cancelled=even_cancelled)
         earlier = {**earlier, **continuing(store, earlier)}

@@ -1,4 +1,4 @@
-"""Ends the work of a session."""
+"""Ends the work of a session: with one outcome for good, and as abandoned if it was cancelled."""
 
 from __future__ import annotations
 

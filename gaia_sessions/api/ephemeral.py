@@ -194,7 +194,7 @@ class EphemeralSession:
         return self._sessions.report(self.agent_id)
 
     def _record(self) -> Record:
-        return at.read(self._sessions, records.preview, self.agent_id)
+        return at.read(self._sessions, records.as_applied, self.agent_id)
 
     def __repr__(self) -> str:
         return f"EphemeralSession.open({self.agent_id!r}, root={self.root!r})"

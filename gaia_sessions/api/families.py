@@ -36,7 +36,7 @@ def tree(at: Reading, **wanted: Unpack[Wanted]) -> Sequence[TreeLine]:
 
 def arranged(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine], Mapping[str, int]]:
     """What ``tree`` finds, and how many sessions of which app it left out."""
-    sessions, now, limits = at.sessions, at.now, at.config.limits
+    sessions, now, limits = at.preview(), at.now, at.config.limits
     asked = filter_of(wanted, now)
     lines, above = list(list_sessions(sessions, asked, now, limits)), Above(sessions)
     tree = _below_parents(lines, lambda agent_id: line_of(sessions, above, agent_id, now, limits))
@@ -46,7 +46,7 @@ def arranged(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine],
 def subtree(at: Reading, agent_id: str) -> Sequence[TreeLine]:
     """A session with all that is below it, as ``tree`` has them."""
     # if its own parent is gone, that stands above it; one that is gone itself has a line too while it has children
-    sessions, now, limits = at.sessions, at.now, at.config.limits
+    sessions, now, limits = at.preview(), at.now, at.config.limits
     records = list(all_below(sessions, agent_id))
     if not records:
         sessions.read(agent_id)
@@ -62,7 +62,7 @@ def ids_below(at: Reading, agent_id: str) -> Sequence[str]:
 
     Raises ``SessionNotFound`` if there are neither it nor any below, ``InvalidId``.
     """
-    sessions = at.sessions
+    sessions = at.preview()
     ids = [record["agent_id"] for record in all_below(sessions, agent_id)]
     if not ids:
         sessions.read(agent_id)

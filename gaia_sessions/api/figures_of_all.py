@@ -139,7 +139,7 @@ def stats(
     Raises ``BadArgument``.
     """
     wanted = Filter(by=by, **given_moments({"since": since, "until": until}, at.now))
-    sessions, now, limits = at.sessions, at.now, at.config.limits
+    sessions, now, limits = at.preview(), at.now, at.config.limits
     sums, above = _Sums(wanted), Above(sessions)
     living, unread = set[str](), set[str]()
     for number, (agent_id, found) in enumerate(with_marks_known(sessions.scan(), above)):

@@ -21,7 +21,7 @@ from gaia_sessions.session.shared_keys import (
 )
 from gaia_sessions.store import document_lock_key
 
-from .claiming import refuse_cancelled_work
+from .preconditions import refuse_cancelled_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -192,7 +192,7 @@ def summaries(at: Reading, **wanted: Unpack[Wanted]) -> Iterator[Line]:
 def listed(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[Line], Mapping[str, int]]:
     """What ``summaries`` finds, and how many sessions of which app it left out."""
     asked = filter_of(wanted, at.now)
-    return [*list_sessions(at.sessions, asked, at.now, at.config.limits)], asked.left_out
+    return [*list_sessions(at.preview(), asked, at.now, at.config.limits)], asked.left_out
 
 
 class Filter:

@@ -86,7 +86,7 @@ class Memory:
     @property
     def max_tokens(self) -> int:
         """The budget: what the session was given, or that of the settings."""
-        record = at.read(self._sessions, records.preview, self._agent_id)
+        record = at.read(self._sessions, records.as_applied, self._agent_id)
         return max_tokens_of_memory(record, self._sessions.config.budgets)
 
     @property
@@ -124,6 +124,6 @@ class Memory:
 
 def with_budget_of_memory(sessions: Sessions, usage: TokenUsage) -> TokenUsage:
     """``usage`` with the budget of the memory, to which only the program can hold the agent that it runs."""
-    record = at.read(sessions, records.preview, usage["agent_id"])
+    record = at.read(sessions, records.as_applied, usage["agent_id"])
     most = max_tokens_of_memory(record, sessions.config.budgets)
     return {**usage, "max_tokens": most, "limit_reached": usage["tokens"] >= most}

@@ -74,7 +74,7 @@ def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
 
     What was approved or denied waits for nobody. What expired is among them: an answer makes it resumable again.
     """
-    sessions, now, limits = at.sessions, at.now, at.config.limits
+    sessions, now, limits = at.preview(), at.now, at.config.limits
     above = Above(sessions)
     found = []
     for _, record in sessions.scan(active_only=True):

@@ -1,4 +1,7 @@
-"""What an agent may do: which tools it may use, and which tasks may be delegated."""
+"""Which tools the lists let an agent use, and which tasks the guard lets be delegated.
+
+Limits of tokens, rounds and time are held by ``hook.enforcement``.
+"""
 
 from __future__ import annotations
 

@@ -40,12 +40,12 @@ def has(place: Place, agent_id: str) -> bool:
 
 def ids(at: Reading) -> Sequence[str]:
     """The ids of all sessions, readable or not, in no order; those that waiting events begin too."""
-    return at.sessions.ids()
+    return at.preview().ids()
 
 
-def preview(at: Reading, agent_id: str) -> Record:
+def as_applied(at: Reading, agent_id: str) -> Record:
     """The record as it will be once the waiting events are applied. Raises ``SessionNotFound``, ``CorruptSession``."""
-    return at.sessions.read(agent_id)
+    return at.preview().read(agent_id)
 
 
 def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> str:
@@ -68,7 +68,7 @@ def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | Ses
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.journal import behind
 
-    sessions = at.sessions
+    sessions = at.preview()
     entries = behind(sessions.entries(agent_id, EVENTS), since)
     record = read_if_readable(sessions, agent_id)
     trace = Above(sessions).trace(record) if record else None

@@ -64,7 +64,7 @@ def reporter(at: Reading) -> ReportOn:
     """What reports on sessions at one moment, as ``with_standing`` does; the inbox is read once for all of them."""
     from gaia_sessions.store.above import Above
 
-    sessions, now, config = at.sessions, at.now, at.config
+    sessions, now, config = at.preview(), at.now, at.config
     above = Above(sessions)
 
     def report_on(agent_id: str) -> tuple[Report, Standing]:

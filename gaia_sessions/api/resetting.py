@@ -6,7 +6,7 @@ from gaia_sessions.session.compaction import without_memory
 from gaia_sessions.session.transcript import without_turns
 from gaia_sessions.store.subagent_events import with_reset_noted
 
-from .claiming import check_no_send
+from .preconditions import check_no_send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -104,7 +104,7 @@ def resumptions(at: Reading, host_session_id: str | None = None) -> tuple[Sequen
     The cheapest comes first; then what waits for a limit; last what the user stopped. Then, how many stopped as well,
     but may not be resumed, by their states. host_session_id: only what belongs to this conversation of a host.
     """
-    sessions = at.sessions
+    sessions = at.preview()
     above, candidates, left_out = Above(sessions), [], Counter[str]()
     for record, run, stands in _stopped(at, sessions, above, host_session_id):
         if may_go_on(stands.decision):
@@ -133,7 +133,7 @@ def resumption_after_activity(place: Place, agent_id: str) -> Resumption | Decis
 
 def resumption(at: Reading, agent_id: str) -> Resumption | Decision:
     """How the session goes on; if the policy does not let it, that decision. Raises ``InvalidId``."""
-    sessions, now, limits = at.sessions, at.now, at.config.limits
+    sessions, now, limits = at.preview(), at.now, at.config.limits
     above, record = Above(sessions), read_or_error(sessions, agent_id)
     if isinstance(record, SessionsError):
         return decide(above.cancellation, agent_id, record, now, limits)

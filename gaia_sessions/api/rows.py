@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         def __get__(self, place: Place, owner: type) -> Callable[Arguments, Result]: ...
         def __get__(self, place: Place | None, owner: type) -> object: ...
 
-    class Asks(_Row[Arguments, Result]):
+    class Calls(_Row[Arguments, Result]):
         """A method that calls an operation with the object itself: one that opens the root more than once, or never."""
 
         def __init__(self, do: Callable[Concatenate[Place, Arguments], Result]) -> None: ...
@@ -50,7 +50,7 @@ else:
     _DOCSTRING = property(lambda row: row.__wrapped__.__doc__)
     """The docstring of a row is that of its operation; each class has to say so, or it would have its own."""
 
-    class Asks:
+    class Calls:
         __doc__ = _DOCSTRING
 
         def __init__(self, do: Named) -> None:
@@ -78,22 +78,22 @@ else:
         def __wrapped__(self) -> Callable[..., object]:
             """The operation, which has the signature and the docstring."""
             if self._do is None:
-                self._do = self._named.found()
+                self._do = self._named.load()
             return self._do
 
-    class Reads(Asks):
+    class Reads(Calls):
         __doc__ = _DOCSTRING
 
         def __call__(self, place: Place, *arguments: object, **named: object) -> object:
             return at.read(place, self.__wrapped__, *arguments, **named)
 
-    class Writes(Asks):
+    class Writes(Calls):
         __doc__ = _DOCSTRING
 
         def __call__(self, place: Place, *arguments: object, **named: object) -> object:
             return at.write(place, self.__wrapped__, *arguments, **named)
 
-    class Changes(Asks):
+    class Changes(Calls):
         __doc__ = _DOCSTRING
 
         def __call__(self, place: Place, *arguments: object, **named: object) -> Record:
@@ -123,7 +123,7 @@ class Named:
         self._module = module
         self._name = name
 
-    def found(self) -> Callable[..., object]:
+    def load(self) -> Callable[..., object]:
         """The operation, whose module is imported now if it was not."""
         module = __import__(f"gaia_sessions.api.{self._module}", fromlist=[self._name])
         found: Callable[..., object] = getattr(module, self._name)

@@ -35,8 +35,8 @@ from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
 from .briefing import ENDED, briefing
-from .claiming import ended_session, own_run, refuse_if_cancelled, with_lost_runs
 from .creating import below_parent, check_free_place, children_lock
+from .preconditions import ended_session, own_run, refuse_if_cancelled, with_lost_runs
 from .reporting import latest_messages, why_failed
 from .standing import decide_on_known, standing
 

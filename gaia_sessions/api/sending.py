@@ -28,8 +28,8 @@ from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
 from .briefing import LONGEST_BRIEFING
-from .claiming import own_run, refuse_if_cancelled, with_lost_runs
 from .earlier_turns import Turns
+from .preconditions import own_run, refuse_if_cancelled, with_lost_runs
 from .standing import decide_on_known
 
 TYPE_CHECKING = False

@@ -6,13 +6,12 @@ Each row makes a method of an operation, whose docstring is the reference in ``d
 from __future__ import annotations
 
 from .at import Place
-from .rows import Asks, Changes, Later, Reads, Writes
+from .rows import Calls, Changes, Later, Reads, Writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import (
         answering,
-        asking,
         briefing,
         cancelling,
         charging,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
         importing,
         keys,
         listing,
+        pending_work,
         permitting,
         reconciling,
         records,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         waiting,
     )
 else:
-    answering, asking, briefing = Later("answering"), Later("asking"), Later("briefing")
+    answering, pending_work, briefing = Later("answering"), Later("pending_work"), Later("briefing")
     cancelling, charging, cleaning = Later("cancelling"), Later("charging"), Later("cleaning")
     command, creating, ending, families = Later("command"), Later("creating"), Later("ending"), Later("families")
     figures_of_all, importing, keys = Later("figures_of_all"), Later("importing"), Later("keys")
@@ -88,7 +88,7 @@ class Sessions(Place):
     get = Reads(records.get)
     show = Reads(showing.show)
     update = Changes(updating.update)
-    pending = Reads(asking.pending)
+    pending = Reads(pending_work.pending)
     approve = Changes(answering.approve)
     deny = Changes(answering.deny)
     finalize = Changes(ending.finalize)
@@ -120,10 +120,10 @@ class Sessions(Place):
     cancel_conversation = Writes(cancelling.cancel_conversation)
     cancellation = Reads(cancelling.cancellation)
     report = Reads(reporting.report)
-    wait = Asks(waiting.wait)
-    run = Asks(command.run)
-    cleanup = Asks(cleaning.cleanup)
+    wait = Calls(waiting.wait)
+    run = Calls(command.run)
+    cleanup = Calls(cleaning.cleanup)
     remove = Writes(removal.remove)
-    repair = Asks(repairing.repair)
-    reconcile = Asks(reconciling.reconcile)
-    import_from = Asks(importing.import_from)
+    repair = Calls(repairing.repair)
+    reconcile = Calls(reconciling.reconcile)
+    import_from = Calls(importing.import_from)

@@ -88,7 +88,7 @@ class View(NamedTuple):
 
 def view(at: Reading, agent_id: str) -> View:
     """What a person is shown of a session. Raises ``NewerSchema``."""
-    sessions, now, config = at.sessions, at.now, at.config
+    sessions, now, config = at.preview(), at.now, at.config
     record = sessions.read(agent_id)
     check_readable(record)
     above, parent_id, family = Above(sessions), parent_id_of(record), [record]
@@ -124,7 +124,7 @@ def show(at: Reading, agent_id: str) -> Shown:
     ``resume`` is the policy's decision; ``liveness`` is there while an agent is at work on it, ``cancellation`` if
     it is cancelled, ``children`` if it has any. The record of a later version has none of these but ``children``.
     """
-    sessions, now, limits = at.sessions, at.now, at.config.limits
+    sessions, now, limits = at.preview(), at.now, at.config.limits
     record, above = sessions.read(agent_id), Above(sessions)
     found: Shown = {**record}  # type: ignore[typeddict-item]  # the other keys follow
     try:
@@ -150,7 +150,7 @@ def children(at: Reading, agent_id: str) -> Sequence[Line]:
     They are found also if that session is gone. One that cannot be read is left out. The cost follows their number,
     not that of all sessions.
     """
-    sessions = at.sessions
+    sessions = at.preview()
     return _children(sessions, Above(sessions), agent_id, at.now, at.config.limits)
 
 

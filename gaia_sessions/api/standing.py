@@ -57,7 +57,7 @@ def explain_resume(at: Reading, agent_id: str) -> Decision:
     """
     from gaia_sessions.store.above import Above
 
-    sessions, now, limits = at.sessions, at.now, at.config.limits
+    sessions, now, limits = at.preview(), at.now, at.config.limits
     found = read_or_error(sessions, agent_id)
     if isinstance(found, errors.SessionsError):
         return decide(Above(sessions).cancellation, agent_id, found, now, limits)

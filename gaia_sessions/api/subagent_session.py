@@ -120,12 +120,12 @@ class SubAgentSession(Generic[Agent]):
     @property
     def turns(self) -> int:
         """How many turns are complete since the beginning, or since the last ``reset``."""
-        return at.read(self._sessions, records.preview, self.agent_id).get("turns", 0)
+        return at.read(self._sessions, records.as_applied, self.agent_id).get("turns", 0)
 
     @property
     def transcript(self) -> list[dict[str, str]]:
         """What the agent will be given before what is sent next: the system prompt, and all that was said."""
-        return self._said.before(at.read(self._sessions, records.preview, self.agent_id))
+        return self._said.before(at.read(self._sessions, records.as_applied, self.agent_id))
 
     def reset(self) -> None:
         """Begins anew: the next turn is the first, after the system prompt. What was used, and the todos, stay.

@@ -82,7 +82,7 @@ def messages_of_agents(
     They may have many MB, and have no number and no turn. No path if the session has messages of its own, or if none is
     known. Raises ``StoreFailure``, at the first step, if there are some, and none can be opened.
     """
-    record = at.sessions.read(agent_id)
+    record = at.preview().read(agent_id)
     check_readable(record)
     if committed_bytes(record):
         return [], iter(())

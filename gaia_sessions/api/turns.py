@@ -7,7 +7,7 @@ from gaia_sessions.session.report import turn_id_of
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.transcript import is_same_turn, message_of, readable, turn_rule
 
-from .claiming import check_no_send
+from .preconditions import check_no_send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""Updates a session: its phase, metadata, errors, budget and question."""
+"""Updates a session: its phase, metadata, errors, budget and question, unless it has ended or was cancelled.
+
+Work that waits for a person moves on only as its settings say. ``Written`` is what every change of one session returns.
+"""
 
 from __future__ import annotations
 

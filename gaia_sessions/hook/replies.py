@@ -1,9 +1,9 @@
 """The replies to a host, and through it to an agent: for most events there is none.
 
-Owns when a reply is due and its shape, as real clients obeyed it; the host's module says which replies it obeys and how
-a prompt is rewritten. A stop gets one only to keep its agent at work: see ``holding``. A delegation gets one only when
-it continues earlier work: of two hooks that rewrite a prompt, the last to finish wins as a whole. The texts are in
-``messages``, which is imported only when there is something to say.
+Owns the shape of a reply, as real clients obeyed it, once ``may_have_reply`` said that one may be due; the host's
+module says which replies it obeys and how a prompt is rewritten. A stop gets one only to keep its agent at work: see
+``holding``. A delegation gets one only when it continues earlier work: of two hooks that rewrite a prompt, the last to
+finish wins as a whole. The texts are in ``texts``, which is imported only when there is something to say.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ def build_reply(applied: AppliedEvent) -> Reply | None:
 def merge_replies(replies: list[Reply]) -> Reply:
     """Merges the replies to a payload that reported several events into one: a host reads no more than one."""
     outputs = [reply.get("hookSpecificOutput") for reply in replies]
-    all_applied = [
+    told = [
         output["additionalContext"] for output in outputs if isinstance(output, dict) and "additionalContext" in output
     ]
-    if len(all_applied) < len(replies) or not isinstance(outputs[0], dict):
+    if len(told) < len(replies) or not isinstance(outputs[0], dict):
         return replies[0]
-    return {"hookSpecificOutput": {**outputs[0], "additionalContext": "\n\n".join(all_applied)}}
+    return {"hookSpecificOutput": {**outputs[0], "additionalContext": "\n\n".join(told)}}
 
 
 def _delegation_reply(applied: AppliedEvent) -> Reply | None:

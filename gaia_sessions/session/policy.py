@@ -102,7 +102,8 @@ class ResumeCase:
 
     phase: that of the record, or where the loss of its latest run leaves it. dead_runs: the numbers of the runs whose
     host is proved to be gone. cancellation: why it is cancelled, if it is.
-    updated: when the record was last updated. idle_seconds: since idle time counts.
+    updated: when the record was last updated. idle_seconds: for how long nothing
+    happened that counts.
     """
 
     __slots__ = ("cancellation", "dead_runs", "idle_seconds", "limits", "now", "phase", "record", "updated")

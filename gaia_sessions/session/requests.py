@@ -54,24 +54,24 @@ class NewSession:
     """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``.
 
     allowed_tools: as the filter of ``tools`` has left them. app_id: what the app calls it, if not by ``agent_id``.
-    state: what its agents hand each other from the beginning.
+    delta: what its agents hand each other from the beginning.
     """
 
     __slots__ = (
-        *(
-            "agent_id",
-            "agent_name",
-            "allowed_tools",
-            "app",
-            "app_id",
-            "continues",
-            "max_depth",
-            "max_tokens",
-            "metadata",
-            "parent_id",
-            "purpose",
-        ),
-        *("delta", "system_prompt", "user"),
+        "agent_id",
+        "agent_name",
+        "allowed_tools",
+        "app",
+        "app_id",
+        "continues",
+        "delta",
+        "max_depth",
+        "max_tokens",
+        "metadata",
+        "parent_id",
+        "purpose",
+        "system_prompt",
+        "user",
     )
 
     def __init__(  # noqa: PLR0913  # what can be said of a session

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.api.at import read
-from gaia_sessions.api.going_on import resumption, resumptions
 from gaia_sessions.api.listing import Filter, list_sessions
+from gaia_sessions.api.resuming import resumption, resumptions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.cli.render.resumptions import answer_lines, resumption_lines
 from gaia_sessions.hosts import HOSTS

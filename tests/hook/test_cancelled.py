@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.api import at, going_on
+from gaia_sessions.api import at, resuming
 from gaia_sessions.store.file_store import FileStore
 from tests.hook.conftest import own_host, paused
 from tests.table import table
@@ -99,7 +99,7 @@ def test_e7_it_is_offered_to_nobody(host: Host) -> None:
     assert host.hear(other) is None
     answer = host.ask("pre_delegate", {"agent_id": agent_id})
     assert (answer["should_resume"], answer["detail"]) == (False, "cancelled")
-    assert at.read(gaia_sessions.Sessions(str(host.root)), going_on.resumptions) == ([], {})
+    assert at.read(gaia_sessions.Sessions(str(host.root)), resuming.resumptions) == ([], {})
 
 
 def test_work_of_an_app_is_offered_to_nobody(host: Host) -> None:
@@ -108,7 +108,7 @@ def test_work_of_an_app_is_offered_to_nobody(host: Host) -> None:
     assert agent_id in host.hear(other)["additionalContext"]
     FileStore(str(host.root)).change(agent_id, lambda record: {**record, "app": "kb", "user": "u1"})
     assert host.hear(other) is None
-    assert at.read(gaia_sessions.Sessions(str(host.root)), going_on.resumptions) == ([], {})
+    assert at.read(gaia_sessions.Sessions(str(host.root)), resuming.resumptions) == ([], {})
 
 
 def test_the_direct_stop_answers_with_the_outcome_that_stands(host: Host) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
-from gaia_sessions.api import at, going_on, showing
+from gaia_sessions.api import at, resuming, showing
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.session.clock import format_time, parse_time
 from tests.hook.conftest import own_host
@@ -60,7 +60,7 @@ def answers(host: Host, agent_id: str) -> dict[str, Any]:
         at.read(sessions, showing.view, agent_id).standing.decision["should_resume"],
         host.ask("pre_delegate", {"agent_id": agent_id})["reason"] == "session_resumable",
         told is not None and f"resume {agent_id}]" in told["additionalContext"],
-        [resumption["agent_id"] for resumption in at.read(sessions, going_on.resumptions)[0]] == [agent_id],
+        [resumption["agent_id"] for resumption in at.read(sessions, resuming.resumptions)[0]] == [agent_id],
         {"agent_id": agent_id, "reason": "resumable"} in kept,
     )
     return dict(zip(EVERYBODY, said, strict=True))

@@ -37,7 +37,7 @@ def listed(host: Host, **wanted: Any) -> dict[str, Any]:
 
 
 def previewed(host: Host, agent_id: str) -> Any:
-    return at.read(Sessions(str(host.root)), records.preview, agent_id)
+    return at.read(Sessions(str(host.root)), records.as_applied, agent_id)
 
 
 def left(host: Host, agent_id: str) -> Any:

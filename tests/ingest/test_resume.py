@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api import at, going_on
+from gaia_sessions.api import at, resuming
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import NothingToAnswer
 from gaia_sessions.store.file_store import FileStore
@@ -153,13 +153,13 @@ def test_work_cut_off_before_its_agent_started_is_offered_and_goes_on_in_its_own
     with host.client() as client:
         assert host.hear(host.delegation()) is None
         agent_id = host.record()["agent_id"]
-        assert at.read(sessions_of(host), going_on.resumptions)[0] == []
+        assert at.read(sessions_of(host), resuming.resumptions)[0] == []
         client.kill()
     if is_reconciled:
         [verdict] = close_runs(FileStore(str(host.root)), utc_now() + timedelta(minutes=11))["verdicts"]
         assert (verdict["verdict"], verdict["phase"]) == ("lost", "investigating")
 
-    [offered] = at.read(sessions_of(host), going_on.resumptions)[0]
+    [offered] = at.read(sessions_of(host), resuming.resumptions)[0]
     assert (offered["agent_id"], offered["state"], offered["why"]) == (agent_id, "crashed", "lost")
     assert decision(host, agent_id)["reason"] == "session_resumable"
 
@@ -189,7 +189,7 @@ def test_work_that_was_cut_off_stays_when_its_conversation_goes_on_without_it(ho
     ends = {one: (record["phase"], record["runs"][0]["end"]) for one, record in host.records().items()}
     assert ends.pop(agent_id) == ("investigating", "lost")
     assert [*ends.values()] == [("abandoned", "denied")]
-    assert [one["agent_id"] for one in at.read(sessions_of(host), going_on.resumptions)[0]] == [agent_id]
+    assert [one["agent_id"] for one in at.read(sessions_of(host), resuming.resumptions)[0]] == [agent_id]
 
 
 def test_what_was_refused_before_its_client_ended_is_not_offered(host: Host) -> None:
@@ -200,7 +200,7 @@ def test_what_was_refused_before_its_client_ended_is_not_offered(host: Host) -> 
             client.kill()
     phases = [(record["phase"], record["runs"][0]["end"]) for record in host.records().values()]
     assert phases == [("abandoned", "denied")] * 2
-    assert at.read(sessions_of(host), going_on.resumptions) == ([], {})
+    assert at.read(sessions_of(host), resuming.resumptions) == ([], {})
 
 
 def test_a_denied_approval_goes_into_the_briefing_and_the_work_still_waits(host: Host) -> None:
