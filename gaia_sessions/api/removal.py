@@ -258,7 +258,7 @@ def remove_if(
         return store.delete(agent_id, should_delete_first_handing_on, timeout=timeout)
 
 
-class Named:
+class NamedRule:
     """The rule for sessions that somebody names: only with ``force`` may work go that has not ended."""
 
     __slots__ = ("corrupt", "keeps_continued", "named", "now")
@@ -292,7 +292,7 @@ def remove_named(
     """
     if isinstance(agent_ids, str | bytes):  # or each letter would be an id
         raise errors.BadArgument("agent_ids", agent_ids, "a list of IDs")
-    store, rule = at.store, Named(agent_ids, at.now, force=force)
+    store, rule = at.store, NamedRule(agent_ids, at.now, force=force)
     records = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
     judge, leaving = Judge(rule, store), Leaving(store, at.now, at.config.limits)
     _check(store, judge, records, {agent_id: judge.reason_to_keep(agent_id, records[agent_id]) for agent_id in records})

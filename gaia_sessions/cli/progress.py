@@ -45,7 +45,7 @@ class _Drawn:
             output.draw_to_stderr("\r" + text + " " * (cells(before) - cells(text)) + "\r" * (not text))
 
 
-class Reading(_Drawn):
+class ReadingLine(_Drawn):
     """Says how many of ``total`` sessions were read."""
 
     def __init__(self, total: int) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.hosts.clients import Client
-    from gaia_sessions.session.client_conversation import Place
+    from gaia_sessions.session.client_conversation import Whereabouts
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Conversation, Record, Run
 
@@ -72,7 +72,7 @@ class ClientOfRun:
         self._began = standing_of(record)
         self._found = conversation_to_go_on(record, preset, earlier)
         self._cwd = os.path.realpath(command.cwd or os.getcwd())
-        self._untouched: Place | None = None
+        self._untouched: Whereabouts | None = None
         self._client: Client | None = None
         self._noted: Run = {}
         self._noted_at = float("-inf")

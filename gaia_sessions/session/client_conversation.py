@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Standing = tuple[int, int]
 
-    class Place(TypedDict):
+    class Whereabouts(TypedDict):
         """Where a client has its conversation: which client, the ID of the conversation, and where the client ran."""
 
         preset: str
@@ -41,9 +41,9 @@ class Told:
     def __init__(
         self,
         figures: Run | None = None,
-        conversation: Place | None = None,
+        conversation: Whereabouts | None = None,
         began: Standing | None = None,
-        untouched: Place | None = None,
+        untouched: Whereabouts | None = None,
     ) -> None:
         self.figures: Run = figures or {}
         self.untouched = untouched

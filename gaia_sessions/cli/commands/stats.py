@@ -60,9 +60,9 @@ def _stats(call: Call, since: datetime | None, until: datetime | None, by: str |
     if not output.is_stderr_terminal():
         return sessions.stats(since=since, until=until, by=by)
     from gaia_sessions.api import at, records
-    from gaia_sessions.cli.progress import Reading
+    from gaia_sessions.cli.progress import ReadingLine
 
-    reading = Reading(len(at.read(sessions, records.ids)))
+    reading = ReadingLine(len(at.read(sessions, records.ids)))
     try:
         return sessions.stats(since=since, until=until, by=by, on_read=reading.show)
     finally:
