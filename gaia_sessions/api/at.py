@@ -81,6 +81,7 @@ class Writing(Reading):
 def read(
     place: Place,
     do: Callable[Concatenate[Reading, Arguments], Result],
+    /,
     *arguments: Arguments.args,
     **named: Arguments.kwargs,
 ) -> Result:
@@ -99,6 +100,7 @@ def store_of(place: Place, *, dry_run: bool) -> Store:
 def write(
     place: Place,
     do: Callable[Concatenate[Writing, Arguments], Result],
+    /,
     *arguments: Arguments.args,
     **named: Arguments.kwargs,
 ) -> Result:

@@ -68,7 +68,7 @@ else:
         def __get__(self, place: Place | None, owner: type) -> object:
             return self if place is None else MethodType(self, place)
 
-        def __call__(self, place: Place, *arguments: object, **named: object) -> object:
+        def __call__(self, place: Place, /, *arguments: object, **named: object) -> object:
             return self.__wrapped__(place, *arguments, **named)
 
         def __reduce__(self) -> str:
@@ -84,19 +84,19 @@ else:
     class Reads(Calls):
         __doc__ = _DOCSTRING
 
-        def __call__(self, place: Place, *arguments: object, **named: object) -> object:
+        def __call__(self, place: Place, /, *arguments: object, **named: object) -> object:
             return at.read(place, self.__wrapped__, *arguments, **named)
 
     class Writes(Calls):
         __doc__ = _DOCSTRING
 
-        def __call__(self, place: Place, *arguments: object, **named: object) -> object:
+        def __call__(self, place: Place, /, *arguments: object, **named: object) -> object:
             return at.write(place, self.__wrapped__, *arguments, **named)
 
     class Changes(Calls):
         __doc__ = _DOCSTRING
 
-        def __call__(self, place: Place, *arguments: object, **named: object) -> Record:
+        def __call__(self, place: Place, /, *arguments: object, **named: object) -> Record:
             return at.write(place, self.__wrapped__, *arguments, **named).record
 
         @property

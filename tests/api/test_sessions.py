@@ -173,3 +173,12 @@ def test_a_mock_of_sessions_refuses_what_the_method_refuses() -> None:
 @table("name", sorted(name for name, row in vars(Sessions).items() if isinstance(row, rows.Changes)))
 def test_the_signature_of_a_method_that_changes_a_session_says_that_it_returns_the_record(name: str) -> None:
     assert inspect.signature(getattr(Sessions(), name)).return_annotation == "Record"
+
+
+@table("name", ["self", "place", "do", "nonsense"])
+def test_an_argument_that_a_method_does_not_take_is_refused_by_its_name(root: str, name: str) -> None:
+    sessions = Sessions(root)
+    for method in (sessions.get, sessions.cancel, sessions.update, sessions.report):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            method("agent-1", **{name: 1})  # type: ignore[arg-type]
+    assert not os.path.exists(root)
