@@ -55,6 +55,17 @@ def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> s
     return session_of_agent(at.store, host_session_id, host_agent_id)["agent_id"]
 
 
+def repair(place: Place, agent_id: str) -> str | None:
+    """Keeps the record of a session whose `state.json` has [something behind it](store.md#recovery).
+
+    Returns where that file is kept as it was, None if the record can be read. Raises ``CorruptSession`` if the file
+    does not begin with a whole and valid record of that session, or has two.
+    """
+    from gaia_sessions.store import record_repair
+
+    return record_repair.repair(place.store, agent_id)
+
+
 def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:
     """An iterator of what happened to a session, in the order in which it was applied.
 

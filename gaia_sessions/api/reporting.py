@@ -52,16 +52,11 @@ def report(at: Reading, agent_id: str) -> Report:
 
     ``status`` is ``success``, ``error``, ``timeout``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
     """
-    return with_standing(at, agent_id)[0]
-
-
-def with_standing(at: Reading, agent_id: str) -> tuple[Report, Standing]:
-    """What ``report`` returns, and how the session stands."""
-    return reporter(at)(agent_id)
+    return reporter(at)(agent_id)[0]
 
 
 def reporter(at: Reading) -> ReportOn:
-    """What reports on sessions at one moment, as ``with_standing`` does; the inbox is read once for all of them."""
+    """What gives the ``report`` on a session, and how it stands, at one moment; the inbox is read once for all."""
     from gaia_sessions.store.above import Above
 
     sessions, now, config = at.preview(), at.now, at.config

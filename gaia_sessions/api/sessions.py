@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         records,
         remembering,
         removal,
-        repairing,
         reporting,
         resetting,
         showing,
@@ -49,7 +48,7 @@ else:
     figures_of_all, importing, keys = Later("figures_of_all"), Later("importing"), Later("keys")
     listing, permitting, reconciling = Later("listing"), Later("permitting"), Later("reconciling")
     records, remembering, removal = Later("records"), Later("remembering"), Later("removal")
-    repairing, reporting, resetting = Later("repairing"), Later("reporting"), Later("resetting")
+    reporting, resetting = Later("reporting"), Later("resetting")
     showing, standing, sums, todo_list = Later("showing"), Later("standing"), Later("sums"), Later("todo_list")
     transcript_messages, turns, updating = Later("transcript_messages"), Later("turns"), Later("updating")
     waiting = Later("waiting")
@@ -124,6 +123,6 @@ class Sessions(Place):
     run = Calls(command.run)
     cleanup = Calls(cleaning.cleanup)
     remove = Writes(removal.remove)
-    repair = Calls(repairing.repair)
+    repair = Calls(records.repair)
     reconcile = Calls(reconciling.reconcile)
     import_from = Calls(importing.import_from)
