@@ -29,7 +29,6 @@ from gaia_sessions.jsonio import strict
 from gaia_sessions.session.app_sessions import Seen, app_id_of, event_time
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.shared_keys import NEVER_STORED, Delta, first_delta
-from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 
 from .app_events import app_event
@@ -79,7 +78,7 @@ class GaiaSessionService(BaseSessionService):
         self.none_clears = none_clears
         self._types = sessions.config.state_keys
         self._limits = sessions.config.limits
-        self._store = FileStore.from_config(sessions.root, sessions.config)
+        self._store = sessions.store
         self._locks: WeakValueDictionary[tuple[object, ...], asyncio.Lock] = WeakValueDictionary()
 
     async def create_session(
