@@ -36,7 +36,7 @@ from .supervise import BACKGROUND_LEFT, BACKGROUND_NOT_KEPT, BACKGROUND_UNREAD, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gaia_sessions.api.command import Command
     from gaia_sessions.api.running import Begun
@@ -90,12 +90,7 @@ def run(
     """
     from gaia_sessions.api import running  # a send begins no run
 
-    if command.is_contained and (problem := contain.why_impossible()):
-        raise InvalidInput(problem, "--contain", "leave out --contain")
-    if command.preset and start.is_new_work and not command.text(None):
-        raise InvalidInput(f"there is nothing that {command.preset} is to do", hint="say it as the task")
-    at.read(sessions, permitting.check_task, command.task)
-    words = limited_words(sessions, start, command)
+    words = _checked_words(sessions, start, command)
     process_tree.become_subreaper()
     with Signals() as signals:
         wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
@@ -128,6 +123,16 @@ def run(
         hint = "the command has run, and only its output is lost: send that where there is room"
         outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused), hint)
     return outcome
+
+
+def _checked_words(sessions: Sessions, start: Start, command: Command) -> Sequence[str]:
+    """The words of ``command``, which may be run; raises as ``run`` says before anything has begun."""
+    if command.is_contained and (problem := contain.why_impossible()):
+        raise InvalidInput(problem, "--contain", "leave out --contain")
+    if command.preset and start.is_new_work and not command.text(None):
+        raise InvalidInput(f"there is nothing that {command.preset} is to do", hint="say it as the task")
+    at.read(sessions, permitting.check_task, command.task)
+    return limited_words(sessions, start, command)
 
 
 def _supervised(
