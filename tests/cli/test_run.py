@@ -520,7 +520,7 @@ def test_what_cannot_be_killed_writes_on_into_the_output_of_the_run(root: str, m
         [
             "work: not all that it has started could be killed, such as what has become another user's",
             "work: what it left in the background goes on without limits",
-            f"  its output is added to: {root}/work/output-1.log",
+            f"  its output is added to: {Path(root, 'work', 'output-1.log')}",
         ],
     )
 

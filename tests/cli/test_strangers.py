@@ -119,12 +119,12 @@ def test_the_record_that_is_read_names_its_own_files_wherever_the_root_was_befor
     path.write_text(text.replace('"lock"', '"\\u006cock"').replace('"output_path"', '"output\\u005fpath"'))
     [run] = Sessions(root).store.read("work")["runs"]
     assert run["wrapper"]["lock"] == path_of(root, ("send", "work"))
-    assert run["output_path"] == f"{root}/work/output-1.log"
+    assert run["output_path"] == str(Path(root, "work", "output-1.log"))
     moved = tmp_path / "moved"
     Path(root).rename(moved)
     [run] = Sessions(str(moved)).store.read("work")["runs"]
     assert (run["output_path"], run["wrapper"]["lock"]) == (
-        f"{moved}/work/output-1.log",
+        str(moved / "work" / "output-1.log"),
         path_of(str(moved), ("send", "work")),
     )
 
