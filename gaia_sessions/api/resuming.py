@@ -23,7 +23,7 @@ from gaia_sessions.system.processes import is_alive
 from gaia_sessions.system.project_root import claude_folder
 
 from .at import read, write
-from .standing import decide, read_or_error, standing
+from .standing import find, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,12 +133,10 @@ def resumption_after_activity(place: Place, agent_id: str) -> Resumption | Decis
 
 def resumption(at: Reading, agent_id: str) -> Resumption | Decision:
     """How the session goes on; if the policy does not let it, that decision. Raises ``InvalidId``."""
-    sessions, now, limits = at.preview(), at.now, at.config.limits
-    above, record = Above(sessions), read_or_error(sessions, agent_id)
-    if isinstance(record, SessionsError):
-        return decide(above.cancellation, agent_id, record, now, limits)
-    stands = standing(above.cancellation, record, now, limits)
-    if not stands.decision["should_resume"]:
+    sessions = at.preview()
+    above = Above(sessions)
+    record, stands = find(sessions, above, at, agent_id)
+    if record is None or not stands.decision["should_resume"]:
         return {**stands.decision, **stands.state}
     run = latest_begun(record, stands.dead_runs) or {}
     found = _unless_workflow_runs(at, sessions, above, (_resumption(at, record, run, stands), record, run))

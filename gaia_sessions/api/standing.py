@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Decision, Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.state import State
+    from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import Reader, RecordOrError
 
     from .at import Reading
@@ -57,12 +58,20 @@ def explain_resume(at: Reading, agent_id: str) -> Decision:
     """
     from gaia_sessions.store.above import Above
 
-    sessions, now, limits = at.preview(), at.now, at.config.limits
-    found = read_or_error(sessions, agent_id)
-    if isinstance(found, errors.SessionsError):
-        return decide(Above(sessions).cancellation, agent_id, found, now, limits)
-    stands = standing(Above(sessions).cancellation, found, now, limits)
+    sessions = at.preview()
+    _, stands = find(sessions, Above(sessions), at, agent_id)
     return {**stands.decision, **stands.state}
+
+
+def find(sessions: Reader, above: Above, at: Reading, agent_id: str) -> tuple[Record | None, Standing]:
+    """The record and how its session stands; of one that is missing or corrupt None, and the decision without a state.
+
+    Raises ``InvalidId``.
+    """
+    found, now, limits = read_or_error(sessions, agent_id), at.now, at.config.limits
+    if isinstance(found, errors.SessionsError):
+        return None, Standing(decide(above.cancellation, agent_id, found, now, limits), None, {}, ())
+    return found, standing(above.cancellation, found, now, limits)
 
 
 def standing(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Standing:
