@@ -6,7 +6,6 @@ The store creates each session whole or not at all, so an import that was killed
 from __future__ import annotations
 
 import os
-from functools import partial
 
 from gaia_sessions.errors import (
     CorruptSession,
@@ -17,7 +16,6 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.hosts.evidence import written_at
-from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
@@ -28,8 +26,7 @@ from gaia_sessions.session.shared_keys import scopes_of
 from gaia_sessions.session.updates import check_writable, with_next_revision
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.import_source import open_source
-from gaia_sessions.store.overlay import Overlay
-from gaia_sessions.store.reading import EVENTS
+from gaia_sessions.store.inbox_keys import all_keys, may_change
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import working_directory
 
@@ -38,7 +35,6 @@ from .keys import take_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from datetime import datetime
     from typing import TypedDict
 
@@ -46,7 +42,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.import_source import Source
-    from gaia_sessions.store.port import Reader
 
     from .at import Place
 
@@ -62,7 +57,7 @@ if TYPE_CHECKING:
         """The report of an import.
 
         root: the path of the store. directories: those that were read, one for each that was named.
-        imported, already_there: the ids of the sessions.
+        imported, already_there: the ids of the sessions. waiting: how many events wait in each directory that has any.
         """
 
         dry_run: bool
@@ -71,15 +66,13 @@ if TYPE_CHECKING:
         imported: list[str]
         already_there: list[str]
         failed: list[NotImported]
+        waiting: dict[str, int]
 
 
 UNENDED_DETAIL = "it had no end when its session was imported"
 
 _POINTING_ELSEWHERE = ("conversation", "host_process", "transcript_path", "output_path", "worktree")
 """What a run says of processes and files of the machine where it was, and of a client's conversation there."""
-
-_ATTEMPTS = 3
-"""How often a session is read whose record is written while it is being copied."""
 
 
 def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
@@ -91,7 +84,9 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
     """
     named: list[str] = [os.fspath(directory) for directory in directories]
     paths = [os.path.join(working_directory(), path) if path else path for path in named]
-    sessions, store, now = at.store_of(place, dry_run=dry_run), place.store, utc_now()
+    if not dry_run:
+        at.write(place, lambda _: None)
+    store, now = place.store, utc_now()
     sources = [open_source(path) for path in paths]
     report: Imported = {
         "dry_run": dry_run,
@@ -100,73 +95,46 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
         "imported": [],
         "already_there": [],
         "failed": [],
+        "waiting": {},
     }
-    apply_waiting = partial(apply_deferred, now=now, config=place.config)
     for source in sources:
-        names = None
-        for attempt in range(_ATTEMPTS):
-            one_pass = _Pass(store, sessions, source, now, apply_waiting, report, is_last=attempt == _ATTEMPTS - 1)
-            names = one_pass.import_all(names)
-            if not names:
-                break
+        _Import(store, source, now, report).take_each()
     if report["already_there"] and not dry_run:
         store.sync()
     return report
 
 
-class _Pass:
-    """One look at the sessions of a folder, with the events applied that wait there."""
+class _Import:
+    """Takes the sessions of one folder."""
 
-    def __init__(
-        self,
-        store: FileStore,
-        sessions: Reader,
-        source: Source,
-        now: datetime,
-        apply_waiting: Callable[[Overlay], object],
-        report: Imported,
-        *,
-        is_last: bool,
-    ) -> None:
+    def __init__(self, store: FileStore, source: Source, now: datetime, report: Imported) -> None:
         self._store = store
-        self._sessions = sessions
         self._source = source
         self._now = now
         self._report = report
-        self._is_last = is_last
-        self._names = source.names()
+        self._above = Above(source)
+        self._names = sorted(source.names())
         source.remember(self._names)
-        self._copies = Overlay(source, source.waiting())
-        apply_waiting(self._copies)
-        self._above = Above(self._copies)
+        waiting = source.waiting()  # after that, so that an event which somebody applies meanwhile has changed a record
+        self._waiting_keys = all_keys(waiting)
+        if waiting:
+            report["waiting"][well_formed(source.root)] = len(waiting)
 
-    def import_all(self, names: Sequence[str] | None) -> list[str]:
-        """Imports those of ``names``, None for all; returns those that must be tried again.
+    def take_each(self) -> None:
+        """A session that is here already stays as it is. One that cannot be taken stops no other."""
+        for name in self._names:
+            agent_id = well_formed(name)
+            try:
+                self._report["imported" if self._take(name) else "already_there"].append(agent_id)
+            except SessionNotFound:  # it was removed meanwhile
+                continue
+            except SessionsError as error:
+                directory, reason = well_formed(self._source.root), error.code
+                self._report["failed"].append(
+                    {"agent_id": agent_id, "directory": directory, "reason": reason, "detail": str(error)}
+                )
 
-        A session that already exists stays as it is. One that cannot be taken stops no other.
-        """
-        if names is None:
-            made_by_events = self._copies.ids() if self._source.only is None else []
-            names = sorted({*self._names, *made_by_events})
-        return [name for name in names if not self._is_settled(name)]
-
-    def _is_settled(self, name: str) -> bool:
-        """Imports one session, or says why it cannot be; False if it was written meanwhile and may be tried again."""
-        agent_id = well_formed(name)
-        try:
-            self._report["imported" if self._import(name) else "already_there"].append(agent_id)
-        except SessionNotFound:  # it was removed meanwhile
-            return True
-        except SessionsError as error:
-            if not self._is_last and self._source.has_changed(name):
-                return False
-            directory, reason = well_formed(self._source.root), error.code
-            self._report["failed"].append(
-                {"agent_id": agent_id, "directory": directory, "reason": reason, "detail": str(error)}
-            )
-        return True
-
-    def _import(self, agent_id: str) -> bool:
+    def _take(self, agent_id: str) -> bool:
         """Whether the session is new; False if one with its id is here, readable or not."""
         path = os.path.join(self._store.root, agent_id)
         stood_before = os.path.lexists(path)  # looked at first: another import may create the session meanwhile
@@ -174,8 +142,9 @@ class _Pass:
             return False
         if stood_before:
             raise StoreFailure("import", path, "what stands there is no session", "move it away, and import again")
-        record = self._copies.read(agent_id)
+        record = self._source.read(agent_id)
         check_writable(record)
+        self._refuse_if_awaited(record)
         taken = _as_imported(record, self._above.proved_cancellation(record), self._source.root, self._now)
         spare = RESERVED_BYTES if is_open(taken) else 0
         taken, _ = fit_record(taken, spare)
@@ -187,10 +156,16 @@ class _Pass:
             return True
         self._take_documents(taken)  # first: an import that was killed is repeated for what is not here
         try:
-            self._store.take_in(taken, self._source, self._copies.own_entries(agent_id, EVENTS), reserved=spare)
+            self._store.take_in(taken, self._source, reserved=spare)
         except SessionExists:  # another process has just created it
             return False
         return True
+
+    def _refuse_if_awaited(self, record: Record) -> None:
+        """What waits there may be the end of this session: a copy without it would never learn of that."""
+        if self._waiting_keys != set() and may_change(record, self._waiting_keys):
+            path = f"{self._source.root}/{record['agent_id']}"
+            raise StoreFailure("import", path, "an event that may change it waits there, and is not applied yet")
 
     def _take_documents(self, record: Record) -> None:
         """Copies what the session shares with others, unless there is such state here."""
@@ -201,7 +176,7 @@ class _Pass:
 
     def _is_here(self, agent_id: str) -> bool:
         try:
-            self._sessions.read(agent_id)
+            self._store.read(agent_id)
         except SessionNotFound:
             return agent_id in self._report["imported"]  # by a dry run from another folder
         except CorruptSession:

@@ -114,19 +114,16 @@ class FileStore(FileReader):
             record = {**record, **committed}
         self._create(record, write_files, reserved)
 
-    def take_in(self, record: Record, source: Source, entries: Iterable[Json], *, reserved: int = 0) -> None:
+    def take_in(self, record: Record, source: Source, *, reserved: int = 0) -> None:
         """Creates a session as ``create`` does, with copies of the files that ``source`` has of it.
 
-        ``entries`` are added to the copy of its journal. Also raises ``CorruptSession`` if one of the files cannot be
+        Also raises ``CorruptSession`` if one of the files cannot be
         copied, and ``StoreFailure`` if the session was written meanwhile.
         """
 
         def copy_files(directory: Directory) -> None:
             source.copy(record["agent_id"], directory, durable=self.durable)
-            if lines:
-                atomic.append(directory, reading.EVENTS, lines, durable=self.durable)
 
-        lines = journals.entry_lines(entries)
         self._create(record, copy_files, reserved)
 
     def _create(self, record: Record, write_others: Callable[[Directory], None], reserved: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 
-from gaia_sessions.errors import CorruptSession, NoSuchFolder, SessionNotFound, StoreFailure
+from gaia_sessions.errors import CorruptSession, NoSuchFolder, StoreFailure
 from gaia_sessions.session.ids import is_agent_id
 
 from . import atomic, reading
@@ -93,11 +93,8 @@ class Source(FileReader):
         Raises ``CorruptSession`` for what is no file of its own, and ``StoreFailure`` if the system refuses or the
         session is written meanwhile.
         """
-        try:
-            with self._open_root() as root, reading.open_session(root, agent_id) as session:
-                self._copy_files(agent_id, session, target, durable=durable)
-        except SessionNotFound:  # only an event makes it
-            pass
+        with self._open_root() as root, reading.open_session(root, agent_id) as session:
+            self._copy_files(agent_id, session, target, durable=durable)
         if self.has_changed(agent_id):
             raise StoreFailure(
                 "copy", f"{self.root}/{agent_id}", "somebody is writing to it", "import it again when nobody does"

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions import models
+from gaia_sessions.store.file_store import FileStore
 from tests.cli.conftest import everything_in, fresh_table
 from tests.cli.forks import Fork
 from tests.table import table
@@ -21,6 +23,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_sessions.session.host_events import Event
     from tests.cli.conftest import Gaia
 
 
@@ -88,6 +91,7 @@ def report(source: Path, root: str, **changed: Any) -> dict[str, Any]:
         "imported": [],
         "already_there": [],
         "failed": [],
+        "waiting": {},
         **changed,
     }
 
@@ -363,3 +367,26 @@ def test_a_home_that_no_shell_expanded_gets_the_answer_that_root_gets(
     assert gaia("import", "~/old").all == (2, "", f"Error: DIR: {expected}")
     assert gaia("--root", "~/old", "list").all == (2, "", f"Error: --root: {expected}")
     assert not os.path.exists(root)
+
+
+def test_what_waits_there_is_said_with_the_command_that_applies_it(
+    gaia: Gaia, leave: Gaia, typed: Gaia, source: Path
+) -> None:
+    leave(OPEN)
+    ending: Event = {
+        "kind": "finalize",
+        "at": "2026-01-08T18:10:16Z",
+        "agent_id": OPEN["agent_id"],
+        "outcome": "failed",
+    }
+    FileStore(str(source)).defer(ending, datetime.now(UTC))
+
+    imported = gaia("import", source)
+
+    assert imported.code == 8
+    assert b"an event that may change it waits there, and is not applied yet" in imported.err
+    *_, said, command = imported.out.decode().splitlines()
+    assert said == f"not imported: 1 event waiting in {source}. To apply what waits:"
+    assert command == f"  gaia-sessions reconcile --root '{source}'"
+    typed(command.strip())
+    assert gaia("import", source).out.splitlines()[1] == f"  {OPEN['agent_id']}".encode()

@@ -283,7 +283,7 @@ def test_an_import_copies_the_logs_of_a_session(store: FileStore, tmp_path: Path
     source, there = open_source(store.root), FileStore(f"{tmp_path}/there")
     source.remember(["one"])
 
-    there.take_in(store.read("one"), source, [])
+    there.take_in(store.read("one"), source)
 
     assert [there.output("one", number) for number in (1, 2, 12)] == [b"run 1", b"", b"run 12"]
 

@@ -5,6 +5,8 @@ Owns the wording of those reports.
 
 from __future__ import annotations
 
+import shlex
+
 from gaia_sessions.api.reconcile_rules import CLOSING_VERDICTS
 from gaia_sessions.errors import plural
 
@@ -125,10 +127,13 @@ def _cleaned(report: CleanupReport) -> Iterator[tuple[str, list[str]]]:
 def import_lines(report: Imported) -> Iterator[str]:
     """What was imported, or would be; then what is here already."""
     directories, root = safe(", ".join(report["directories"]), _LONGEST), safe(report["root"], _LONGEST)
-    if not (report["imported"] or report["already_there"] or report["failed"]):
+    if report["imported"] or report["already_there"] or report["failed"]:
+        verb = "would import" if report["dry_run"] else "imported"
+        yield f"{verb} {plural(len(report['imported']), 'session')} from {directories} into {root}"
+    else:
         yield f"nothing to import: no folder in {directories} contains a state.json"
-        return
-    verb = "would import" if report["dry_run"] else "imported"
-    yield f"{verb} {plural(len(report['imported']), 'session')} from {directories} into {root}"
     yield from (f"  {agent_id}" for agent_id in report["imported"])
     yield from (f"already exists: {agent_id}" for agent_id in report["already_there"])
+    for directory, number in report["waiting"].items():
+        yield f"not imported: {plural(number, 'event')} waiting in {safe(directory, _LONGEST)}. To apply what waits:"
+        yield f"  {safe(shlex.join(['gaia-sessions', 'reconcile', '--root', directory]), _LONGEST)}"
