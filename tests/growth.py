@@ -27,6 +27,7 @@ from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.ingest.main_agent import session_end, session_left
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.guard import LONGEST_WORD, guard
+from gaia_sessions.session.index_keys import difference
 from gaia_sessions.session.run_ends import with_earlier_runs_lost
 from gaia_sessions.session.runs import run_of_agent, updated_run
 from gaia_sessions.session.shared_keys import Delta
@@ -34,7 +35,6 @@ from gaia_sessions.session.tools import ToolRules, may_use
 from gaia_sessions.session.work_spans import overlap_of
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.store.inbox_keys import events_to_try
-from gaia_sessions.store.index import difference
 from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe

@@ -10,6 +10,7 @@ import os
 from gaia_sessions.api.reconcile_rules import CLOSING_VERDICTS, UNSURE
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, StoreFailure, plural
 from gaia_sessions.ingest.deferred import has_waited_too_long
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.figures import read_figures
 from gaia_sessions.session.record import is_open
 from gaia_sessions.store import atomic, documents, figures_file, index, index_repair, reading, record_repair
@@ -268,7 +269,7 @@ def _stale_ids(inspection: Inspection, root: Directory) -> list[str]:
     """The sessions for which the index is wrong, read twice: one may have been created or ended meanwhile."""
     disagreeing = _disagreeing(inspection, root)
     active_ids, indexed_ids = (
-        set(index.ids_under(root, index.ACTIVE_KEY)),
+        set(index.ids_under(root, index_keys.ACTIVE_KEY)),
         index_repair.indexed_ids(root) if disagreeing else set(),
     )
     return sorted(agent_id for agent_id in disagreeing if _is_stale(inspection, agent_id, active_ids, indexed_ids))
@@ -278,7 +279,7 @@ def _disagreeing(inspection: Inspection, root: Directory) -> set[str]:
     """The sessions for which index and records disagree; one that cannot be read may be active."""
     unsure = {*inspection.records.corrupt, *inspection.records.refused}
     dangling = index_repair.indexed_ids(root) - set(reading.session_names(root))
-    return ((set(index.ids_under(root, index.ACTIVE_KEY)) ^ inspection.records.active) - unsure) | dangling
+    return ((set(index.ids_under(root, index_keys.ACTIVE_KEY)) ^ inspection.records.active) - unsure) | dangling
 
 
 def _is_stale(inspection: Inspection, agent_id: str, active_ids: set[str], indexed_ids: set[str]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import is_child, is_open_of_app
 from gaia_sessions.session.runs import aliases_of, newest_of, with_alias
@@ -127,7 +128,7 @@ class FileReader:
         with root:
             with translate_errors("list", self.root):
                 names = (
-                    index.all_ids_under(root, index.narrowest_key(agent_name, host_session_id))
+                    index.all_ids_under(root, index_keys.narrowest_key(agent_name, host_session_id))
                     if active_only and self._has_index(root)
                     else None
                 )
@@ -173,7 +174,7 @@ class FileReader:
         """
         ids: set[str] = set()
         for parent_id in parent_ids:
-            key = index.open_child_key(parent_id) if open_only else index.parent_key(parent_id)
+            key = index_keys.open_child_key(parent_id) if open_only else index_keys.parent_key(parent_id)
             indexed_ids = index.all_ids_under(root, key) if self._has_index(root) else None
             if indexed_ids is None:
                 return None
@@ -201,7 +202,7 @@ class FileReader:
         if root is None:
             return []
         with root:
-            indexed_ids = index.all_ids_under(root, index.alias_key(alias)) if self._has_index(root) else None
+            indexed_ids = index.all_ids_under(root, index_keys.alias_key(alias)) if self._has_index(root) else None
             ids = self._candidate_ids(root, alias) if indexed_ids is None and self.seconds_left else indexed_ids
             existing = reading.read_existing(self._read, root, ids or (), strict=strict)
             records = with_alias(alias, existing) if ids else []
@@ -213,7 +214,7 @@ class FileReader:
         root = None if user is None else self._open_root()
         if root is not None and user is not None:
             with root:
-                ids = index.all_ids_under(root, index.app_user_key(app, user)) if self._has_index(root) else None
+                ids = index.all_ids_under(root, index_keys.app_user_key(app, user)) if self._has_index(root) else None
                 if ids is not None:
                     records = reading.read_existing(self._read, root, ids)
                     yield from (record for record in records if is_open_of_app(record, app, user))
@@ -234,7 +235,7 @@ class FileReader:
                     ids.setdefault(session_alias, []).append(agent_id)
             self._ids_by_alias = ids
         with translate_errors("look up", self.root):
-            indexed_ids = index.ids_under(root, index.alias_key(alias))
+            indexed_ids = index.ids_under(root, index_keys.alias_key(alias))
         return list(dict.fromkeys([*indexed_ids, *self._ids_by_alias.get(alias, ())]))
 
     def _has_less_time_than(self, seconds: float) -> bool:

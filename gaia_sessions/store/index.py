@@ -25,8 +25,6 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.session.ids import encode_key, is_agent_id
-from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.runs import found_by
 from gaia_sessions.system import boots
 
 from . import atomic
@@ -36,13 +34,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from gaia_sessions.session.runs import Alias
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.index_keys import IndexKey
 
     from .directory import Directory
-
-    IndexKey = tuple[str, ...]
-    """A group, and the exact strings that the sessions of one folder in it share."""
 
     FolderPath = tuple[str, ...]
     """The names of folders below ``.index``, each in the one before."""
@@ -55,20 +49,10 @@ _PARTIAL_VERSION = b"4-partly"
 _COMPLETE = "complete"
 _ACTIVE = "active"
 NAME = "name"
-CONVERSATION = "conversation"
 HOST_KEY = "host_key"
-PARENT = "parent"
-OPEN_CHILD = "open_child"
-APP_USER = "app_user"
 
-ACTIVE_KEY: IndexKey = (_ACTIVE,)
-"""The key of every session that is not final, and of every one that cannot be read: it may be active."""
-
-UNBOUNDED_GROUPS = frozenset([CONVERSATION, HOST_KEY, PARENT, OPEN_CHILD, APP_USER])
+UNBOUNDED_GROUPS = frozenset(["conversation", HOST_KEY, "parent", "open_child", "app_user"])
 """Groups with any number of folders: a folder is removed with its last entry."""
-
-_KEYED = ("runs", "agent_name", "parent_id")
-"""What of a record its keys are made of, beside whether it is open."""
 
 _MAX_BYTES = 1 << 10
 _ATTEMPTS = 100
@@ -121,63 +105,6 @@ def save_progress(root: Directory, last: str) -> None:
         )
 
 
-def keys_of(record: Record) -> list[IndexKey]:
-    """The key of every entry that a session with ``record`` must have. ``ACTIVE_KEY`` is added first, removed last."""
-    is_open, parent_id, conversations, aliases = found_by(record)
-    keys = []
-    if is_open:
-        name: object = record.get("agent_name")  # a later version's record may have none, or no text
-        keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
-        app, user = record.get("app"), record.get("user")
-        if isinstance(app, str) and isinstance(user, str):
-            keys.append(app_user_key(app, user))
-    keys += [*map(conversation_key, conversations), *map(alias_key, aliases)]
-    if parent_id is not None:
-        keys += [parent_key(parent_id), *([open_child_key(parent_id)] if is_open else [])]
-    return list(dict.fromkeys(keys))  # the runs of one agent share its keys
-
-
-def difference(before: Record, record: Record) -> tuple[list[IndexKey], list[IndexKey]]:
-    """The keys that a session gets and those that it loses with ``record`` in place of ``before``."""
-    has_equal_keys = all(before.get(key) == record.get(key) for key in _KEYED)
-    if has_equal_keys and is_final(before["phase"]) == is_final(record["phase"]):
-        return [], []
-    old, new = dict.fromkeys(keys_of(before)), dict.fromkeys(keys_of(record))
-    return [key for key in new if key not in old], [key for key in old if key not in new]
-
-
-def narrowest_key(agent_name: str | None, host_session_id: str | None) -> IndexKey:
-    """The narrowest key that every matching open session has."""
-    if host_session_id is not None:
-        return conversation_key(host_session_id)
-    return ACTIVE_KEY if agent_name is None else name_key(agent_name)
-
-
-def name_key(agent_name: str) -> IndexKey:
-    return NAME, agent_name
-
-
-def conversation_key(host_session_id: str) -> IndexKey:
-    return CONVERSATION, host_session_id
-
-
-def alias_key(alias: Alias) -> IndexKey:
-    kind, parts = alias
-    return HOST_KEY, kind, *parts
-
-
-def parent_key(parent_id: str) -> IndexKey:
-    return PARENT, parent_id
-
-
-def open_child_key(parent_id: str) -> IndexKey:
-    return OPEN_CHILD, parent_id
-
-
-def app_user_key(app: str, user: str) -> IndexKey:
-    return APP_USER, app, user
-
-
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
     """Adds the entries of a session that has each of ``keys``, or is about to have them."""
     entries = _folders_of_each(keys)
@@ -195,7 +122,7 @@ def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
 
 
 def remove(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
-    """Removes the entries of a session that has none of ``keys`` any more; they are in the order of ``keys_of``."""
+    """Removes the entries of a session that has none of ``keys`` any more; they are in the order of ``index_keys``."""
     remove_entries(root, reversed(_folders_of_each(keys)), agent_id)
 
 

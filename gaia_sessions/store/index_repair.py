@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import SessionNotFound, SessionsError
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.ids import is_agent_id
 
 from . import index, locks, reading
@@ -18,8 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from gaia_sessions.session.index_keys import IndexKey
+
     from .directory import Directory
-    from .index import FolderPath, IndexKey
+    from .index import FolderPath
     from .port import RecordOrError
 
     ReadSession = Callable[[str], RecordOrError]
@@ -54,9 +57,8 @@ def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[
             return
         record = read(agent_id)
         if not isinstance(record, SessionNotFound):
-            index.add(
-                root, agent_id, [index.ACTIVE_KEY] if isinstance(record, SessionsError) else index.keys_of(record)
-            )
+            keys = [index_keys.ACTIVE_KEY] if isinstance(record, SessionsError) else index_keys.keys_of(record)
+            index.add(root, agent_id, keys)
         last = agent_id
     index.set_complete(root)
 
@@ -68,7 +70,7 @@ def repair(root: Directory, active: set[str], existing: set[str], read: ReadSess
     """
     if not index.is_complete(root):
         rebuild(root, read)
-    mismatched = set(index.ids_under(root, index.ACTIVE_KEY)) ^ active
+    mismatched = set(index.ids_under(root, index_keys.ACTIVE_KEY)) ^ active
     present: dict[str, list[FolderPath]] = {agent_id: [] for agent_id in mismatched}
     for folders, agent_id in every_entry(root):
         if agent_id in mismatched or agent_id not in existing:
@@ -84,7 +86,7 @@ def _repair_entries(root: Directory, folder: Directory, agent_id: str, present: 
 
     def set_by_record() -> None:
         try:
-            keys = index.keys_of(reading.read(root, agent_id))
+            keys = index_keys.keys_of(reading.read(root, agent_id))
         except SessionNotFound:
             keys = []
         except SessionsError:  # corrupt: it may have been active, so its entry stays
@@ -96,7 +98,7 @@ def _repair_entries(root: Directory, folder: Directory, agent_id: str, present: 
 
 def every_entry(root: Directory) -> Iterator[tuple[FolderPath, str]]:
     """The folder of each entry and the id in it, those of active sessions first."""
-    yield from ((index.ACTIVE_KEY, agent_id) for agent_id in index.ids_under(root, index.ACTIVE_KEY))
+    yield from ((index_keys.ACTIVE_KEY, agent_id) for agent_id in index.ids_under(root, index_keys.ACTIVE_KEY))
     for parents in _parent_folders(root):
         with root.below(roots.INDEX, *parents) as parent:
             for name in _folders_in(parent):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import errors
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.record import SCHEMA
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
@@ -142,7 +143,7 @@ class OpenSession:
             from .index_repair import set_empty_complete
 
             set_empty_complete(root)
-        index.add(root, agent_id, index.keys_of(record))
+        index.add(root, agent_id, index_keys.keys_of(record))
         with root.make(roots.STAGE) as stage:
             staged_name = atomic.with_random_suffix(agent_id)
             try:
@@ -205,7 +206,7 @@ class OpenSession:
         transcript: Appending | Emptying | None,
     ) -> None:
         """Puts ``record``, whose bytes are ``data``, in the place of ``before``, and what goes with it around it."""
-        added, removed = index.difference(before, record)
+        added, removed = index_keys.difference(before, record)
         if added:
             index.add(self.root, self.agent_id, added)
         if self.durable and (before["revision"] <= 1 or "imported_from" in before):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import CorruptSession, InvalidInput, NewerSchema, SessionsError
 from gaia_sessions.jsonio.strict import first_document
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.record import decode
 from gaia_sessions.session.updates import check_writable
 
@@ -49,7 +50,7 @@ def repair(store: FileStore, agent_id: str) -> str | None:
             aside = reading.damaged_name(folder.names())
             session.lock.check_held()
             atomic.write_new(folder, aside, data, durable=store.durable)
-            index.add(session.root, agent_id, index.keys_of(record))
+            index.add(session.root, agent_id, index_keys.keys_of(record))
             atomic.replace(folder, reading.RECORD, whole, durable=store.durable)
         return f"{folder.path}/{aside}"
 

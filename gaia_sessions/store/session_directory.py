@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 
 from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.ids import is_agent_id
 
 from . import atomic, index, reading
@@ -43,7 +44,7 @@ def delete_if(session: OpenSession, record: RecordOrError, should_delete: Callab
             _remove_own_files(root, agent_id, durable=session.durable)
         else:
             _move_to_trash(root, agent_id)
-            index.remove(root, agent_id, index.keys_of(record))
+            index.remove(root, agent_id, index_keys.keys_of(record))
     with suppress(OSError):  # a sweep removes it
         session.lock.remove()
     return True

@@ -16,6 +16,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.errors import NoSuchFolder, SessionNotFound, StoreFailure
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import with_claimed_run, with_start
@@ -274,7 +275,7 @@ def test_entries_of_the_index_lead_to_what_was_imported(here: str, there: str) -
     gaia_sessions.Sessions(here).import_from(there)
     with FileStore(here)._make_root() as root:
         assert index.is_complete(root)
-        for key in index.keys_of(record_of(here, "a")):  # type: ignore[arg-type]
+        for key in index_keys.keys_of(record_of(here, "a")):  # type: ignore[arg-type]
             assert index.ids_under(root, key) == ["a"]
     assert [line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True, root=here)] == ["a"]
 

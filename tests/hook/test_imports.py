@@ -42,7 +42,7 @@ ROOMS = frozenset(["errors", "jsonio", "session", "system", "config", "store", "
 MOST_FOR_NOTHING = 16
 MOST_FOR_SILENCE = 26
 MOST_FOR_DIRECT = 46
-MOST_FOR_EVENT = 58
+MOST_FOR_EVENT = 59
 MOST_FOR_COUNTING = 6
 """So many more where there is a transcript to count, and what it cost is reported."""
 MOST_FOR_RESUMING = 6

@@ -22,7 +22,7 @@ from gaia_sessions.ingest import Terms, deferred, dispatch
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import encode_key
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.runs import agent_alias, delegation_alias
+from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import index
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
@@ -130,20 +130,6 @@ def test_an_index_of_an_earlier_layout_is_not_relied_on(root: str, store: FileSt
     assert [record["agent_id"] for record in store.children(["above"])] == ["one"]
     store.ensure_index()
     assert f"parent/{encode_key('above')}/one" in hints(root)
-
-
-def test_a_session_whose_runs_share_a_key_lists_it_once(now: datetime) -> None:
-    agent: Run = {"host": "claude-code", "host_session_id": "host", "host_agent_id": "child"}
-    runs: list[Run] = [{**agent, "run": number} for number in range(1, 51)]
-
-    keys = index.keys_of({**for_host("one", now), "runs": runs})
-
-    assert keys == [
-        index.ACTIVE_KEY,
-        index.name_key("Explore"),
-        index.conversation_key("host"),
-        index.alias_key(agent_alias("host", "child", "claude-code")),
-    ]
 
 
 def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore, now: datetime) -> None:
@@ -543,9 +529,10 @@ def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, st
 
 MARKS_AND_UNMARKS = """
 import sys
+from gaia_sessions.session import index_keys
 from gaia_sessions.store import index
 from gaia_sessions.store.directory import Directory
-key = index.conversation_key("host")
+key = index_keys.conversation_key("host")
 with Directory.at(sys.argv[1]) as root:
     for _ in range(500):
         index.add(root, sys.argv[2], [key])

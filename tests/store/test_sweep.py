@@ -13,6 +13,7 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.api import cleaning
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import atomic, index, locks
@@ -188,7 +189,7 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
         opened.make(".locks") as folder,
         locks.acquire(folder, "two.lock", 0, locks.sleep_and_retry),
     ):
-        index.add(opened, "two", index.keys_of(record))
+        index.add(opened, "two", index_keys.keys_of(record))
         store.sweep(now, ["one"])
         with opened.make("two") as session:
             atomic.write_new(session, "state.json", encode(record), durable=False)

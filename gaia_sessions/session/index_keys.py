@@ -1,0 +1,87 @@
+"""What a session is looked for by: the keys of its record, in the order in which an index gets them.
+
+Pure, and the same for every store. How a key is stored is the store's matter. ``ACTIVE_KEY`` is added first and removed
+last: while a session has it, cleanup finds the session again.
+"""
+
+from __future__ import annotations
+
+from .phases import is_final
+from .runs import found_by
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .runs import Alias
+    from .schema import Record
+
+    IndexKey = tuple[str, ...]
+    """A group, and the exact strings that all sessions with this key share."""
+
+ACTIVE_KEY: IndexKey = ("active",)
+"""The key of every session that is not final, and of every one that cannot be read: it may be active."""
+
+_KEYED = ("runs", "agent_name", "parent_id")
+"""What of a record its keys are made of, beside whether it is open."""
+
+
+def keys_of(record: Record) -> list[IndexKey]:
+    """Every key that a session with ``record`` must be found by."""
+    is_open, parent_id, conversations, aliases = found_by(record)
+    keys = []
+    if is_open:
+        name: object = record.get("agent_name")  # a later version's record may have none, or no text
+        keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
+        app, user = record.get("app"), record.get("user")
+        if isinstance(app, str) and isinstance(user, str):
+            keys.append(app_user_key(app, user))
+    keys += [*map(conversation_key, conversations), *map(alias_key, aliases)]
+    if parent_id is not None:
+        keys += [parent_key(parent_id), *([open_child_key(parent_id)] if is_open else [])]
+    return list(dict.fromkeys(keys))  # the runs of one agent share its keys
+
+
+def difference(before: Record, record: Record) -> tuple[list[IndexKey], list[IndexKey]]:
+    """The keys that a session gets and those that it loses with ``record`` in place of ``before``."""
+    has_equal_keys = all(before.get(key) == record.get(key) for key in _KEYED)
+    if has_equal_keys and is_final(before["phase"]) == is_final(record["phase"]):
+        return [], []
+    old, new = dict.fromkeys(keys_of(before)), dict.fromkeys(keys_of(record))
+    return [key for key in new if key not in old], [key for key in old if key not in new]
+
+
+def narrowest_key(agent_name: str | None, host_session_id: str | None) -> IndexKey:
+    """The narrowest key that every open session of this name, with a run that this conversation concerns, has."""
+    if host_session_id is not None:
+        return conversation_key(host_session_id)
+    return ACTIVE_KEY if agent_name is None else name_key(agent_name)
+
+
+def name_key(agent_name: str) -> IndexKey:
+    """Not final, with this agent name."""
+    return "name", agent_name
+
+
+def conversation_key(host_session_id: str) -> IndexKey:
+    """Not final, with a run that the end of this conversation of a host concerns."""
+    return "conversation", host_session_id
+
+
+def alias_key(alias: Alias) -> IndexKey:
+    """With this exact key of a host, final or not."""
+    kind, parts = alias
+    return "host_key", kind, *parts
+
+
+def parent_key(parent_id: str) -> IndexKey:
+    """With this parent, final or not."""
+    return "parent", parent_id
+
+
+def open_child_key(parent_id: str) -> IndexKey:
+    """Not final, with this parent."""
+    return "open_child", parent_id
+
+
+def app_user_key(app: str, user: str) -> IndexKey:
+    """Not final, of this user of an app."""
+    return "app_user", app, user
