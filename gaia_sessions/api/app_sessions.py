@@ -25,7 +25,7 @@ from gaia_sessions.store.above import Above
 
 from . import removal
 from .creating import store_new
-from .keys import commit_with_shared
+from .keys import changed_documents, locked_documents
 from .preconditions import refuse_if_cancelled
 
 TYPE_CHECKING = False
@@ -150,15 +150,13 @@ def append(
         _readable(message)  # whoever adds behind messages that are lost would hide that they are
         break
 
-    def rule(current: Record) -> Record:
-        seen.check(current)
-        return with_keys(with_app_event(current, event, now), parts.get((), Delta()), types)
-
-    def commit() -> Record:
-        refuse_if_cancelled(store, record)
-        return store.add_messages(agent_id, [event.in_turn(record.get("turns", 0))], rule, reserved=RESERVED_BYTES)[0]
-
-    def check(documents: Mapping[Scope, Document | None]) -> None:
+    with locked_documents(store, scopes, parts) as documents:
         seen.check_shared(agent_id, documents, parts)
-
-    return seen.after(*commit_with_shared(store, scopes, parts, commit, check), parts)
+        shared = changed_documents(documents, parts)
+        refuse_if_cancelled(store, record)
+        with store.open(agent_id) as session:
+            seen.check(session.record)
+            changed = with_keys(with_app_event(session.record, event, now), parts.get((), Delta()), types)
+            added = [event.in_turn(record.get("turns", 0))]
+            changed = session.commit(changed, reserved=RESERVED_BYTES, messages=added, documents=shared)
+    return seen.after(changed, {**documents, **shared}, parts)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_keys import Delta
-    from gaia_sessions.session.transcript import NewMessage
+    from gaia_sessions.session.shared_keys import Delta, Document, Scope
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import HeldLock, Store
 
@@ -172,34 +171,32 @@ def _stored_with_state(
         from gaia_sessions.session.transcript import system_prompt_message  # few sessions have one
 
         prompt = system_prompt_message(new.system_prompt, now)
+
+    def stored(record: Record, documents: Mapping[Scope, Document] | None = None) -> Record:
+        if new.agent_id is None:
+            return create_under_new_id(
+                store,
+                record,
+                now,
+                random_bytes,
+                reserved=RESERVED_BYTES,
+                system_prompt=prompt,
+                documents=documents,
+            )
+        store.create(record, reserved=RESERVED_BYTES, system_prompt=prompt, documents=documents)
+        return record
+
     if new.delta is None:
-        return _stored(store, now, random_bytes, new, record, prompt)
+        return stored(record)
     from gaia_sessions.session.shared_keys import scopes_of
 
-    from .keys import commit_with_shared
+    from .keys import changed_documents, locked_documents
 
     parts = new.delta.parts(record)
     if own := parts.get(()):
         record = {**record, "session_state": own.set}
-
-    def commit() -> Record:
-        return _stored(store, now, random_bytes, new, record, prompt)
-
-    return commit_with_shared(store, scopes_of(record), parts, commit)[0]
-
-
-def _stored(
-    store: Store,
-    now: datetime,
-    random_bytes: RandomBytes,
-    new: NewSession,
-    record: Record,
-    prompt: NewMessage | None,
-) -> Record:
-    if new.agent_id is None:
-        return create_under_new_id(store, record, now, random_bytes, reserved=RESERVED_BYTES, system_prompt=prompt)
-    store.create(record, reserved=RESERVED_BYTES, system_prompt=prompt)
-    return record
+    with locked_documents(store, scopes_of(record), parts) as documents:
+        return stored(record, changed_documents(documents, parts))
 
 
 def children_lock(store: Store, parent_id: str) -> HeldLock:

@@ -31,7 +31,6 @@ from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import working_directory
 
 from . import at
-from .keys import take_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,7 +171,7 @@ class _Import:
         for scope in scopes_of(record):
             document = self._source.document(scope)
             if document is not None:
-                take_document(self._store, document)
+                self._store.add_document(document)
 
     def _is_here(self, agent_id: str) -> bool:
         try:

@@ -1,13 +1,12 @@
 """What agents hand each other: the state of a session, and what it shares with other sessions of its app and its user.
 
 Owns in which order several documents are changed at once: their locks first, in the order of ``scopes_of``, then the
-session's; everything is checked before anything is written, and the session is written before what it shares. The rules
-are in ``session.shared_keys``.
+session's; and everything is checked before anything is written. The rules are in ``session.shared_keys``.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 from gaia_sessions.errors import RevisionChanged
 from gaia_sessions.session.retention import RESERVED_BYTES
@@ -25,7 +24,7 @@ from .preconditions import refuse_cancelled_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import TypedDict
 
     from gaia_sessions.session.schema import Record
@@ -79,16 +78,15 @@ def change_state(
     delta = Delta(set, [*unset] if not isinstance(unset, str) else unset, add)
     record = at.store.read(agent_id)
     parts, scopes = delta.parts(record), scopes_of(record)
-
-    def commit() -> Record:
+    with locked_documents(at.store, scopes, parts) as documents:
+        shared = changed_documents(documents, parts)
         with at.store.open(agent_id) as session:
             if scopes_of(session.record) != scopes:  # it was removed, and created again for somebody else
                 raise RevisionChanged(agent_id, record["revision"], session.record["revision"])
             refuse_cancelled_work(session)
             changed = with_delta(session.record, parts.get((), Delta()), at.config.state_keys, at.now, if_revision)
-            return session.commit(changed, reserved=RESERVED_BYTES)
-
-    return _seen(*commit_with_shared(at.store, scopes, parts, commit))
+            record = session.commit(changed, reserved=RESERVED_BYTES, documents=shared)
+    return _seen(record, {**documents, **shared})
 
 
 def _seen(record: Record, documents: Mapping[Scope, Document | None]) -> SharedKeys:
@@ -104,17 +102,13 @@ def _seen(record: Record, documents: Mapping[Scope, Document | None]) -> SharedK
     }
 
 
-def commit_with_shared(
-    store: Store,
-    scopes: Iterable[Scope],
-    parts: Mapping[Scope, Delta],
-    commit: Callable[[], Record],
-    check: Callable[[Mapping[Scope, Document | None]], None] = lambda _: None,
-) -> tuple[Record, dict[Scope, Document | None]]:
-    """Calls ``commit`` and applies ``parts`` to what is shared; the record then, and the documents of ``scopes``.
+@contextmanager
+def locked_documents(
+    store: Store, scopes: Iterable[Scope], parts: Mapping[Scope, Delta]
+) -> Iterator[dict[Scope, Document | None]]:
+    """The documents of ``scopes``; until the end of the block nobody else changes those that ``parts`` change.
 
-    scopes: those of the session, in the order in which they are locked. check: looks at all their documents when those
-    that change are locked. Whatever it or ``commit`` raises, and all that is raised before that, changes nothing.
+    scopes: those of the session, in the order in which they are locked.
     """
     with ExitStack() as stack:
         documents = {}
@@ -122,15 +116,11 @@ def commit_with_shared(
             if scope in parts:
                 stack.enter_context(store.lock_key(document_lock_key(scope)))
             documents[scope] = store.document(scope)
-        check(documents)
-        changed = {scope: with_shared(documents[scope], scope, parts[scope]) for scope in documents if scope in parts}
-        record = store.change_documents(changed, commit) if changed else commit()
-        return record, {**documents, **changed}
+        yield documents
 
 
-def take_document(store: Store, document: Document) -> None:
-    """Takes ``document`` in where there is none of its scope."""
-    scope = (*document["scope"],)
-    with store.lock_key(document_lock_key(scope)):
-        if store.document(scope) is None:
-            store.change_documents({scope: document}, lambda: None)
+def changed_documents(
+    documents: Mapping[Scope, Document | None], parts: Mapping[Scope, Delta]
+) -> dict[Scope, Document]:
+    """Those of ``documents`` that ``parts`` change, as they are then."""
+    return {scope: with_shared(documents[scope], scope, parts[scope]) for scope in documents if scope in parts}

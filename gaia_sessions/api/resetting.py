@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gaia_sessions.session.compaction import without_memory
-from gaia_sessions.session.transcript import without_turns
+from gaia_sessions.session.transcript import begun_anew, without_turns
 from gaia_sessions.store.subagent_events import with_reset_noted
 
 from .preconditions import check_no_send
@@ -11,7 +11,6 @@ from .preconditions import check_no_send
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.updates import Change
 
     from .at import Writing
 
@@ -24,8 +23,7 @@ def reset(at: Writing, agent_id: str, *, forget: bool = False) -> Record:
     ``AgentAtWork`` while a send is at work.
     """
     emptied = without_memory if forget else without_turns
-
-    def rule(record: Record) -> Change:
-        return with_reset_noted(check_no_send(record), emptied(record, at.now), at.now)
-
-    return at.store.empty_transcript(agent_id, rule)
+    with at.store.open(agent_id) as session:
+        before = check_no_send(session.record)
+        record, kept = begun_anew(emptied(before, at.now), at.store.messages(agent_id))
+        return session.commit(with_reset_noted(before, record, at.now), messages=kept)

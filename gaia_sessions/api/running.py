@@ -169,16 +169,14 @@ def end(at: Writing, agent_id: str, run: Run, ended: CommandEnd) -> Record:
     """
     marker_phase = read_marker(ended.message)[0]
 
-    def rule(record: Record) -> Change:
+    with at.store.open(agent_id) as session:
+        record = session.record
         stored = own_run(record, run)
         if is_ended_by_wrapper(stored):
-            return Change({**record})
+            return session.commit({**record})
         closed = with_command_end(record, stored, ended, marker_phase, at.now)
-        return Change(closed, [_ended_entry(at.store, record, closed, stored, ended, at.now)])
-
-    if not ended.message or is_ended_by_wrapper(own_run(at.store.read(agent_id), run)):  # which nobody else ends
-        return at.store.change(agent_id, rule)
-    return at.store.add_messages(agent_id, [_message(run, ended, at.now)], rule)[0]
+        change = Change(closed, [_ended_entry(at.store, record, closed, stored, ended, at.now)])
+        return session.commit(change, messages=[_message(run, ended, at.now)] if ended.message else [])
 
 
 def _message(run: Run, ended: CommandEnd, now: datetime) -> NewMessage:

@@ -91,36 +91,29 @@ def answer(
     """Completes the turn of ``run``, as it was begun: what was ``said`` and ``answered``, in one commit.
 
     ``told`` is what a client that answered tells of itself. Returns the record, the messages as they are stored, and
-    what was noted. Raises ``RunGone`` if the run is not this sender's any more, and what ``Store.add_messages`` raises;
+    what was noted. Raises ``RunGone`` if the run is not this sender's any more, and what a commit raises;
     then nothing of the turn is stored.
     """
     marked = read_marker(last_answer(answered))[0]
-    noted: list[Entry] = []
-
-    def rule(record: Record) -> Change:
+    with at.store.open(agent_id) as session:
+        record = session.record
         stored = _open_run(record, run)
         closed = with_answer_of_send(record, stored, said, answered, marked, told, at.now)
-        kind = subagent_events.SUBAGENT_COMPLETED
-        noted[:] = [subagent_events.ended(at.store, record, closed, stored, kind, at.now)]
-        return Change(closed, noted)
-
-    record, added = at.store.add_messages(agent_id, [*said, *answered], rule, reserved=RESERVED_BYTES)
-    return record, added, noted[0]
+        noted = subagent_events.ended(at.store, record, closed, stored, subagent_events.SUBAGENT_COMPLETED, at.now)
+        record = session.commit(Change(closed, [noted]), reserved=RESERVED_BYTES, messages=[*said, *answered])
+        return record, session.added, noted
 
 
 def fail(at: Writing, agent_id: str, run: Run, ended: SendEnd) -> tuple[Record, Entry]:
     """Ends ``run``, as it was begun, without an answer; returns the record, and what was noted. Raises ``RunGone``."""
-    noted: list[Entry] = []
-
-    def rule(record: Record) -> Change:
+    with at.store.open(agent_id) as session:
+        record = session.record
         stored = _open_run(record, run)
         closed = with_failed_send(record, stored, ended, at.now)
         kind = subagent_events.SUBAGENT_FAILED if ended.is_failure else subagent_events.SUBAGENT_CANCELLED
         error = ended.fields.get("detail", ended.end)
-        noted[:] = [subagent_events.ended(at.store, record, closed, stored, kind, at.now, evidence={"error": error})]
-        return Change(closed, noted)
-
-    return at.store.change(agent_id, rule), noted[0]
+        noted = subagent_events.ended(at.store, record, closed, stored, kind, at.now, evidence={"error": error})
+        return session.commit(Change(closed, [noted])), noted
 
 
 def _open_run(record: Record, begun: Run) -> Run:

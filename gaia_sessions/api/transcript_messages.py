@@ -51,8 +51,9 @@ def add_message(  # noqa: PLR0913  # what can be said of a message
     if is_charged:
         counted = charged_message(message)
         message, rule = counted, lambda record: with_charge(record, counted["tokens"], at.now)
-    _, added = at.store.add_messages(agent_id, [message], rule, reserved=RESERVED_BYTES)
-    return added[0]
+    with at.store.open(agent_id) as session:
+        session.commit(rule(session.record), reserved=RESERVED_BYTES, messages=[message])
+        return session.added[0]
 
 
 def messages(

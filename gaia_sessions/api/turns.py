@@ -47,10 +47,10 @@ def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: 
     if not given:
         raise InvalidInput("a turn has no messages", hint="give what was sent, and what was answered")
     try:
-        rule = turn_rule(number, at.now)
-        record, added = at.store.add_messages(
-            agent_id, given, lambda record: check_no_send(rule(record)), reserved=RESERVED_BYTES
-        )
+        with at.store.open(agent_id) as session:
+            completed = check_no_send(turn_rule(number, at.now)(session.record))
+            record = session.commit(completed, reserved=RESERVED_BYTES, messages=given)
+            added = [*session.added]
     except NotTheNextTurn:
         if number is None:
             raise

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from gaia_sessions.errors import SessionsError
 
@@ -217,6 +217,19 @@ def replaced_through(record: Record) -> int:
 def with_transcript(record: Record, size: int, seq: int) -> Record:
     """With ``size`` bytes of the transcript committed, and the number of the last message."""
     return {**record, "transcript_bytes": size, "last_seq": seq}
+
+
+def begun_anew(record: Record, messages: Iterator[Message | SessionsError]) -> tuple[Record, list[NewMessage]]:
+    """``record`` with its ``messages`` archived, and what the new transcript begins with: the system prompt, if any.
+
+    With no message but that, there is nothing to begin anew: the record stays as it is.
+    """
+    first = next(messages, None)
+    prompt = system_prompt(iter([first])) if first else None
+    if first is None or (prompt and prompt["seq"] == last_seq(record)):
+        return record, []
+    kept: list[Any] = [{**without_place(prompt), "turn": _TURN_OF_SYSTEM_PROMPT}] if prompt else []
+    return {**record, "transcripts_archived": generation_of(record) + 1}, kept
 
 
 def generation_of(record: Record) -> int:

@@ -10,13 +10,13 @@ from gaia_sessions import errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.shared_keys import Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import NewMessage
 
     from .port import Entry, ReaderAbove, RecordOrError, Store
@@ -26,7 +26,7 @@ MOST_ABOVE = 100
 """How many sessions above one are read for a write of it, and for whoever needs all: 8 are there by default at most."""
 
 
-def create_under_new_id(
+def create_under_new_id(  # noqa: PLR0913  # all that is stored with a new record
     store: Store,
     record: Record,
     now: datetime,
@@ -35,11 +35,12 @@ def create_under_new_id(
     *,
     reserved: int = 0,
     system_prompt: NewMessage | None = None,
+    documents: Mapping[Scope, Document] | None = None,
 ) -> Record:
     """Stores ``record`` and returns it; in the rare case that its generated id is taken, under another one."""
     while True:
         try:
-            store.create(record, entry, reserved=reserved, system_prompt=system_prompt)
+            store.create(record, entry, reserved=reserved, system_prompt=system_prompt, documents=documents)
         except errors.SessionExists:
             from gaia_sessions.session.ids import new_agent_id
 

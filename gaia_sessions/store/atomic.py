@@ -18,11 +18,8 @@ from .directory import PRIVATE_FILE, open_or_create, open_private, refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import TypeVar
 
     from .directory import Directory
-
-    Committed = TypeVar("Committed")
 
 _TEMPORARY_SUFFIX = ".tmp"
 _RANDOM_DIGITS = 16
@@ -59,41 +56,49 @@ def replace(
         sync_folder(folder)
 
 
-def replace_all(
-    folder: Directory, files: Mapping[str, bytes], commit: Callable[[], Committed], *, durable: bool
-) -> Committed:
-    """Writes each of ``files`` beside the one that it replaces, calls ``commit``, and puts all in place.
+class Beside:
+    """``files``, each written beside the one that it replaces; at the end of the ``with`` block all are put in place.
 
-    What cannot be written, and what ``commit`` raises, changes no file; but if it says that its own durability is
-    unknown, they are put in place, and it is raised then. So is one that cannot be put in place after it, when the
-    others are. Raises ``OSError``, ``DurabilityUnknown``.
+    What cannot be written, and what the block raises, changes no file; but if that says that its own durability is
+    unknown, they are put in place all the same. One that cannot be put in place, when the others are, is raised as
+    ``DurabilityUnknown``. Raises ``OSError`` when the block begins.
     """
-    temporaries: dict[str, str] = {}
-    unknown: errors.DurabilityUnknown | None = None
-    try:
-        for name, data in files.items():
-            temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
-            temporaries[temporary] = name
-            write_new(folder, temporary, data, durable=durable)
+
+    def __init__(self, folder: Directory, files: Mapping[str, bytes], *, durable: bool) -> None:
+        self._folder = folder
+        self._files = files
+        self._durable = durable
+        self._temporaries: dict[str, str] = {}
+
+    def __enter__(self) -> None:
         try:
-            done = commit()
-        except errors.DurabilityUnknown as error:
-            unknown = error
-    except BaseException:
-        for temporary in temporaries:
-            discard(folder, temporary)
-        raise
-    for temporary, name in temporaries.items():
-        try:
-            os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-        except OSError as error:  # it is too late to refuse
-            discard(folder, temporary)
-            unknown = errors.DurabilityUnknown(f"{folder.path}/{name}", f"not replaced: {error.strerror or error}")
-    if durable:
-        sync_folder(folder)
-    if unknown:
-        raise unknown
-    return done
+            for name, data in self._files.items():
+                temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
+                self._temporaries[temporary] = name
+                write_new(self._folder, temporary, data, durable=self._durable)
+        except BaseException:
+            self._discard()
+            raise
+
+    def __exit__(self, _: object, raised: BaseException | None, __: object) -> None:
+        if raised is not None and not isinstance(raised, errors.DurabilityUnknown):
+            self._discard()
+            return
+        folder, unknown = self._folder, None
+        for temporary, name in self._temporaries.items():
+            try:
+                os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+            except OSError as error:  # it is too late to refuse
+                discard(folder, temporary)
+                unknown = errors.DurabilityUnknown(f"{folder.path}/{name}", f"not replaced: {error.strerror or error}")
+        if self._durable:
+            sync_folder(folder)
+        if unknown:
+            raise unknown
+
+    def _discard(self) -> None:
+        for temporary in self._temporaries:
+            discard(self._folder, temporary)
 
 
 def write_new(

@@ -6,6 +6,8 @@ caller holds. Only who asks for such state loads this.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import encode_key
@@ -13,15 +15,14 @@ from gaia_sessions.session.shared_keys import check_document
 
 from . import atomic
 from . import root as roots
-from .directory import NotAFile, TooBig
+from .directory import NotAFile, TooBig, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from gaia_sessions.session.shared_keys import Document, Scope
 
-    from .atomic import Committed
     from .directory import Directory
 
 _KINDS = {1: "app-", 2: "user-"}
@@ -99,19 +100,19 @@ def encode(document: Document) -> bytes:
     return strict.dumps(document)
 
 
-def replace(
-    root: Directory, documents: Mapping[Scope, Document], commit: Callable[[], Committed], *, durable: bool
-) -> Committed:
-    """Puts ``documents`` in the place of what is there, after ``commit``, and returns what that returned.
+@contextmanager
+def replacing(root: Directory, documents: Mapping[Scope, Document], *, durable: bool) -> Iterator[None]:
+    """A block at whose end ``documents`` take the place of what is there; what it raises is as in ``atomic.Beside``.
 
-    What cannot be written stops before it. Raises ``OSError``, ``TooLarge``, ``DurabilityUnknown``.
+    What cannot be written stops before it. Raises ``StoreFailure``, ``TooLarge``, ``DurabilityUnknown``.
     """
     encoded = {name_of(scope): encode(document) for scope, document in documents.items()}
     is_first = any(document["revision"] <= 1 for document in documents.values())
-    with root.make(roots.SHARED) as folder:
+    with translate_errors("change", f"{root.path}/{roots.SHARED}"), root.make(roots.SHARED) as folder:
         if durable and is_first:  # whoever made the folder may have been killed before its name was on the disk
             try:
                 atomic.sync_folder(root)
             except DurabilityUnknown as error:  # nothing has changed yet
                 raise StoreFailure("sync", root.path, error.reason) from error
-        return atomic.replace_all(folder, encoded, commit, durable=durable)
+        with atomic.Beside(folder, encoded, durable=durable):
+            yield

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.ids import check_agent_id
 
-from . import atomic, index, locks, reading
+from . import atomic, document_lock_key, index, locks, reading
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope
-    from gaia_sessions.session.transcript import Message, NewMessage
+    from gaia_sessions.session.transcript import NewMessage
 
-    from .atomic import Committed
     from .directory import Directory
     from .import_source import Source
     from .key_lock import KeyLock
@@ -100,7 +99,13 @@ class FileStore(FileReader):
         )
 
     def create(
-        self, record: Record, entry: Entry | None = None, *, reserved: int = 0, system_prompt: NewMessage | None = None
+        self,
+        record: Record,
+        entry: Entry | None = None,
+        *,
+        reserved: int = 0,
+        system_prompt: NewMessage | None = None,
+        documents: Mapping[Scope, Document] | None = None,
     ) -> None:
         def write_files(directory: Directory) -> None:
             for name, data in files.items():
@@ -112,7 +117,7 @@ class FileStore(FileReader):
 
             committed, files[reading.transcript_name(0)] = beginning_with(system_prompt, 1)
             record = {**record, **committed}
-        self._create(record, write_files, reserved)
+        self._create(record, write_files, reserved, documents)
 
     def take_in(self, record: Record, source: Source, *, reserved: int = 0) -> None:
         """Creates a session as ``create`` does, with copies of the files that ``source`` has of it.
@@ -126,7 +131,13 @@ class FileStore(FileReader):
 
         self._create(record, copy_files, reserved)
 
-    def _create(self, record: Record, write_others: Callable[[Directory], None], reserved: int) -> None:
+    def _create(
+        self,
+        record: Record,
+        write_others: Callable[[Directory], None],
+        reserved: int,
+        documents: Mapping[Scope, Document] | None = None,
+    ) -> None:
         from gaia_sessions.session.retention import fit_record
 
         from .open_session import OpenSession
@@ -139,7 +150,7 @@ class FileStore(FileReader):
         data = fit_record(record, reserved)[1]
         new = OpenSession(self, agent_id, self._make_root, self.lock_timeout, self.wait, durable=self.durable)
         with translate_errors("create", f"{self.root}/{agent_id}"), new:
-            new.create(record, write_files)
+            new.create(record, write_files, documents)
 
     def _make_root(self, _agent_id: str = "") -> Directory:
         return roots.make_root(self.root, durable=self.durable, root=self._open_root())
@@ -155,21 +166,6 @@ class FileStore(FileReader):
         with self.open(agent_id, timeout=timeout) as session:
             return session.commit(rule(session.record), reserved=reserved)
 
-    def add_messages(
-        self,
-        agent_id: str,
-        messages: Sequence[NewMessage],
-        rule: StoreRule,
-        *,
-        timeout: float | None = None,
-        reserved: int = 0,
-    ) -> tuple[Record, list[Message]]:
-        from .transcript_file import Appending
-
-        added = Appending(messages)
-        with self.open(agent_id, timeout=timeout) as session:
-            return session.commit(rule(session.record), reserved=reserved, transcript=added), added.stored
-
     def open_output(self, agent_id: str, number: int) -> OutputFile:
         from . import output_file
 
@@ -177,12 +173,6 @@ class FileStore(FileReader):
         with self._open_root_for(agent_id) as root:
             session = output_file.open_session(root, agent_id)
         return output_file.OutputFile(session, number, durable=self.durable)
-
-    def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
-        from .transcript_file import Emptying
-
-        with self.open(agent_id, timeout=timeout) as session:
-            return session.commit(rule(session.record), transcript=Emptying())
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
         with self.open(agent_id, timeout=timeout) as session:
@@ -257,11 +247,14 @@ class FileStore(FileReader):
         with self._make_root() as root:
             return root.make(roots.LOCKS)
 
-    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Committed]) -> Committed:
-        from . import documents as files
+    def add_document(self, document: Document) -> None:
+        from .documents import replacing
 
-        with translate_errors("change", f"{self.root}/{roots.SHARED}"), self._make_root() as root:
-            return files.replace(root, documents, commit, durable=self.durable)
+        scope = (*document["scope"],)
+        with self.lock_key(document_lock_key(scope)), self._make_root() as root:
+            if self.document(scope) is None:
+                with replacing(root, {scope: document}, durable=self.durable):
+                    pass
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         with self.open(agent_id, timeout=timeout) as session:

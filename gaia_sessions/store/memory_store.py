@@ -23,7 +23,6 @@ from gaia_sessions.session.transcript import (
     generation_of,
     last_seq,
     number_messages,
-    system_prompt,
     with_next_transcript,
     with_transcript,
 )
@@ -50,13 +49,9 @@ if TYPE_CHECKING:
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
-    from .atomic import Committed
     from .inbox_keys import WaitingEvent
     from .output_file import Kept
     from .port import Entry, IsWanted, MarkRule, Messages, Output, RecordOrError, StoreRule
-
-    AdaptRecord = Callable[[Record, Record], Record]
-    """Makes what is kept of the record before a change, and of the one that a rule returned."""
 
 
 class MemoryStore:
@@ -101,9 +96,16 @@ class MemoryStore:
         return [record for record in records if is_child(record, wanted, open_only=open_only)]
 
     def create(
-        self, record: Record, entry: Entry | None = None, *, reserved: int = 0, system_prompt: NewMessage | None = None
+        self,
+        record: Record,
+        entry: Entry | None = None,
+        *,
+        reserved: int = 0,
+        system_prompt: NewMessage | None = None,
+        documents: Mapping[Scope, Document] | None = None,
     ) -> None:
         agent_id, line = check_agent_id(record["agent_id"]), b""
+        encoded = {scope: files.encode(document) for scope, document in (documents or {}).items()}
         if system_prompt is not None:
             committed, line = beginning_with(system_prompt, 1)
             record = {**record, **committed}
@@ -113,6 +115,7 @@ class MemoryStore:
         self.cancellation(kept)  # refused while that cannot be read
         self._save(kept, data, entry_lines([entry] if entry else ()))
         self._transcripts[agent_id] = line
+        self._documents |= encoded
 
     def open(self, agent_id: str, *, timeout: float | None = None) -> MemorySession:  # noqa: ARG002  # one process holds no lock
         return MemorySession(self, agent_id)
@@ -126,61 +129,33 @@ class MemoryStore:
         agent_id = record["agent_id"]
         return cancellation_of(agent_id, self.marks([agent_id, *read_ancestors(self, record)]))
 
-    def commit(self, before: Record, change: Change, reserved: int, proved: Cancellation | None = None) -> Record:
-        """Keeps what ``change`` makes of the record ``before``, and returns that."""
-        cancellation = proved or self.cancellation(change.record)
-        record, entries = change.record, change.entries
+    def commit(
+        self,
+        before: Record,
+        change: Change,
+        reserved: int,
+        proved: Cancellation | None,
+        messages: Sequence[NewMessage],
+        documents: Mapping[Scope, Document],
+    ) -> tuple[Record, list[Message]]:
+        """Keeps what ``change`` makes of the record ``before``; returns that, and the ``messages`` as they are kept."""
+        agent_id, record, entries = before["agent_id"], change.record, change.entries
+        kept, size = self._transcripts.get(agent_id, b""), committed_bytes(before)
+        if generation_of(record) != generation_of(before):
+            record, kept, size = with_next_transcript(record, generation_of(before) + 1, last_seq(before)), b"", 0
+        stored, lines = number_messages(messages, last_seq(before) + 1, current_turn(before))
+        if stored:
+            record = with_transcript(record, size + len(lines), stored[-1]["seq"])
+        cancellation = proved or self.cancellation(record)
         if cancellation is not None:
             record, entries = marks.applied(before, record, entries, cancellation)
-        lines = entry_lines(entries)
+        journal = entry_lines(entries)
+        encoded = {scope: files.encode(document) for scope, document in documents.items()}
         record, data = fit_record(with_next_revision(record), reserved, before)
-        self._save(record, data, lines)
-        return record
-
-    def add_messages(
-        self,
-        agent_id: str,
-        messages: Sequence[NewMessage],
-        rule: StoreRule,
-        *,
-        timeout: float | None = None,
-        reserved: int = 0,
-    ) -> tuple[Record, list[Message]]:
-        stored: list[Message] = []
-        lines = b""
-
-        def adapt(record: Record, changed: Record) -> Record:
-            nonlocal stored, lines
-            if not messages:
-                return changed
-            stored, lines = number_messages(messages, last_seq(record) + 1, current_turn(record))
-            return with_transcript(changed, committed_bytes(record) + len(lines), stored[-1]["seq"])
-
-        with self.open(agent_id, timeout=timeout) as session:
-            record = session.commit(rule(session.record), reserved=reserved, transcript=adapt)
-        self._transcripts[agent_id] = self._transcripts.get(agent_id, b"") + lines
+        self._save(record, data, journal)
+        self._transcripts[agent_id] = kept + lines
+        self._documents |= encoded
         return record, stored
-
-    def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
-        kept = b""
-
-        def adapt(record: Record, changed: Record) -> Record:
-            nonlocal kept
-            if not committed_bytes(record):
-                return changed
-            prompt = system_prompt(self.messages(agent_id))
-            emptied = with_next_transcript(changed, generation_of(record) + 1, last_seq(record))
-            if prompt is None:
-                return emptied
-            committed, kept = beginning_with(prompt, last_seq(record) + 1)
-            return {**emptied, **committed} if prompt["seq"] < last_seq(record) else changed
-
-        with self.open(agent_id, timeout=timeout) as session:
-            before = session.record
-            record = session.commit(rule(before), transcript=adapt)
-        if generation_of(record) != generation_of(before):
-            self._transcripts[agent_id] = kept
-        return record
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
         return reversed(list(takewhile(is_wanted or (lambda _: True), self.messages_backwards(agent_id))))
@@ -327,11 +302,10 @@ class MemoryStore:
     def document(self, scope: Scope) -> Document | None:
         return files.decode(self._documents[scope]) if scope in self._documents else None
 
-    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Committed]) -> Committed:
-        encoded = {scope: files.encode(document) for scope, document in documents.items()}
-        record = commit()
-        self._documents |= encoded
-        return record
+    def add_document(self, document: Document) -> None:
+        scope = (*document["scope"],)
+        if self.document(scope) is None:
+            self._documents[scope] = files.encode(document)
 
     def dismiss(self, name: str) -> None:
         self._inbox.pop(name, None)
@@ -349,6 +323,7 @@ class MemorySession:
     def __init__(self, store: MemoryStore, agent_id: str) -> None:
         self._store = store
         self._agent_id = agent_id
+        self.added: Sequence[Message] = ()
 
     def __enter__(self) -> Self:
         self.record = self._store.read(self._agent_id)
@@ -367,13 +342,15 @@ class MemorySession:
         *,
         reserved: int = 0,
         proved: Cancellation | None = None,
-        transcript: AdaptRecord = lambda _before, record: record,
+        messages: Sequence[NewMessage] = (),
+        documents: Mapping[Scope, Document] | None = None,
     ) -> Record:
-        """As the port says; ``transcript`` is applied to the record before and the new one."""
+        """As the port says."""
         change = change if isinstance(change, Change) else Change(change)
-        record = transcript(self.record, change.record)
-        if record is not self.record:
-            self.record = self._store.commit(self.record, Change(record, change.entries), reserved, proved)
+        if change.record is not self.record or messages or documents:
+            self.record, self.added = self._store.commit(
+                self.record, change, reserved, proved, messages, documents or {}
+            )
         return self.record
 
 

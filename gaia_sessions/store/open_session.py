@@ -20,17 +20,19 @@ from .directory import refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Self
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_keys import Document, Scope
+    from gaia_sessions.session.transcript import Message, NewMessage
 
     from .directory import Directory
     from .file_reader import FileReader
     from .port import MarkRule
-    from .transcript_file import Appending, Emptying
+    from .transcript_file import Uncommitted
 
 
 class OpenSession:
@@ -41,9 +43,10 @@ class OpenSession:
 
     __slots__ = (
         *("_cancellation", "_directory", "_knows_cancellation", "_open_root", "_reader", "_record", "_timeout"),
-        *("_wait", "agent_id", "durable", "lock", "root"),
+        *("_wait", "added", "agent_id", "durable", "lock", "root"),
     )
 
+    added: Sequence[Message]
     lock: locks.Lock
     root: Directory
 
@@ -57,6 +60,7 @@ class OpenSession:
         *,
         durable: bool,
     ) -> None:
+        self.added = ()
         self.agent_id = agent_id
         self.durable = durable
         self._reader = reader
@@ -128,12 +132,23 @@ class OpenSession:
             self._cancellation = cancellation_of(self.agent_id, marks.read_each(self.root, marked_ids))
         self._knows_cancellation = True
 
-    def create(self, record: Record, write_files: Callable[[Directory], None]) -> None:
-        """Creates its directory with what ``write_files`` writes: whole, or not at all.
+    def create(
+        self,
+        record: Record,
+        write_files: Callable[[Directory], None],
+        documents: Mapping[Scope, Document] | None = None,
+    ) -> None:
+        """Creates its directory with what ``write_files`` writes: whole, or not at all; and then ``documents``.
 
         It is built in ``.stage`` and renamed into place. Raises ``SessionExists``, ``OSError``, ``DurabilityUnknown``,
         and ``StoreFailure`` while it cannot be read whether it is cancelled by a session above it.
         """
+        if documents:
+            from .documents import replacing  # few sessions share anything
+
+            with replacing(self.root, documents, durable=self.durable):
+                self.create(record, write_files)
+            return
         root, agent_id = self.root, self.agent_id
         if root.has(agent_id):
             raise errors.SessionExists(agent_id)
@@ -164,15 +179,20 @@ class OpenSession:
         *,
         reserved: int = 0,
         proved: Cancellation | None = None,
-        transcript: Appending | Emptying | None = None,
+        messages: Sequence[NewMessage] = (),
+        documents: Mapping[Scope, Document] | None = None,
     ) -> Record:
-        """As the port says; ``transcript`` is what happens to that file in the same commit."""
-        before, directory = self.record, self.directory
+        """As the port says."""
+        before, directory, transcript = self.record, self.directory, None
         record, entries = (change.record, change.entries) if isinstance(change, Change) else (change, ())
-        record = transcript.prepare(directory, before, record) if transcript else record
-        if record is before:
+        if record is before and not messages and not documents:
             self.lock.check_held()
             return before
+        if messages or record.get("transcripts_archived") != before.get("transcripts_archived"):
+            from .transcript_file import Uncommitted  # most changes are of the record alone
+
+            transcript = Uncommitted(directory, before, messages)
+            record = transcript.announced_in(record)
         if proved is not None:  # and no mark ever goes
             self._cancellation, self._knows_cancellation = proved, True
         elif not self._knows_cancellation or "parent_id" in record:  # those above may be marked at any moment
@@ -186,36 +206,34 @@ class OpenSession:
 
         lines = journals.entry_lines(entries) if entries else b""
         record, data = fit_record(with_next_revision(record), reserved, before)
-        try:
-            self._write(directory, before, record, data, transcript)
-        except OSError as error:
-            raise refusal("change", directory.path, error) from error
+        if documents:
+            from .documents import replacing  # few sessions share anything
+
+            with replacing(self.root, documents, durable=self.durable):
+                self._write(before, record, data, transcript)
+        else:
+            self._write(before, record, data, transcript)
         self._record = record
         if lines:
             journals.append_events(directory, lines, durable=self.durable)
-        if transcript:
-            transcript.finish(directory)
+        self.added = transcript.finish() if transcript else ()
         return record
 
-    def _write(
-        self,
-        directory: Directory,
-        before: Record,
-        record: Record,
-        data: bytes,
-        transcript: Appending | Emptying | None,
-    ) -> None:
+    def _write(self, before: Record, record: Record, data: bytes, transcript: Uncommitted | None) -> None:
         """Puts ``record``, whose bytes are ``data``, in the place of ``before``, and what goes with it around it."""
-        added, removed = index_keys.difference(before, record)
-        if added:
-            index.add(self.root, self.agent_id, added)
-        if self.durable and (before["revision"] <= 1 or "imported_from" in before):
-            os.fsync(self.root.fd)  # whoever brought it here may have been killed before its name was on the disk
-        if transcript:
-            transcript.write(directory, durable=self.durable)
-        atomic.replace(directory, reading.RECORD, data, durable=self.durable)
-        if removed:
-            index.remove(self.root, self.agent_id, removed)
+        try:
+            added, removed = index_keys.difference(before, record)
+            if added:
+                index.add(self.root, self.agent_id, added)
+            if self.durable and (before["revision"] <= 1 or "imported_from" in before):
+                os.fsync(self.root.fd)  # whoever brought it here may have been killed before its name was on the disk
+            if transcript:
+                transcript.write(durable=self.durable)
+            atomic.replace(self.directory, reading.RECORD, data, durable=self.durable)
+            if removed:
+                index.remove(self.root, self.agent_id, removed)
+        except OSError as error:
+            raise refusal("change", self.directory.path, error) from error
 
     def mark(self, rule: MarkRule) -> Mark:
         """Applies ``rule`` to the mark of the session, and returns the mark as it is then."""

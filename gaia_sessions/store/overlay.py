@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.shared_keys import Document, Scope
 
     from .inbox_keys import WaitingEvent
-    from .port import Messages, RecordOrError, StoreReader, StoreRule
+    from .port import Messages, RecordOrError, StoreReader
 
     Copied = TypeVar("Copied")
 
@@ -54,7 +54,6 @@ class Overlay(MemoryStore):
         self._ids_in_base: dict[tuple[str, object], list[str]] | None = None
         self._looks = 0
         self._deleted: set[str] = set()
-        self._emptied: set[str] = set()
         self._base_records: dict[str, Record] = {}
         self._conversation_scans: dict[tuple[object, ...], list[tuple[str, RecordOrError]]] = {}
 
@@ -186,13 +185,6 @@ class Overlay(MemoryStore):
             below = self._base.entries(agent_id, journal)
         return (entry for part in (below, self.own_entries(agent_id, journal)) for entry in part)
 
-    def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
-        before = self.read(agent_id)
-        record = super().empty_transcript(agent_id, rule, timeout=timeout)
-        if generation_of(record) != generation_of(before):
-            self._emptied.add(agent_id)
-        return record
-
     def output_path(self, agent_id: str, number: int) -> str:
         return self._base.output_path(agent_id, number)
 
@@ -203,15 +195,12 @@ class Overlay(MemoryStore):
         return super().output(agent_id, number)
 
     def messages_backwards(self, agent_id: str) -> Messages:
-        self.read(agent_id)
+        generation = generation_of(self.read(agent_id))
         below: Messages = iter(())
-        if not self._hides_transcript(agent_id) and self._base.has(agent_id):
+        is_below = agent_id not in self._deleted and self._base.has(agent_id)
+        if is_below and generation_of(self._base.read(agent_id)) == generation:
             below = self._base.messages_backwards(agent_id)
         return (message for part in (self._own_messages_backwards(agent_id), below) for message in part)
-
-    def _hides_transcript(self, agent_id: str) -> bool:
-        """Whether the messages below do not hold here."""
-        return agent_id in self._emptied or agent_id in self._deleted
 
     def figures(self) -> Iterator[dict[str, Json] | None]:
         return (line for part in (self._base.figures(), super().figures()) for line in part)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.updates import Change
 
-    from .atomic import Committed
     from .inbox_keys import WaitingEvent
 
     Entry: TypeAlias = dict[str, Json]
@@ -69,11 +68,23 @@ class OpenSession(Protocol):
         Asked for before the end of the block. Raises ``StoreFailure`` if it cannot be read.
         """
 
-    def commit(self, change: Record | Change, *, reserved: int = 0, proved: Cancellation | None = None) -> Record:
-        """Stores what a rule has made of ``record``, durably, and returns it as it is stored.
+    @property
+    def added(self) -> Sequence[Message]:
+        """The messages that the last ``commit`` added, as they are stored."""
+
+    def commit(
+        self,
+        change: Record | Change,
+        *,
+        reserved: int = 0,
+        proved: Cancellation | None = None,
+        messages: Sequence[NewMessage] = (),
+        documents: Mapping[Scope, Document] | None = None,
+    ) -> Record:
+        """Stores what a rule has made of ``record``, durably and in one step, and returns it as it is stored.
 
         The store raises the revision by one, so the ``revision`` of an entry is that of the record before plus one.
-        The very record that was read, with or without entries, writes nothing.
+        The very record that was read, with or without entries, but without messages and documents, writes nothing.
         What is stored is what ``retention`` leaves of the new record: if it does not fit, texts about runs are
         shortened. With ``reserved`` nothing is shortened: a record that grows must leave so many bytes free, or the
         change is refused as ``TooLarge``. Entries are added to ``events.jsonl`` right after the record.
@@ -81,7 +92,19 @@ class OpenSession(Protocol):
         the domain makes of the result; what changes nothing still writes nothing.
         While its ``marks`` cannot be read, each write is refused with ``StoreFailure``. With ``proved``, a cancellation
         of this very session, they are not looked for.
-        Raises ``TooLarge``, ``DurabilityUnknown``.
+
+        ``messages`` come to the end of the transcript: both they and the record hold, or neither. They are numbered on
+        from the last one that ever was, and of the turn that follows those the record before had completed, unless one
+        has a ``turn`` of its own. A record of a higher ``transcripts_archived`` begins a new transcript with them; the
+        old one is kept. What is committed of a transcript is known by that number and ``last_seq``, which the store
+        sets; it sets ``transcript_bytes`` too, which only informs. Messages that are found behind the committed ones
+        are kept aside, with the warning ``MessagesKeptAside``. The cost does not follow the length of the transcript.
+        A message over 1 MiB, or over 16 MiB with an event of an app, is ``TooLarge``, and so are over 64 MiB at once.
+
+        ``documents`` take the place of what their scopes had; the caller holds ``lock_key(document_lock_key(scope))``
+        of each. What is refused changes none. Whoever is killed may have changed the session and not all of them, never
+        one of them without the session.
+        Raises ``TooLarge``, ``InvalidInput`` for a message, ``StoreFailure``, ``DurabilityUnknown``.
         """
 
 
@@ -240,12 +263,18 @@ class Store(StoreReader, Protocol):
     """
 
     def create(
-        self, record: Record, entry: Entry | None = None, *, reserved: int = 0, system_prompt: NewMessage | None = None
+        self,
+        record: Record,
+        entry: Entry | None = None,
+        *,
+        reserved: int = 0,
+        system_prompt: NewMessage | None = None,
+        documents: Mapping[Scope, Document] | None = None,
     ) -> None:
         """Stores a new record durably; ``find`` finds it by its aliases. Of concurrent calls for one id one succeeds.
 
         ``entry``, if given, becomes the first line of ``events.jsonl``, and ``system_prompt`` the first message of the
-        transcript, of turn 0. ``reserved`` is as in ``commit``.
+        transcript, of turn 0. ``reserved`` and ``documents`` are as in ``commit``.
 
         Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``; and ``StoreFailure`` if the
         ``marks`` of the sessions above it cannot be read.
@@ -264,38 +293,11 @@ class Store(StoreReader, Protocol):
         What ``rule`` raises passes through, and nothing is written.
         """
 
-    def add_messages(
-        self,
-        agent_id: str,
-        messages: Sequence[NewMessage],
-        rule: StoreRule,
-        *,
-        timeout: float | None = None,
-        reserved: int = 0,
-    ) -> tuple[Record, list[Message]]:
-        """Adds ``messages`` to the end of the transcript and applies ``rule``, in one commit: both hold, or neither.
-
-        Returns the record, and the messages as stored. They are numbered on from the last one that ever was, and of the
-        turn that follows those the record had completed before ``rule``, unless one has a ``turn`` of its own. The
-        store sets ``transcript_bytes`` and ``last_seq``. Messages that are found behind the committed ones are kept
-        aside, with the warning ``MessagesKeptAside``. All else is as in ``change``; without messages it is ``change``.
-        The cost does not follow the length of the transcript. A message over 1 MiB, or over 16 MiB with an event of an
-        app, is ``TooLarge``, and so are more than 64 MiB at once.
-        """
-
     def open_output(self, agent_id: str, number: int) -> Output:
         """Begins the output of the run with this ``number``, to be closed; an earlier one under this number goes.
 
         Takes no lock. Raises ``SessionNotFound``, and ``StoreFailure`` if the system refuses the file for another
         reason than want of room.
-        """
-
-    def empty_transcript(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None) -> Record:
-        """Begins a new transcript and applies ``rule``, in one commit: both hold, or neither.
-
-        The old one is archived: it is kept, and ``transcripts_archived`` of the record grows; if it has no message but
-        the system prompt, nothing is archived. The new one begins with a copy of the system prompt. Numbers go on. All
-        else is as in ``add_messages``.
         """
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
@@ -344,12 +346,10 @@ class Store(StoreReader, Protocol):
         ``timeout`` in seconds replaces the store's own; 0 does not wait.
         """
 
-    def change_documents(self, documents: Mapping[Scope, Document], commit: Callable[[], Committed]) -> Committed:
-        """Calls ``commit``, puts ``documents`` in the place of what their scopes had, durably, and returns its result.
+    def add_document(self, document: Document) -> None:
+        """Keeps ``document``, durably, unless its scope has one already.
 
-        The caller holds ``lock_key(document_lock_key(scope))`` of each. What cannot be written stops before ``commit``,
-        and what that raises passes through: then no document is changed. Whoever is killed between may have changed
-        fewer of them. Raises ``TooLarge``, ``StoreFailure``, ``DurabilityUnknown``.
+        Raises ``LockTimeout``, ``TooLarge``, ``StoreFailure``, ``DurabilityUnknown``.
         """
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:

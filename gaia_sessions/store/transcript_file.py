@@ -1,25 +1,21 @@
 """How messages come into the file of a transcript, and how a new file begins, each in one commit with the record.
 
-Appending: the lines are written behind those that are committed and synced, then the record says so. Emptying: the
-record says that the messages are in a file of a later generation, which begins with the system prompt if there is one.
-What a killed writer left behind the committed lines is cut by the next one, whole lines only when they are in a file
-of their own. All of it happens under the lock of the session, which the caller holds.
+The lines are written behind those that are committed and synced, then the record says so. A record of a later
+generation says that the messages are in a file of that. What a killed writer left behind the committed lines is cut by
+the next one, whole lines only when they are in a file of their own. All of it happens under the lock of the session,
+which the caller holds.
 """
 
 from __future__ import annotations
 
-from functools import partial
-
 from gaia_sessions.errors import DurabilityUnknown, StoreFailure
 from gaia_sessions.session.transcript import (
     EVENT_LINE_LIMIT,
-    beginning_with,
     committed_bytes,
     current_turn,
     generation_of,
     last_seq,
     number_messages,
-    system_prompt,
     with_next_transcript,
     with_transcript,
 )
@@ -31,7 +27,7 @@ from .transcript_reader import open_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.transcript import Message, NewMessage
@@ -42,42 +38,63 @@ _PIECE = 1 << 20
 """About how many bytes of lines are kept aside at once."""
 
 
-class _Commit:
-    """What happens to the transcript in one commit: what its file holds, and the lines that come behind what counts.
+class Uncommitted:
+    """What one commit does to the transcript of a session, whose record was ``before``: ``messages`` are added.
 
-    Whole lines that stand there are of a writer that was killed before the record had them; or the record was restored
-    from an older copy, and they were acknowledged. Nothing tells the two apart, so none is cut that is not kept aside,
-    but for what is longer than any message.
+    They come into the file of the generation that the new record has, behind what counts. Whole lines that stand there
+    are of a writer that was killed before the record had them; or the record was restored from an older copy, and they
+    were acknowledged. Nothing tells the two apart, so none is cut that is not kept aside, but for what is longer than
+    any message.
     """
 
-    def __init__(self) -> None:
-        self._name = ""
-        self._lines = b""
+    def __init__(self, session: Directory, before: Record, messages: Sequence[NewMessage]) -> None:
+        self._session = session
+        self._before = before
+        self._name = self._new_name = ""
         self._end = self._size = self._last_seq = self._last_generation = 0
         self._is_torn = False
         self._behind_start = self._behind_end = self._kept = 0
+        self._look()
+        self._stored, self._lines = number_messages(messages, self._last_seq + 1, current_turn(before))
 
-    def write(self, session: Directory, *, durable: bool) -> None:
+    def announced_in(self, record: Record) -> Record:
+        """``record``, which a rule made, with what it says of the file then; a new generation has no file yet."""
+        size = self._end
+        if generation_of(record) != generation_of(self._before):
+            record, size = with_next_transcript(record, self._last_generation + 1, self._last_seq), 0
+            self._new_name = transcript_name(self._last_generation + 1)
+        elif self._is_torn:
+            self._lines = b"\n" + self._lines
+        return with_transcript(record, size + len(self._lines), self._stored[-1]["seq"]) if self._stored else record
+
+    def write(self, *, durable: bool) -> None:
         """Writes the lines in the place of all that does not count, before the record is replaced."""
         if self._behind_end:
-            self._keep_aside(session, durable=durable)
-        if self._lines or self._size > self._end:
-            _uncommitted(partial(atomic.append, session, self._name, self._lines, durable=durable, end=self._end))
+            self._keep_aside(durable=durable)
+        behind = b"" if self._new_name else self._lines
+        if behind or self._size > self._end:
+            self._append(self._name, behind, durable=durable, end=self._end)
+        if self._new_name and self._lines:
+            self._append(self._new_name, self._lines, durable=durable, end=0)
 
-    def finish(self, session: Directory) -> None:
-        """Warns of what was kept aside, when the record was replaced, since whoever wrote it may not know."""
+    def finish(self) -> list[Message]:
+        """The messages as they are stored. Warns of what was kept aside, since whoever wrote it may not know."""
         if self._kept:
             import warnings  # few writers ever have to
 
             from gaia_sessions.errors import MessagesKeptAside
 
-            warnings.warn(MessagesKeptAside(f"{session.path}/{ASIDE}", self._kept), stacklevel=2)
+            warnings.warn(MessagesKeptAside(f"{self._session.path}/{ASIDE}", self._kept), stacklevel=2)
+        return self._stored
 
-    def _look(self, session: Directory, record: Record) -> None:
-        """Looks into the file, and into others for numbers that the ``record`` does not know if it is an older one."""
-        generation = generation_of(record)
+    def _look(self) -> None:
+        """Looks into the file, and into others for numbers that the record does not know if it is an older one."""
+        session, generation = self._session, generation_of(self._before)
         self._name = transcript_name(generation)
-        with open_lines(session, self._name, committed_bytes(record)) as lines, translate_errors("read", lines.path):
+        with (
+            open_lines(session, self._name, committed_bytes(self._before)) as lines,
+            translate_errors("read", lines.path),
+        ):
             every_line = lines.with_uncommitted()
             self._end, self._size, self._is_torn = lines.end, every_line.end, lines.has_torn_end()
             if every_line.whole_end() > lines.end:
@@ -87,67 +104,22 @@ class _Commit:
             generations = filter(None, map(generation_in, session.names()))
         later = [found for found in generations if found > generation]
         others = [_last_number_in(session, name) for name in (ASIDE, *map(transcript_name, later))]
-        self._last_seq = max(last_seq(record), last_in_file, *others)
+        self._last_seq = max(last_seq(self._before), last_in_file, *others)
         self._last_generation = max([generation, *later])
 
-    def _keep_aside(self, session: Directory, *, durable: bool) -> None:
-        with open_lines(session, self._name, self._behind_end) as found, translate_errors("read", found.path):
+    def _keep_aside(self, *, durable: bool) -> None:
+        with open_lines(self._session, self._name, self._behind_end) as found, translate_errors("read", found.path):
             lines = (line for _, line in found.lines_from(self._behind_start) if len(line) <= EVENT_LINE_LIMIT)
             for piece in _pieces(lines):
-                _uncommitted(partial(atomic.append, session, ASIDE, piece, durable=durable))
+                self._append(ASIDE, piece, durable=durable)
                 self._kept += piece.count(b"\n")
 
-
-class Appending(_Commit):
-    """Messages that are added in one commit; ``stored`` has them as they were numbered."""
-
-    def __init__(self, messages: Sequence[NewMessage]) -> None:
-        super().__init__()
-        self.stored: list[Message] = []
-        self._messages = messages
-
-    def prepare(self, session: Directory, record: Record, changed: Record) -> Record:
-        """``changed``, which a rule made of ``record``, with the size that the file will have."""
-        if not self._messages:
-            return changed
-        self._look(session, record)
-        self.stored, lines = number_messages(self._messages, self._last_seq + 1, current_turn(record))
-        self._lines = b"\n" + lines if self._is_torn else lines
-        return with_transcript(changed, self._end + len(self._lines), self.stored[-1]["seq"])
-
-
-class Emptying(_Commit):
-    """The beginning of a new transcript in one commit; with no message of a turn, there is nothing to begin anew.
-
-    Its file is only made here if it begins with the system prompt.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._new_name = ""
-        self._first_line = b""
-
-    def prepare(self, session: Directory, record: Record, changed: Record) -> Record:
-        """``changed``, which a rule made of ``record``, with an empty transcript of a generation that no file has."""
-        if not committed_bytes(record):
-            return changed
-        self._look(session, record)
-        with open_lines(session, self._name, self._end) as lines, translate_errors("read", lines.path):
-            prompt = system_prompt(lines.in_order(None))
-        generation = self._last_generation + 1
-        emptied = with_next_transcript(changed, generation, self._last_seq)
-        if prompt is None:
-            return emptied
-        if prompt["seq"] == last_seq(record):
-            return changed
-        self._new_name = transcript_name(generation)
-        committed, self._first_line = beginning_with(prompt, self._last_seq + 1)
-        return {**emptied, **committed}
-
-    def write(self, session: Directory, *, durable: bool) -> None:
-        super().write(session, durable=durable)
-        if self._first_line:
-            _uncommitted(partial(atomic.append, session, self._new_name, self._first_line, durable=durable, end=0))
+    def _append(self, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
+        """Appends before the record is replaced: if only a sync fails, the old state holds all the same."""
+        try:
+            atomic.append(self._session, name, lines, durable=durable, end=end)
+        except DurabilityUnknown as error:
+            raise StoreFailure("write", error.path, error.reason) from error
 
 
 def _last_number_in(session: Directory, name: str) -> int:
@@ -165,11 +137,3 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
             piece = b""
     if piece:
         yield piece
-
-
-def _uncommitted(write: Callable[[], None]) -> None:
-    """Calls ``write`` before the record is replaced: if only a sync fails, the old state holds all the same."""
-    try:
-        write()
-    except DurabilityUnknown as error:
-        raise StoreFailure("write", error.path, error.reason) from error

@@ -167,7 +167,8 @@ def transcript(folder: str) -> Iterator[Finding]:
 def _create_with_messages(sessions: Sessions, number: int) -> str:
     agent_id = sessions.create(samples.AGENT, "talk")
     said = [new_message("assistant", f"message {each} " + "x" * 500, utc_now()) for each in range(number)]
-    FileStore(sessions.root).add_messages(agent_id, said, lambda record: record)
+    with FileStore(sessions.root).open(agent_id) as session:
+        session.commit(session.record, messages=said)
     return agent_id
 
 

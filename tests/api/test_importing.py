@@ -26,6 +26,7 @@ from gaia_sessions.store.import_source import Source
 from gaia_sessions.store.output_file import LARGEST_FILE
 from tests.figures import left
 from tests.table import table
+from tests.transcripts import begin_anew
 
 if TYPE_CHECKING:
     from gaia_sessions.session.host_events import Event
@@ -91,7 +92,7 @@ def record_of(root: str, agent_id: str) -> dict[str, Any]:
 def test_a_session_comes_with_every_file_that_is_its_own_private_and_shared_with_nobody(here: str, there: str) -> None:
     folder = create(there, "a")
     gaia_sessions.Sessions(there).add_message("a", "user", "first")
-    FileStore(there).empty_transcript("a", lambda record: record)
+    begin_anew(FileStore(there), "a")
     gaia_sessions.Sessions(there).add_message("a", "user", "second")
     FileStore(there).append("a", "events.jsonl", [{"at": "then"}])
     folder.joinpath("transcript-aside.jsonl").write_bytes(b"{}\n")
@@ -136,10 +137,10 @@ def test_what_removed_sessions_left_there_stays_there(here: str, there: str) -> 
 def test_messages_are_numbered_on_after_an_import(here: str, there: str) -> None:
     create(there, "a")
     gaia_sessions.Sessions(there).add_message("a", "user", "first")
-    FileStore(there).empty_transcript("a", lambda record: record)
+    begin_anew(FileStore(there), "a")
     gaia_sessions.Sessions(here).import_from(there)
     assert gaia_sessions.Sessions(here).add_message("a", "user", "second")["seq"] == 2
-    FileStore(here).empty_transcript("a", lambda record: record)
+    begin_anew(FileStore(here), "a")
     archived = {path.read_bytes().count(b"\n") for path in Path(here, "a").glob("transcript*") if path.stat().st_size}
     assert archived == {1}
     assert len([path for path in Path(here, "a").glob("transcript*") if path.stat().st_size]) == 2

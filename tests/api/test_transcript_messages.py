@@ -17,6 +17,7 @@ from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.memory_store import MemoryStore
 from tests.places import writing
 from tests.table import table
+from tests.transcripts import add_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ def store_with(*minutes: float) -> MemoryStore:
     store = MemoryStore()
     store.create(new_record("agent-1", "Explore", "-", {}, NOW))
     made = [new_message("user", f"{each:g}", NOW + timedelta(minutes=each)) for each in minutes]
-    store.add_messages("agent-1", made, lambda record: record)
+    add_messages(store, "agent-1", made)
     return store
 
 
@@ -113,7 +114,7 @@ def test_no_more_is_read_than_is_taken() -> None:
     store = Counted()
     store.create(new_record("agent-1", "Explore", "-", {}, NOW))
     many = [new_message("user", "x", NOW + timedelta(minutes=each)) for each in range(1000)]
-    store.add_messages("agent-1", many, lambda record: record)
+    add_messages(store, "agent-1", many)
     store.count = 0
 
     assert len(list(messages(writing(store, NOW), "agent-1", last=20))) == 20

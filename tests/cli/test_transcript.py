@@ -20,6 +20,7 @@ from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
 from tests.cli.conftest import fresh_table
 from tests.table import table
+from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -88,7 +89,7 @@ def test_however_many_messages_are_shown_they_are_not_in_memory_at_once(
         put(agent_id)
         for count in commits:
             said = [new_message("user", "x" * 2000, datetime.now(UTC)) for _ in range(count)]
-            FileStore(root, durable=False).add_messages(agent_id, said, lambda record: record)
+            add_messages(FileStore(root, durable=False), agent_id, said)
 
     assert Path(root, "large", "transcript.jsonl").stat().st_size > 2_000_000
     for words in (("--since", "1h"), ("--since", "1h", "--json"), ("--recent", "9999999")):
@@ -326,7 +327,7 @@ def test_adding_and_asking_at_once_is_refused(gaia: Gaia, put: Gaia) -> None:
 def test_cleanup_takes_the_transcripts_and_the_doctor_finds_nothing(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
     gaia("transcript", "a", "--append", "user", "hello")
-    FileStore(root).empty_transcript("a", lambda record: record)
+    begin_anew(FileStore(root), "a")
     gaia("transcript", "a", "--append", "user", "hello")
     assert gaia("doctor", "--json").json["problems"] == 0
     gaia("finalize", "a", "completed")

@@ -21,6 +21,7 @@ from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
+from tests.transcripts import add_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.session.transcript import NewMessage
     from gaia_sessions.store.port import Entry, IsWanted, Messages, RecordOrError, Store
 
     New = Callable[..., Record]
@@ -42,13 +42,10 @@ class OverlayOverNewSessions(Overlay):
 
     _base: Store
 
-    def create(
-        self, record: Record, entry: Entry | None = None, *, reserved: int = 0, system_prompt: NewMessage | None = None
-    ) -> None:
-        if self.has(record["agent_id"]) or self._base.has(record["agent_id"]):
-            super().create(record, entry, reserved=reserved, system_prompt=system_prompt)
-        else:
-            self._base.create(record, entry, reserved=reserved, system_prompt=system_prompt)
+    def create(self, record: Record, entry: Entry | None = None, **others: Any) -> None:
+        is_there = self.has(record["agent_id"]) or self._base.has(record["agent_id"])
+        create = super().create if is_there else self._base.create
+        create(record, entry, **others)
 
 
 class FilesReadThroughPreview(FileStore):
@@ -93,7 +90,7 @@ def overlay_over_deleted(folder: Path) -> Store:
     runs: list[Run] = [{"run": 1, "host_session_id": "host", "tool_use_id": "tool", "host_agent_id": "child"}]
     for agent_id in ("agent-1", "agent-2", "agent-12"):
         below.create({**new_record(agent_id, "Explore", "below", {}, BEGAN), "runs": runs}, {"below": True})
-        below.add_messages(agent_id, [new_message("user", "below", BEGAN)], lambda record: record)
+        add_messages(below, agent_id, [new_message("user", "below", BEGAN)])
     for number in range(3):
         below.defer({"kind": "finalize", "at": format_time(BEGAN), "agent_id": f"agent-{number}"}, BEGAN)
     overlay = Overlay(below, below.waiting())

@@ -16,6 +16,7 @@ from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import with_phase
 from tests.records import START
+from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -96,7 +97,7 @@ def test_an_event_that_is_refused_changes_nothing(store: Store, now: datetime) -
 def test_what_people_add_is_no_event_and_is_seen_all_the_same(store: Store, now: datetime) -> None:
     store.create(of_app("one"))
     before = append(store, now, seen(store), "question")
-    store.add_messages("one", [new_message("user", "by a person", now)], dict)  # type: ignore[arg-type]  # a copy
+    add_messages(store, "one", [new_message("user", "by a person", now)], dict)  # type: ignore[arg-type]  # a copy
     with pytest.raises(StateChanged):
         append(store, now, before, "answer", "agent")
     append(store, now, seen(store), "answer", "agent")
@@ -108,7 +109,7 @@ def test_a_session_that_was_begun_anew_under_its_id_or_in_its_transcript_is_anot
 ) -> None:
     store.create(of_app("one"))
     before = append(store, now, seen(store), "question")
-    store.empty_transcript("one", lambda record: record)
+    begin_anew(store, "one")
     with pytest.raises(StateChanged, match="begun anew"):
         append(store, now, before, "answer")
     store.delete("one", lambda _: True)

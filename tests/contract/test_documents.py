@@ -1,21 +1,25 @@
-"""What sessions share is kept in one document for each scope, changed around a commit."""
+"""What sessions share is kept in one document for each scope, changed in one commit with a session."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_sessions.errors import DurabilityUnknown, RunGone, TooLarge
-from gaia_sessions.store.memory_store import MemoryStore
-from tests.records import record_with
+from gaia_sessions.errors import DurabilityUnknown, InvalidInput, SessionExists, TooLarge
+from gaia_sessions.session.transcript import LINE_LIMIT, new_message
+from gaia_sessions.session.updates import Change
+from gaia_sessions.store import atomic, document_lock_key
+from gaia_sessions.store.file_store import FileStore
+from tests.table import table
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.store.port import Store
+    from tests.contract.conftest import New
 
-RECORD: Record = record_with()
+NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
 APP: Scope = ("kb",)
 USER: Scope = ("kb", "Ärger/..\n" + "u" * 290)
 
@@ -24,43 +28,107 @@ def document(scope: Scope, **state: object) -> Document:
     return {"scope": [*scope], "revision": 1, "state": state}  # type: ignore[typeddict-item]  # is JSON
 
 
-def test_there_is_none_at_first_and_then_the_one_that_was_stored(store: Store) -> None:
-    assert (store.document(APP), store.document(USER)) == (None, None)
-    done: list[object] = []
+def shared(store: Store) -> list[Document | None]:
+    return [store.document(APP), store.document(USER)]
 
-    def commit() -> Record:
-        done.append((store.document(APP), store.document(USER)))
-        return RECORD
+
+def test_there_is_none_at_first_and_then_the_one_that_came_with_a_new_session(store: Store, new: New) -> None:
+    assert shared(store) == [None, None]
 
     documents = {APP: document(APP, x=None), USER: document(USER, y=["é"])}
-    assert store.change_documents(documents, commit) is RECORD
-    assert done == [(None, None)]
-    assert (store.document(APP), store.document(USER)) == (documents[APP], documents[USER])
+    store.create(new(), documents=documents)
+
+    assert (shared(store), store.read("agent-1")) == ([*documents.values()], new())
     assert store.document(("kb", "x")) is None
 
 
-def test_a_commit_that_is_refused_changes_none_and_what_does_not_fit_stops_before_it(store: Store) -> None:
-    store.change_documents({APP: document(APP, x=1)}, lambda: RECORD)
-    done: list[int] = []
+def test_the_record_its_entries_messages_and_documents_are_one_commit(store: Store, new: New) -> None:
+    store.create(new(), documents={APP: document(APP, x=1)})
+    said = new_message("user", "hello", NOW)
 
-    def refuse() -> Record:
-        done.append(1)
-        raise RunGone("a", 1)
+    with store.lock_key(document_lock_key(APP)), store.lock_key(document_lock_key(USER)), store.open("agent-1") as one:
+        change = Change({**one.record, "purpose": "talk"}, [{"number": 1}])
+        record = one.commit(change, messages=[said], documents={APP: document(APP, x=2), USER: document(USER)})
+        added = [*one.added]
 
-    with pytest.raises(RunGone):
-        store.change_documents({APP: document(APP, x=2), USER: document(USER)}, refuse)
+    assert added == list(store.messages("agent-1")) == [{"seq": 1, "turn": 1, **said}]
+    assert record == store.read("agent-1")
+    assert record == new(purpose="talk", revision=2, last_seq=1, transcript_bytes=record["transcript_bytes"])
+    assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
+    assert shared(store) == [document(APP, x=2), document(USER)]
+
+
+def test_a_commit_of_documents_alone_raises_the_revision_and_adds_no_message(store: Store, new: New) -> None:
+    store.create(new())
+
+    with store.open("agent-1") as session:
+        session.commit(session.record, messages=[new_message("user", "before", NOW)])
+        record = session.commit(session.record, documents={APP: document(APP)})
+
+    assert (record["revision"], [*session.added], shared(store)) == (3, [], [document(APP), None])
+
+
+LONG = "x" * LINE_LIMIT
+
+
+@table(
+    ("record", "said", "documents", "error"),
+    [
+        ({"metadata": {"x": LONG}}, "hello", {USER: {}}, TooLarge),
+        ({}, LONG, {USER: {}}, TooLarge),
+        ({}, "NUL \0", {USER: {}}, InvalidInput),
+        ({}, "hello", {USER: {}, APP: {"x": 2 * LONG}}, TooLarge),
+    ],
+)
+def test_what_is_refused_changes_nothing_of_all_that_came_with_it(
+    store: Store, new: New, record: dict[str, object], said: str, documents: dict[Scope, dict[str, object]], error: type
+) -> None:
+    agent_id = f"agent-{error.__name__}-{len(documents)}-{len(said)}-{len(record)}"
+    store.create(new(agent_id), documents={APP: document(APP, x=1)})
+
+    with store.open(agent_id) as session, pytest.raises(error):
+        session.commit(
+            {**session.record, "purpose": "talk", **record},  # type: ignore[arg-type]  # a key of a record
+            messages=[{**new_message("user", "", NOW), "content": said}],
+            documents={scope: document(scope, **state) for scope, state in documents.items()},
+        )
+
+    assert shared(store) == [document(APP, x=1), None]
+    assert (store.read(agent_id), list(store.messages(agent_id))) == (new(agent_id), [])
+
+
+def test_a_session_that_is_there_already_gets_no_documents(store: Store, new: New) -> None:
+    store.create(new())
+
+    with pytest.raises(SessionExists):
+        store.create(new(), documents={APP: document(APP)})
     with pytest.raises(TooLarge):
-        store.change_documents({USER: document(USER), APP: document(APP, x="x" * (1 << 21))}, refuse)
-    assert (done, store.document(APP), store.document(USER)) == ([1], document(APP, x=1), None)
+        store.create(new("agent-2"), documents={APP: document(APP, x=2 * LONG)})
+
+    assert (shared(store), store.has("agent-2")) == ([None, None], False)
 
 
-def test_a_commit_whose_durability_is_unknown_is_followed_by_the_documents(store: Store) -> None:
-    if isinstance(store, MemoryStore):
+def test_a_document_is_added_where_there_is_none(store: Store) -> None:
+    for value in (1, 2):
+        store.add_document(document(APP, x=value))
+
+    assert shared(store) == [document(APP, x=1), None]
+
+
+def test_documents_follow_a_commit_whose_durability_is_unknown(
+    store: Store, new: New, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not isinstance(store, FileStore):
         pytest.skip("nothing in it is durable")
+    store.create(new())
+    replace = atomic.replace
 
-    def commit() -> Record:
+    def replace_unsynced(*args: object, **options: object) -> None:
+        replace(*args, **options)  # type: ignore[arg-type]  # as they were given
         raise DurabilityUnknown("folder", "no space")
 
-    with pytest.raises(DurabilityUnknown):
-        store.change_documents({APP: document(APP, x=1)}, commit)
-    assert store.document(APP) == document(APP, x=1)
+    monkeypatch.setattr(atomic, "replace", replace_unsynced)
+    with store.open("agent-1") as session, pytest.raises(DurabilityUnknown):
+        session.commit({**session.record, "purpose": "talk"}, documents={APP: document(APP, x=1)})
+
+    assert (store.read("agent-1")["purpose"], shared(store)) == ("talk", [document(APP, x=1), None])

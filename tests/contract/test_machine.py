@@ -41,6 +41,7 @@ from gaia_sessions.store.overlay import Overlay
 from tests.examples import examples
 from tests.places import writing
 from tests.records import LIMITS, id_found
+from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -237,12 +238,12 @@ class Twins(RuleBasedStateMachine):
             return {**changed, "turns": record.get("turns", 0) + 1} if turns else changed
 
         messages = [new_message("user", text, now) for text in texts]
-        self.each(lambda store: store.add_messages(agent_id, messages, turned))
+        self.each(lambda store: add_messages(store, agent_id, messages, turned))
 
     @rule(chosen=IDS, number=st.integers(0, 20))
     def empty_the_transcript(self, chosen: str, number: int) -> None:
         agent_id = self.any_id(chosen, number)
-        self.each(lambda store: store.empty_transcript(agent_id, lambda record: record))
+        self.each(lambda store: begin_anew(store, agent_id))
 
     @rule(agent_id=IDS, summary=ANY_TEXT)
     def defer(self, agent_id: str, summary: str) -> None:

@@ -15,6 +15,7 @@ from gaia_sessions.session.updates import Change
 from gaia_sessions.store.above import Above
 from tests.contract.conftest import STORES
 from tests.table import table
+from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,8 +222,8 @@ def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refus
     hello = [new_message("user", "hello", datetime.now(UTC))]
     writes: list[Callable[[], object]] = [
         lambda: store.change("agent-2", planned),
-        lambda: store.add_messages("agent-2", hello, planned),
-        lambda: store.empty_transcript("agent-2", planned),
+        lambda: add_messages(store, "agent-2", hello, planned),
+        lambda: begin_anew(store, "agent-2", planned),
         lambda: store.create(new("agent-12", **below("agent-2"))),
     ]
     if marked_id == "agent-2":

@@ -14,6 +14,7 @@ from gaia_sessions.session.updates import Change
 from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
 from tests.contract.conftest import never, untouched
+from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +49,8 @@ def size_of(messages: list[NewMessage], first_seq: int = 1, turn: int = 1) -> in
 def test_messages_are_numbered_and_come_back_in_their_order_from_both_ends(store: Store, new: New) -> None:
     store.create(new())
 
-    _, first = store.add_messages("agent-1", said("one", "two"), untouched)
-    _, second = store.add_messages("agent-1", said("three", role="assistant"), untouched)
+    _, first = add_messages(store, "agent-1", said("one", "two"))
+    _, second = add_messages(store, "agent-1", said("three", role="assistant"))
 
     assert [(message["seq"], message["content"]) for message in [*first, *second]] == [
         (1, "one"),
@@ -64,7 +65,7 @@ def test_a_commit_changes_the_record_by_the_rule_and_by_the_size_in_one_revision
     store.create(new())
     messages = said("one", "two")
 
-    record, _ = store.add_messages("agent-1", messages, lambda record: {**record, "purpose": "talk"})
+    record, _ = add_messages(store, "agent-1", messages, lambda record: {**record, "purpose": "talk"})
 
     assert record == new(purpose="talk", transcript_bytes=size_of(messages), last_seq=2, revision=2)
     assert store.read("agent-1") == record
@@ -73,7 +74,7 @@ def test_a_commit_changes_the_record_by_the_rule_and_by_the_size_in_one_revision
 def test_an_entry_of_the_rule_comes_into_the_journal(store: Store, new: New) -> None:
     store.create(new())
 
-    store.add_messages("agent-1", said("one"), lambda record: Change(record, [{"number": 1}]))
+    add_messages(store, "agent-1", said("one"), lambda record: Change(record, [{"number": 1}]))
 
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
     assert contents(store) == ["one"]
@@ -83,7 +84,7 @@ def test_a_message_is_of_the_turn_that_was_under_way_before_the_rule(store: Stor
     store.create(new())
 
     for rule in (untouched, turned, untouched, turned):
-        store.add_messages("agent-1", said("said"), rule)
+        add_messages(store, "agent-1", said("said"), rule)
 
     turns = [message["turn"] for message in store.messages("agent-1") if isinstance(message, dict)]
     assert (turns, store.read("agent-1")["turns"]) == ([1, 1, 2, 2], 2)
@@ -93,7 +94,7 @@ def test_every_key_of_a_message_comes_back(store: Store, new: New) -> None:
     store.create(new())
     called = new_message("tool", "\u2028\n\x1b[31m ünïcode", NOW, tool_name="Bash", tool_call_id="toolu_1", tokens=12)
 
-    store.add_messages("agent-1", [called], untouched)
+    add_messages(store, "agent-1", [called])
 
     assert list(store.messages("agent-1")) == [{"seq": 1, "turn": 1, **called}]
 
@@ -101,15 +102,15 @@ def test_every_key_of_a_message_comes_back(store: Store, new: New) -> None:
 def test_without_messages_it_is_a_change(store: Store, new: New) -> None:
     store.create(new())
 
-    assert store.add_messages("agent-1", [], untouched) == (new(), [])
-    assert store.add_messages("agent-1", [], turned) == (new(turns=1, revision=2), [])
+    assert add_messages(store, "agent-1", []) == (new(), [])
+    assert add_messages(store, "agent-1", [], turned) == (new(turns=1, revision=2), [])
 
 
 def test_messages_after_a_number_are_those_behind_it_and_the_newest_come_without_the_others(
     store: Store, new: New
 ) -> None:
     store.create(new())
-    _, stored = store.add_messages("agent-1", said(*map(str, range(1, 30))), untouched)
+    _, stored = add_messages(store, "agent-1", said(*map(str, range(1, 30))))
 
     for seq in (0, 1, 17, 28, 29, 100):
         assert list(store.messages("agent-1", is_wanted=after(seq))) == stored[seq:]
@@ -120,7 +121,7 @@ def test_the_newest_that_are_wanted_come_in_order_and_the_search_ends_at_the_fir
     store: Store, new: New
 ) -> None:
     store.create(new())
-    _, stored = store.add_messages("agent-1", said(*map(str, range(1, 30))), untouched)
+    _, stored = add_messages(store, "agent-1", said(*map(str, range(1, 30))))
     asked: list[object] = []
 
     def is_wanted(message: object) -> bool:
@@ -136,7 +137,7 @@ def test_long_messages_come_back_whole_from_both_ends(store: Store, new: New) ->
     store.create(new())
     lengths = [0, 10, 16_300, 16_384, 40_000, 1, 900_000, 3]
 
-    store.add_messages("agent-1", said(*("x" * length for length in lengths)), untouched)
+    add_messages(store, "agent-1", said(*("x" * length for length in lengths)))
 
     assert [len(content) for content in contents(store)] == lengths
     for seq in range(len(lengths)):
@@ -154,9 +155,9 @@ def test_sessions_and_journals_are_kept_apart(store: Store, new: New) -> None:
     store.create(new())
     store.create(new("agent-2"))
 
-    store.add_messages("agent-1", said("one"), untouched)
+    add_messages(store, "agent-1", said("one"))
     store.append("agent-1", "events.jsonl", [1])
-    store.add_messages("agent-2", said("two"), untouched)
+    add_messages(store, "agent-2", said("two"))
 
     assert (contents(store), contents(store, "agent-2")) == (["one"], ["two"])
     assert list(store.entries("agent-1", "events.jsonl")) == [1]
@@ -164,10 +165,10 @@ def test_sessions_and_journals_are_kept_apart(store: Store, new: New) -> None:
 
 def test_other_changes_leave_the_messages(store: Store, new: New) -> None:
     store.create(new())
-    store.add_messages("agent-1", said("one"), untouched)
+    add_messages(store, "agent-1", said("one"))
 
     store.change("agent-1", turned)
-    store.add_messages("agent-1", said("two"), untouched)
+    add_messages(store, "agent-1", said("two"))
 
     assert contents(store) == ["one", "two"]
 
@@ -177,18 +178,18 @@ def test_what_a_rule_raises_adds_no_message(store: Store, new: New) -> None:
     before = store.read("agent-1")
 
     with pytest.raises(SessionFinal):
-        store.add_messages("agent-1", said("one"), message_rule(NOW))
+        add_messages(store, "agent-1", said("one"), message_rule(NOW))
 
     assert (contents(store), store.read("agent-1")) == ([], before)
 
 
 def test_a_message_over_the_limit_is_refused_with_all_that_came_with_it(store: Store, new: New) -> None:
     store.create(new())
-    store.add_messages("agent-1", said("one"), untouched)
+    add_messages(store, "agent-1", said("one"))
     before = store.read("agent-1")
 
     with pytest.raises(TooLarge):
-        store.add_messages("agent-1", said("two", "x" * LINE_LIMIT), turned)
+        add_messages(store, "agent-1", said("two", "x" * LINE_LIMIT), turned)
 
     assert (contents(store), store.read("agent-1")) == (["one"], before)
 
@@ -197,10 +198,10 @@ def test_a_record_that_does_not_fit_adds_no_message(store: Store, new: New) -> N
     store.create(new())
 
     with pytest.raises(TooLarge):
-        store.add_messages("agent-1", said("one"), lambda record: {**record, "metadata": {"x": "x" * LINE_LIMIT}})
+        add_messages(store, "agent-1", said("one"), lambda record: {**record, "metadata": {"x": "x" * LINE_LIMIT}})
 
     assert (contents(store), store.read("agent-1")) == ([], new())
-    store.add_messages("agent-1", said("one"), untouched)
+    add_messages(store, "agent-1", said("one"))
     assert contents(store) == ["one"]
 
 
@@ -208,7 +209,7 @@ def test_a_message_that_could_not_be_read_back_is_refused(store: Store, new: New
     store.create(new())
     for bad in (*said("NUL \0", "half \ud800"), {**said("one")[0], "role": "human"}):
         with pytest.raises(InvalidInput):
-            store.add_messages("agent-1", [bad], untouched)  # type: ignore[list-item]  # that is the point
+            add_messages(store, "agent-1", [bad])  # type: ignore[list-item]  # that is the point
 
     assert store.read("agent-1") == new()
 
@@ -217,30 +218,30 @@ def test_what_a_later_version_wrote_gets_no_message(store: Store, new: New) -> N
     store.create(new(schema=2))
 
     with pytest.raises(NewerSchema):
-        store.add_messages("agent-1", said("one"), never)
+        add_messages(store, "agent-1", said("one"), never)
     with pytest.raises(NewerSchema):
-        store.empty_transcript("agent-1", never)
+        begin_anew(store, "agent-1", never)
 
 
 def test_an_emptied_transcript_begins_anew_in_one_revision(store: Store, new: New) -> None:
     store.create(new())
-    store.add_messages("agent-1", said("one", "two"), turned)
+    add_messages(store, "agent-1", said("one", "two"), turned)
 
-    record = store.empty_transcript("agent-1", lambda record: {**record, "turns": 0})
+    record = begin_anew(store, "agent-1", lambda record: {**record, "turns": 0})
 
     emptied = new(turns=0, transcript_bytes=0, last_seq=2, transcripts_archived=1, revision=3)
     assert record == emptied == store.read("agent-1")
     assert contents(store) == []
-    _, [first] = store.add_messages("agent-1", said("three"), untouched)
+    _, [first] = add_messages(store, "agent-1", said("three"))
     assert (first["seq"], first["turn"], contents(store)) == (3, 1, ["three"])
 
 
 def test_a_number_is_given_once_whatever_becomes_of_the_messages(store: Store, new: New) -> None:
     store.create(new(transcript_bytes=0, last_seq=80))
 
-    _, stored = store.add_messages("agent-1", said("one", "two"), untouched)
-    store.empty_transcript("agent-1", untouched)
-    stored += store.add_messages("agent-1", said("three"), untouched)[1]
+    _, stored = add_messages(store, "agent-1", said("one", "two"))
+    begin_anew(store, "agent-1")
+    stored += add_messages(store, "agent-1", said("three"))[1]
 
     assert [message["seq"] for message in stored] == [81, 82, 83]
     assert list(store.messages("agent-1", is_wanted=after(80))) == stored[-1:]
@@ -250,13 +251,13 @@ def test_a_number_is_given_once_whatever_becomes_of_the_messages(store: Store, n
 def test_an_empty_transcript_is_not_archived(store: Store, new: New) -> None:
     store.create(new())
 
-    assert store.empty_transcript("agent-1", untouched) == new()
-    assert store.empty_transcript("agent-1", turned) == new(turns=1, revision=2)
+    assert begin_anew(store, "agent-1") == new()
+    assert begin_anew(store, "agent-1", turned) == new(turns=1, revision=2)
 
-    store.add_messages("agent-1", said("one"), untouched)
-    store.empty_transcript("agent-1", untouched)
+    add_messages(store, "agent-1", said("one"))
+    begin_anew(store, "agent-1")
     before = store.read("agent-1")
-    assert store.empty_transcript("agent-1", untouched) == before == store.read("agent-1")
+    assert begin_anew(store, "agent-1") == before == store.read("agent-1")
 
 
 PROMPT = new_message("system", "Be brief.", NOW)
@@ -264,7 +265,7 @@ PROMPT = new_message("system", "Be brief.", NOW)
 
 def test_a_system_prompt_is_the_first_message_and_belongs_to_no_turn(store: Store, new: New) -> None:
     store.create(new(), system_prompt=PROMPT)
-    _, [said_first] = store.add_messages("agent-1", said("one"), turned)
+    _, [said_first] = add_messages(store, "agent-1", said("one"), turned)
 
     prompt = {"seq": 1, "turn": 0, **PROMPT}
     assert list(store.messages("agent-1")) == [prompt, said_first]
@@ -276,13 +277,13 @@ def test_a_system_prompt_is_the_first_message_and_belongs_to_no_turn(store: Stor
 def test_each_generation_begins_with_the_system_prompt(store: Store, new: New) -> None:
     store.create(new(), system_prompt=PROMPT)
     for number in (1, 2):
-        store.add_messages("agent-1", said("one"), turned)
-        record = store.empty_transcript("agent-1", lambda record: {**record, "turns": 0})
+        add_messages(store, "agent-1", said("one"), turned)
+        record = begin_anew(store, "agent-1", lambda record: {**record, "turns": 0})
 
         assert list(store.messages("agent-1")) == [{"seq": 1 + 2 * number, "turn": 0, **PROMPT}]
         assert (record["transcripts_archived"], record["last_seq"]) == (number, 1 + 2 * number)
-        assert store.empty_transcript("agent-1", untouched) == record == store.read("agent-1")
-    _, [first] = store.add_messages("agent-1", said("two"), untouched)
+        assert begin_anew(store, "agent-1") == record == store.read("agent-1")
+    _, [first] = add_messages(store, "agent-1", said("two"))
     assert (contents(store), first["seq"]) == (["Be brief.", "two"], 6)
 
 
@@ -290,44 +291,44 @@ def test_where_only_the_system_prompt_is_nothing_begins_anew(store: Store, new: 
     store.create(new(), system_prompt=PROMPT)
     before = store.read("agent-1")
 
-    assert store.empty_transcript("agent-1", untouched) == before == store.read("agent-1")
-    assert "transcripts_archived" not in store.empty_transcript("agent-1", turned)
+    assert begin_anew(store, "agent-1") == before == store.read("agent-1")
+    assert "transcripts_archived" not in begin_anew(store, "agent-1", turned)
     assert contents(store) == ["Be brief."]
 
 
 def test_what_a_rule_raises_empties_nothing(store: Store, new: New) -> None:
     store.create(new())
-    store.add_messages("agent-1", said("one"), untouched)
+    add_messages(store, "agent-1", said("one"))
     before = store.read("agent-1")
 
     with pytest.raises(AssertionError):
-        store.empty_transcript("agent-1", never)
+        begin_anew(store, "agent-1", never)
 
     assert (contents(store), store.read("agent-1")) == (["one"], before)
 
 
 def test_a_reader_that_has_begun_reads_on_whatever_becomes_of_the_transcript(store: Store, new: New) -> None:
     store.create(new())
-    _, stored = store.add_messages("agent-1", said("one", "x" * 50_000, "three"), untouched)
+    _, stored = add_messages(store, "agent-1", said("one", "x" * 50_000, "three"))
     forwards, backwards = store.messages("agent-1"), store.messages_backwards("agent-1")
     read: list[list[object]] = [[next(forwards)], [next(backwards)]]
 
-    store.add_messages("agent-1", said("four"), untouched)
-    store.empty_transcript("agent-1", untouched)
-    store.add_messages("agent-1", said("new"), untouched)
+    add_messages(store, "agent-1", said("four"))
+    begin_anew(store, "agent-1")
+    add_messages(store, "agent-1", said("new"))
 
     assert [[*begun, *rest] for begun, rest in zip(read, (forwards, backwards), strict=True)] == [stored, stored[::-1]]
 
 
 def test_a_deleted_session_takes_its_transcript_with_it(store: Store, new: New) -> None:
     store.create(new())
-    store.add_messages("agent-1", said("one"), untouched)
+    add_messages(store, "agent-1", said("one"))
 
     store.delete("agent-1", lambda _found: True)
     store.create(new())
 
     assert contents(store) == []
-    _, [first] = store.add_messages("agent-1", said("two"), untouched)
+    _, [first] = add_messages(store, "agent-1", said("two"))
     assert (first["seq"], contents(store)) == (1, ["two"])
 
 
@@ -335,8 +336,8 @@ def test_a_missing_session_has_no_transcript(store: Store, new: New) -> None:
     store.create(new("another"))
 
     asked: list[Callable[[str], object]] = [
-        lambda agent_id: store.add_messages(agent_id, said("one"), never),
-        lambda agent_id: store.empty_transcript(agent_id, never),
+        lambda agent_id: add_messages(store, agent_id, said("one"), never),
+        lambda agent_id: begin_anew(store, agent_id, never),
         store.messages,
         store.messages_backwards,
     ]
@@ -350,12 +351,12 @@ def test_a_missing_session_has_no_transcript(store: Store, new: New) -> None:
 def test_messages_over_an_overlay_stand_behind_those_below_and_leave_them(new: New) -> None:
     below = MemoryStore()
     below.create(new())
-    below.add_messages("agent-1", said("one"), untouched)
+    add_messages(below, "agent-1", said("one"))
     overlay = Overlay(below, [])
 
-    _, [second] = overlay.add_messages("agent-1", said("two"), untouched)
+    _, [second] = add_messages(overlay, "agent-1", said("two"))
     assert (second["seq"], contents(overlay), contents(below)) == (2, ["one", "two"], ["one"])
 
-    overlay.empty_transcript("agent-1", untouched)
-    stored: list[Message] = overlay.add_messages("agent-1", said("three"), untouched)[1]
+    begin_anew(overlay, "agent-1")
+    stored: list[Message] = add_messages(overlay, "agent-1", said("three"))[1]
     assert (stored[0]["seq"], contents(overlay), contents(below)) == (3, ["three"], ["one"])

@@ -33,6 +33,7 @@ from gaia_sessions.store.file_store import FileStore
 from tests.faults.worker import PROMPT, TURN
 from tests.forks import PATIENCE, forks
 from tests.places import writing
+from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -246,7 +247,7 @@ def _populate_and_talk(root: str) -> None:
     """agent-1 has a committed transcript, and behind it what a killed writer left."""
     _populate(root)
     messages = [new_message("user", f"before {number}", datetime.now(UTC)) for number in range(3)]
-    FileStore(root).add_messages("agent-1", messages, lambda record: record)
+    add_messages(FileStore(root), "agent-1", messages)
     with open(f"{root}/agent-1/transcript.jsonl", "ab") as file:
         file.write(b'{"seq": 4, "turn": 1, "role": "user", "content": "nev')
 
@@ -257,8 +258,11 @@ def _populate_and_restore(root: str) -> None:
     path = Path(root, "agent-1", "state.json")
     older = path.read_bytes()
     for number in range(2):
-        FileStore(root).add_messages(
-            "agent-1", [new_message("user", f"lost {number}", datetime.now(UTC))], lambda record: record
+        add_messages(
+            FileStore(root),
+            "agent-1",
+            [new_message("user", f"lost {number}", datetime.now(UTC))],
+            lambda record: record,
         )
     path.write_bytes(older)
 
@@ -266,7 +270,7 @@ def _populate_and_restore(root: str) -> None:
 def _populate_and_archive(root: str) -> None:
     """agent-1 has an archived transcript and no message since."""
     _populate_and_talk(root)
-    FileStore(root).empty_transcript("agent-1", lambda record: record)
+    begin_anew(FileStore(root), "agent-1")
 
 
 def _populate_and_converse(root: str) -> None:
@@ -299,8 +303,8 @@ def _populate_elsewhere(root: str) -> None:
     store_new(there, now, os.urandom, requests.NewSession("worker", "from elsewhere", None, "agent-new"))
     updating.update(writing(there, now), "agent-new", "planning")
     for text in ("archived", "before 0"):
-        there.empty_transcript("agent-new", lambda record: record)
-        there.add_messages("agent-new", [new_message("user", text, now)], lambda record: record)
+        begin_anew(there, "agent-new")
+        add_messages(there, "agent-new", [new_message("user", text, now)])
     there.append("agent-new", JOURNAL, [{"by": "somebody before"}])
     cancelling.mark_cancelled(there, now, "agent-new", "by a worker", below=True)
     ending: Event = {"kind": "finalize", "at": now.isoformat(), "agent_id": "agent-new", "outcome": "completed"}

@@ -24,6 +24,7 @@ from tests.calls import call
 from tests.faults import worker
 from tests.faults.conftest import copy
 from tests.table import table
+from tests.transcripts import begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,7 @@ TWO_HOURS = 7200
 def lived_in_before(prepared: str) -> str:
     populated = copy(prepared, f"{prepared}-lived-in")
     for content in ("archived", "said"):
-        FileStore(populated).empty_transcript("agent-1", lambda record: record)
+        begin_anew(FileStore(populated), "agent-1")
         gaia_sessions.Sessions(populated).add_message("agent-1", "user", content)
     hook("pre_delegate", populated, DELEGATION)
     hook("subagent_stop", populated, {"agent_id": "agent-2"})

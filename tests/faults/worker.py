@@ -24,6 +24,7 @@ from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from tests.transcripts import begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +111,7 @@ def add_message(root: str, agent_id: str) -> object:
 
 
 def empty_transcript(root: str, agent_id: str) -> object:
-    return FileStore(root).empty_transcript(agent_id, lambda record: record).get("transcripts_archived", 0)
+    return begin_anew(FileStore(root), agent_id).get("transcripts_archived", 0)
 
 
 def create_told(root: str, agent_id: str) -> object:

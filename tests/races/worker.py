@@ -43,6 +43,7 @@ from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
+from tests.transcripts import begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -333,7 +334,7 @@ def empties(root: str, agent_id: str, times: str) -> int:
     """Begins the transcript anew again and again; how many were archived by the last record seen."""
     store, archived = FileStore(root), 0
     for _ in range(int(times)):
-        archived = store.empty_transcript(agent_id, lambda record: record).get("transcripts_archived", 0)
+        archived = begin_anew(store, agent_id).get("transcripts_archived", 0)
         time.sleep(0.01)
     return archived
 

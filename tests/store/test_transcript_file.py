@@ -24,7 +24,7 @@ from gaia_sessions.session.transcript import (
 from gaia_sessions.store import transcript_reader
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import generation_in, is_file_name, transcript_name
-from tests.contract.conftest import untouched
+from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ def path(root: str, store: FileStore) -> Path:  # noqa: ARG001  # who makes it
 
 
 def say(store: FileStore, *contents: str) -> None:
-    store.add_messages("one", [new_message("user", content, NOW) for content in contents], untouched)
+    add_messages(store, "one", [new_message("user", content, NOW) for content in contents])
 
 
 def read(store: FileStore) -> list[object]:
@@ -134,7 +134,7 @@ def test_an_emptying_keeps_whole_lines_aside_too(store: FileStore, path: Path) -
     committed, lines = path.read_bytes(), restore_older_record(store, path, "fifth")
 
     with pytest.warns(MessagesKeptAside, match="3 messages"):
-        store.empty_transcript("one", untouched)
+        begin_anew(store, "one")
 
     assert path.read_bytes() == committed
     assert path.with_name("transcript-aside.jsonl").read_bytes() == lines
@@ -149,13 +149,13 @@ def test_a_record_of_before_an_emptying_cuts_no_line_of_a_later_file(store: File
     if older == "nothing was said":
         record = {key: record[key] for key in record.keys() - {"transcript_bytes", "last_seq"}}
         path.unlink()
-    store.empty_transcript("one", untouched)
+    begin_anew(store, "one")
     say(store, *(f"message {number} of the new transcript" for number in range(10)))
     later = path.with_name("transcript-1.jsonl").read_bytes()
     state.write_bytes(json.dumps(record).encode())
 
     say(store, "new")
-    emptied = store.empty_transcript("one", untouched)
+    emptied = begin_anew(store, "one")
     say(store, "newer")
 
     assert emptied["transcripts_archived"] == 2
@@ -183,7 +183,7 @@ def test_with_the_record_of_before_an_emptying_no_number_of_an_archived_transcri
     older = path.with_name("state.json").read_bytes()
     for _ in range(emptied):
         say(store, "third", "fourth")
-        store.empty_transcript("one", untouched)
+        begin_anew(store, "one")
     path.with_name("state.json").write_bytes(older)
 
     with pytest.warns(MessagesKeptAside, match="2 messages"):
@@ -230,7 +230,7 @@ def test_only_what_was_committed_is_archived(store: FileStore, path: Path) -> No
     committed = path.read_bytes()
     path.write_bytes(committed + b"uncommitted")
 
-    store.empty_transcript("one", untouched)
+    begin_anew(store, "one")
 
     assert (names(path), path.read_bytes()) == (["state.json", "transcript.jsonl"], committed)
     say(store, "new")
@@ -242,7 +242,7 @@ def test_only_what_was_committed_is_archived(store: FileStore, path: Path) -> No
 def test_an_emptying_touches_no_file_but_the_record(store: FileStore, path: Path) -> None:
     before = path.stat()
 
-    store.empty_transcript("one", untouched)
+    begin_anew(store, "one")
 
     after_it = path.stat()
     assert (after_it.st_ino, after_it.st_nlink, after_it.st_mtime_ns) == (before.st_ino, 1, before.st_mtime_ns)
@@ -252,7 +252,7 @@ def test_an_emptying_touches_no_file_but_the_record(store: FileStore, path: Path
 
 def test_no_file_has_two_names_however_often_the_transcript_is_emptied(store: FileStore, path: Path) -> None:
     for number in range(1, 4):
-        assert store.empty_transcript("one", untouched)["transcripts_archived"] == number
+        assert begin_anew(store, "one")["transcripts_archived"] == number
         say(store, f"of the file {number}")
 
     assert names(path) == ["state.json", *(f"transcript-{number}.jsonl" for number in (1, 2, 3)), "transcript.jsonl"]
@@ -265,7 +265,7 @@ def test_the_next_transcript_has_a_number_that_no_file_has(store: FileStore, pat
     for number in there:
         path.with_name(f"transcript-{number}.jsonl").write_bytes(b"of a backup")
 
-    record = store.empty_transcript("one", untouched)
+    record = begin_anew(store, "one")
     say(store, "new")
 
     assert record["transcripts_archived"] == there[-1] + 1
@@ -277,7 +277,7 @@ def test_a_file_with_a_number_that_no_record_can_have_prevents_no_emptying(store
     for number in ("9" * 19, "9" * 200):
         path.with_name(f"transcript-{number}.jsonl").write_bytes(b"of somebody")
 
-    record = store.empty_transcript("one", untouched)
+    record = begin_anew(store, "one")
 
     assert record["transcripts_archived"] == 1
     assert store.read("one") == record
@@ -290,7 +290,7 @@ def test_a_name_elsewhere_keeps_the_messages_that_it_had(store: FileStore, path:
 
     say(store, "third")
     read_then = read(store)
-    store.empty_transcript("one", untouched)
+    begin_anew(store, "one")
     say(store, "new")
 
     assert read_then == ["1 first", "2 second", "3 third"]
@@ -305,7 +305,7 @@ def test_what_a_killed_writer_left_is_cut_from_the_transcript_and_not_from_its_n
     before = path.read_bytes()
     os.link(path, tmp_path / "elsewhere")
 
-    store.empty_transcript("one", untouched)
+    begin_anew(store, "one")
 
     assert path.read_bytes() + b"uncommitted" == before
     assert (tmp_path / "elsewhere").read_bytes() == before
@@ -337,7 +337,7 @@ def test_a_line_that_is_longer_than_any_message_is_passed_over_and_the_longest_m
     message = {**new_message("user", "longest", NOW), "event": ""}
     shortest = len(number_messages([message], 3, 1)[1])  # type: ignore[list-item]  # a message with an event
     longest = {**message, "event": "e" * (EVENT_LINE_LIMIT - shortest)}
-    store.add_messages("one", [longest], untouched)  # type: ignore[list-item]  # the same
+    add_messages(store, "one", [longest])  # type: ignore[list-item]  # the same
     place = path.stat().st_size
     with path.open("ab") as file:
         file.write(b'"' + b"x" * (EVENT_LINE_LIMIT + (1 << 20)) + b'"\n')
@@ -402,7 +402,7 @@ def test_a_transcript_that_somebody_removed_says_so_and_begins_again(store: File
 def test_a_removed_transcript_can_be_emptied(store: FileStore, path: Path) -> None:
     path.unlink()
 
-    record = store.empty_transcript("one", untouched)
+    record = begin_anew(store, "one")
 
     assert (record["transcript_bytes"], names(path), read(store)) == (0, ["state.json"], [])
 
@@ -416,7 +416,7 @@ def test_a_link_in_the_place_of_the_transcript_is_never_followed(store: FileStor
     for ask in (
         lambda: list(store.messages("one")),
         lambda: say(store, "third"),
-        lambda: store.empty_transcript("one", untouched),
+        lambda: begin_anew(store, "one"),
     ):
         with pytest.raises(StoreFailure):
             ask()
@@ -443,7 +443,7 @@ def test_who_reads_while_the_transcript_is_emptied_reads_the_one_that_there_was(
     def interfere(session: Directory, name: str, committed: int) -> transcript_reader.CommittedLines:
         monkeypatch.undo()
         writer = FileStore(store.root, durable=False)
-        writer.empty_transcript("one", untouched)
+        begin_anew(writer, "one")
         say(writer, "of the new file, and longer than both messages of the old one " * 10)
         return whole_open(session, name, committed)
 
@@ -477,7 +477,7 @@ def test_no_descriptor_stays_open(store: FileStore) -> None:
         next(store.messages("one"))
         list(store.messages_backwards("one"))
         say(store, "more")
-        store.empty_transcript("one", untouched)
+        begin_anew(store, "one")
         say(store, "more")
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -508,7 +508,7 @@ def test_a_turn_costs_no_more_bytes_behind_a_thousand(store: FileStore, path: Pa
     for number in range(1, 1001):
         before = io_counts()
         turn = [new_message(role, f"message of turn {number:04}", NOW) for role in ("user", "assistant")]
-        store.add_messages("one", turn, turn_rule(number, NOW))
+        add_messages(store, "one", turn, turn_rule(number, NOW))
         written[number] = io_counts()[1] - before[1]
 
     assert path.stat().st_size > 200_000
