@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.planned import Plan
     from gaia_sessions.store.port import StoreReader
 
 START = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
@@ -46,7 +47,7 @@ def unchanged(change: Callable[[Record], object], record: Record) -> Any:
     return after
 
 
-def id_found(store: StoreReader, alias: Alias) -> str | None:
+def id_found(store: StoreReader | Plan, alias: Alias) -> str | None:
     """The id of the session that ``store`` finds by ``alias``."""
     record = store.find(alias)
     return None if record is None else record["agent_id"]

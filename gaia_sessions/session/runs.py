@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .clock import format_time, is_within, parse_time, timedelta
 from .phases import AGENT_AT_WORK, WORK_GIVEN_UP, WORK_RESUMED, is_final, phase_after, waits_for_approval
-from .record import ANSWER_WORDS, answer_of, given_answers, has_newer_schema, is_asking, parent_id_of
+from .record import ANSWER_WORDS, answer_of, given_answers, has_newer_schema, is_asking, is_open, parent_id_of
 from .schema import DENIED, ENDED_WITH_HOST, KILLED, LOST
 from .updates import with_activity, with_given_answer, with_phase, without_answer, without_pause
 
@@ -298,6 +298,12 @@ def aliases_of(record: Record) -> list[Alias]:
 def open_conversations(record: Record) -> list[str]:
     """The conversations whose next turn or end concerns open work: those of its runs without an end and its latest."""
     return found_by(record)[2]
+
+
+def is_active(record: Record, agent_name: str | None, host_session_id: str | None) -> bool:
+    """Whether ``record`` is not final, and of this name and this conversation, each unless it is None."""
+    has_name = agent_name in (None, record.get("agent_name"))  # a later version's record may have none
+    return has_name and is_open(record) and host_session_id in (None, *open_conversations(record))
 
 
 def _aliases_of(record: Record, runs: list[Run]) -> list[Alias]:

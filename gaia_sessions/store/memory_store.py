@@ -12,9 +12,9 @@ from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.cancellation import cancellation_of
 from gaia_sessions.session.ids import check_agent_id, is_agent_id
-from gaia_sessions.session.record import decode, is_child, is_open, is_open_of_app
+from gaia_sessions.session.record import decode, is_child, is_open_of_app
 from gaia_sessions.session.retention import fit_record
-from gaia_sessions.session.runs import newest_of, open_conversations, with_alias
+from gaia_sessions.session.runs import is_active, newest_of, with_alias
 from gaia_sessions.session.transcript import (
     beginning_with,
     committed_bytes,
@@ -309,12 +309,6 @@ class MemoryStore:
 
     def dismiss(self, name: str) -> None:
         self._inbox.pop(name, None)
-
-
-def is_active(record: Record, agent_name: str | None, host_session_id: str | None) -> bool:
-    """Whether ``record`` is not final, and of this name and this conversation, each unless it is None."""
-    has_name = agent_name in (None, record.get("agent_name"))  # a later version's record may have none
-    return has_name and is_open(record) and host_session_id in (None, *open_conversations(record))
 
 
 class MemorySession:

@@ -11,11 +11,11 @@ from itertools import groupby
 
 from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session.record import is_child, parent_id_of
-from gaia_sessions.session.runs import aliases_of, found_by, with_alias
+from gaia_sessions.session.runs import aliases_of, found_by, is_active, with_alias
 from gaia_sessions.session.transcript import generation_of
 
 from . import read_if_readable
-from .memory_store import MemoryStore, is_active
+from .memory_store import MemoryStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

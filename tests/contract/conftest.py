@@ -14,6 +14,7 @@ import pytest
 from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
@@ -21,12 +22,14 @@ from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
+from gaia_sessions.store.planned import Plan
 from tests.transcripts import add_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
+    from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record, Run
@@ -112,6 +115,77 @@ def overlay_over_overlay(_folder: Path) -> Store:
     return overlay
 
 
+class ReadThroughPlan:
+    """Of a store the promises of ``Reader`` are kept by what is foreseen of it."""
+
+    def read(self, agent_id: str) -> Record:
+        return self._foreseen().read(agent_id)
+
+    def scan(self, **asked: Any) -> Iterator[tuple[str, RecordOrError]]:
+        return self._foreseen().scan(**asked)
+
+    def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
+        return self._foreseen().children(parent_ids, open_only=open_only)
+
+    def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
+        return self._foreseen().messages(agent_id, is_wanted=is_wanted)
+
+    def messages_backwards(self, agent_id: str) -> Messages:
+        return self._foreseen().messages_backwards(agent_id)
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        return self._foreseen().marks(agent_ids)
+
+    def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
+        return self._foreseen().entries(agent_id, journal)
+
+    def figures(self) -> Iterator[dict[str, Json] | None]:
+        return self._foreseen().figures()
+
+    def output_path(self, agent_id: str, number: int) -> str:
+        return self._foreseen().output_path(agent_id, number)
+
+    def output(self, agent_id: str, number: int) -> bytes:
+        return self._foreseen().output(agent_id, number)
+
+    def _foreseen(self) -> Plan:
+        kind: Any = FileStore if isinstance(self, FileStore) else MemoryStore
+        stored = kind.__new__(kind)
+        stored.__dict__ = self.__dict__
+        return foreseen(stored, BEGAN, Config({}))
+
+
+class FilesReadThroughPlan(ReadThroughPlan, FileStore): ...
+
+
+class MemoryReadThroughPlan(ReadThroughPlan, MemoryStore): ...
+
+
+class PlanOverNewSessions(Plan):
+    """Has every new session below, and what is done to it later above."""
+
+    _store: Store
+
+    def create(self, record: Record, entry: Entry | None = None, **asked: Any) -> None:
+        if self.has(record["agent_id"]) or self._store.has(record["agent_id"]):
+            super().create(record, entry, **asked)
+        else:
+            self._store.create(record, entry, **asked)
+            self._stored_by_key, self._unreadable = {}, None
+
+
+def plan_over_removed(below: Store) -> Plan:
+    """A plan by which all goes that is below: the ids and keys that the tests use."""
+    runs: list[Run] = [{"run": 1, "host_session_id": "host", "tool_use_id": "tool", "host_agent_id": "child"}]
+    for agent_id in ("agent-1", "agent-2", "agent-12"):
+        below.create({**new_record(agent_id, "Explore", "below", {}, BEGAN), "runs": runs}, {"below": True})
+        below.mark(agent_id, lambda _: {"at": format_time(BEGAN), "below": True})
+    plan = Plan(below)
+    for agent_id in below.ids():
+        plan.delete(agent_id, lambda _found: True)
+    return plan
+
+
 def files_waiting_by_sleep(folder: Path) -> Store:
     return FileStore(f"{folder}/root", wait=locks.sleep_and_retry)
 
@@ -119,15 +193,28 @@ def files_waiting_by_sleep(folder: Path) -> Store:
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _folder: MemoryStore(),
     "files": lambda folder: FileStore(f"{folder}/root", wait=locks.wait_with_filelock),
+    "memory, read through a plan": lambda _folder: MemoryReadThroughPlan(),
+    "files, read through a plan": lambda folder: FilesReadThroughPlan(f"{folder}/root"),
     "files, read through a preview": lambda folder: FilesReadThroughPreview(f"{folder}/root"),
     "an overlay over what it has deleted": overlay_over_deleted,
     "an overlay over new sessions in files": lambda folder: OverlayOverNewSessions(FileStore(f"{folder}/root"), []),
 }
+PLANS: dict[str, Callable[[Path], Any]] = {
+    "a plan over nothing": lambda _folder: Plan(MemoryStore()),
+    "a plan over new sessions in memory": lambda _folder: PlanOverNewSessions(MemoryStore()),
+    "a plan over new sessions in files": lambda folder: PlanOverNewSessions(FileStore(f"{folder}/root")),
+    "a plan over what it removes": lambda folder: plan_over_removed(FileStore(f"{folder}/root", durable=False)),
+}
+"""What is planned and not written: these promise what ingest, reconcile and cleanup call, and what is read."""
 
 
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return STORES[request.param](tmp_path)
+@pytest.fixture(params=[*STORES, *PLANS])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    return {**STORES, **PLANS}[request.param](tmp_path)
+
+
+not_planned = pytest.mark.parametrize("store", STORES, indirect=True)
+"""For what no plan has, and for callers that change a record in place: a plan hands out those that it keeps."""
 
 
 def in_every_state(store: Store) -> Iterator[None]:

@@ -15,6 +15,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import with_phase
+from tests.contract.conftest import not_planned
 from tests.records import START
 from tests.transcripts import add_messages, begin_anew
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.port import Store
+
+pytestmark = not_planned
 
 EVENT = '{"author": "%s", "timestamp": 1700000000.5, "content": {"parts": [{"text": "%s"}]}}'
 

@@ -12,12 +12,15 @@ from gaia_sessions.session.transcript import LINE_LIMIT, new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import atomic, document_lock_key
 from gaia_sessions.store.file_store import FileStore
+from tests.contract.conftest import not_planned
 from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.store.port import Store
     from tests.contract.conftest import New
+
+pytestmark = not_planned
 
 NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
 APP: Scope = ("kb",)

@@ -1,8 +1,8 @@
-"""Random use of the files, of the reference model and of an overlay, side by side: nothing tells them apart.
+"""Random use of the files, of the reference model and of a plan, side by side: nothing tells them apart.
 
-Every operation goes to all stores with the same ``now`` and the same chance. Results and errors must be
-equal, and after every step so must all records, all journals, all inboxes, and the bytes on the disk. Now and then the
-overlay is replaced by a new one above what is there.
+Every operation goes to all of them with the same ``now`` and the same chance. Results and errors must be equal, and
+after every step so must all records, all journals, all inboxes, and the bytes on the disk. What no plan has is done
+below, and a new plan is made above that. What a dry run foresees, of the files and in memory, is what is done then.
 
 All stores call ``fit_record``, ``aliases_of`` and ``check_writable``, so a mistake in one of these shows no difference
 here: their own tests state what they must do.
@@ -25,9 +25,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gaia_sessions.api import cancelling, cleaning, ending, updating
+from gaia_sessions.api import cancelling, cleaning, ending, reconciling, updating
 from gaia_sessions.api.creating import store_new
+from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.ingest.deferred import apply_deferred
+from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import PHASES
@@ -37,7 +40,8 @@ from gaia_sessions.session.transcript import after, message_rule, new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.memory_store import MemoryStore
-from gaia_sessions.store.overlay import Overlay
+from gaia_sessions.store.planned import Plan
+from gaia_sessions.store.reading import EVENTS
 from tests.examples import examples
 from tests.places import writing
 from tests.records import LIMITS, id_found
@@ -75,7 +79,7 @@ POOL = ["one", "One", "two", "agent.3", "no such session", "..", "con"]
 IDS = st.sampled_from(POOL)
 FINAL = {"completed", "failed", "abandoned"}
 STEERING = "[\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
-ONCE_IN_A_WHILE = st.integers(0, 3).map(lambda number: number == 0)
+CONFIG = Config({})
 
 
 def random_bytes_of(seed: int) -> Callable[[int], bytes]:
@@ -117,18 +121,27 @@ class Twins(RuleBasedStateMachine):
         self.folder = tempfile.mkdtemp()
         self.files = FileStore(f"{self.folder}/root", durable=False)
         self.memory = MemoryStore()
-        self.overlay = Overlay(MemoryStore(), [])
+        self.plan_above_memory()
         self.now = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
         self.seeds = count()
 
     def teardown(self) -> None:
         shutil.rmtree(self.folder)
 
-    def each(self, act: Act) -> object:
+    @rule()
+    def plan_above_memory(self) -> None:
+        below = deepcopy(self.memory)
+        self.plan: Any = Plan(below, below.waiting())
+
+    def each(self, act: Act) -> None:
         in_files, in_memory = outcome(act, self.files), outcome(act, self.memory)
         assert in_files == in_memory
-        assert outcome(act, self.overlay) == in_memory
-        return in_files
+        assert outcome(act, self.plan) == in_memory
+
+    def each_store(self, act: Act) -> None:
+        """For what no plan has."""
+        assert outcome(act, self.files) == outcome(act, self.memory)
+        self.plan_above_memory()
 
     @property
     def ids(self) -> list[str]:
@@ -213,16 +226,41 @@ class Twins(RuleBasedStateMachine):
         agent_id = self.any_id(chosen, number)
         self.each(lambda store: cancelling.cancellation_and_above(store, agent_id))
 
-    @rule(hours=st.sampled_from([0, 0.01, 0.5, 1, 24, -1]), dry_run=ONCE_IN_A_WHILE)
-    def clean_up(self, hours: float, dry_run: bool) -> None:  # noqa: FBT001  # drawn by name
+    @rule(hours=st.sampled_from([0, 0.01, 0.5, 1, 24, -1]))
+    def clean_up(self, hours: float) -> None:
         now = self.now
 
-        def act(store: Store) -> object:
-            changed = Overlay(store, []) if dry_run else store
-            report = cleaning.remove_unused(changed, cleaning.CleanupPolicy(now, hours, LIMITS, keep_days=7))
+        def clean(store: Store) -> object:
+            report = cleaning.remove_unused(store, cleaning.CleanupPolicy(now, hours, LIMITS, keep_days=7))
             return {**report, "removed": sorted(report["removed"]), "kept": sorted(report["kept"], key=str)}
 
-        self.each(act)
+        self.foresee_and_do(clean)
+
+    @rule()
+    def reconcile(self) -> None:
+        now = self.now
+
+        def close(store: Store) -> object:
+            report = reconciling.close_runs(store, now)
+            return {**report, "verdicts": sorted(report["verdicts"], key=str), "kept": sorted(report["kept"], key=str)}
+
+        self.foresee_and_do(close)
+
+    def foresee_and_do(self, act: Act) -> None:
+        """What a dry run reports and leaves is what is reported and left by the act, once what waits is applied."""
+        done = []
+        for store in (self.files, self.memory):
+            plan: Any = foreseen(store, self.now, CONFIG)
+            planned = outcome(act, plan)
+            apply_deferred(store, self.now, CONFIG)
+            done.append((planned, outcome(act, store)))
+            assert planned == done[-1][1]
+            assert dict(plan.scan()) == dict(store.scan())
+            assert {one: dict(plan.marks([one])) for one in POOL} == {one: dict(store.marks([one])) for one in POOL}
+            for agent_id in store.ids():
+                assert list(plan.entries(agent_id, EVENTS)) == list(store.entries(agent_id, EVENTS))
+        assert done[0] == done[1]
+        self.plan_above_memory()
 
     @rule(chosen=IDS, number=st.integers(0, 20), entries=st.lists(ENTRIES, max_size=3))
     def append(self, chosen: str, number: int, entries: list[Any]) -> None:
@@ -238,12 +276,12 @@ class Twins(RuleBasedStateMachine):
             return {**changed, "turns": record.get("turns", 0) + 1} if turns else changed
 
         messages = [new_message("user", text, now) for text in texts]
-        self.each(lambda store: add_messages(store, agent_id, messages, turned))
+        self.each_store(lambda store: add_messages(store, agent_id, messages, turned))
 
     @rule(chosen=IDS, number=st.integers(0, 20))
     def empty_the_transcript(self, chosen: str, number: int) -> None:
         agent_id = self.any_id(chosen, number)
-        self.each(lambda store: begin_anew(store, agent_id))
+        self.each_store(lambda store: begin_anew(store, agent_id))
 
     @rule(agent_id=IDS, summary=ANY_TEXT)
     def defer(self, agent_id: str, summary: str) -> None:
@@ -256,11 +294,11 @@ class Twins(RuleBasedStateMachine):
         def defer(store: Store) -> None:
             store.defer(event, at)  # each store names it in its own way
 
-        self.each(defer)
+        self.each_store(defer)
 
     @rule()
     def dismiss_the_oldest(self) -> None:
-        for store in (self.files, self.memory, self.overlay):
+        for store in (self.files, self.memory, self.plan):
             for name, _ in list(store.deferred())[:1]:
                 store.dismiss(name)
 
@@ -298,11 +336,6 @@ class Twins(RuleBasedStateMachine):
         self.each(lambda store: store.change(agent_id, lambda record: {**record, "parent_id": parent_id}))
 
     @rule()
-    def put_an_overlay_above_what_is_there(self) -> None:
-        below = deepcopy(self.memory)
-        self.overlay = Overlay(below, below.waiting())
-
-    @rule()
     def lose_the_hints_and_make_them_anew(self) -> None:
         shutil.rmtree(f"{self.files.root}/.index", ignore_errors=True)
         self.files.ensure_index()
@@ -319,8 +352,8 @@ class Twins(RuleBasedStateMachine):
     @invariant()
     def every_record_is_the_same(self) -> None:
         assert dict(self.files.scan()) == dict(self.memory.scan())
-        assert dict(self.overlay.scan()) == dict(self.memory.scan())
-        assert sorted(self.overlay.ids()) == self.ids
+        assert dict(self.plan.scan()) == dict(self.memory.scan())
+        assert sorted(self.plan.ids()) == self.ids
 
     @invariant()
     def every_record_is_on_the_disk_in_one_form(self) -> None:
@@ -349,21 +382,21 @@ class Twins(RuleBasedStateMachine):
             for open_only in (False, True):
                 in_memory = by_id(self.memory.children(asked, open_only=open_only))
                 assert by_id(self.files.children(asked, open_only=open_only)) == in_memory
-                assert by_id(self.overlay.children(asked, open_only=open_only)) == in_memory
+                assert by_id(self.plan.children(asked, open_only=open_only)) == in_memory
 
     @invariant()
     def every_journal_is_the_same(self) -> None:
         for agent_id in self.ids:
             in_files = list(self.files.entries(agent_id, "events.jsonl"))
             assert in_files == list(self.memory.entries(agent_id, "events.jsonl"))
-            assert in_files == list(self.overlay.entries(agent_id, "events.jsonl"))
+            assert in_files == list(self.plan.entries(agent_id, "events.jsonl"))
 
     @invariant()
     def every_transcript_is_the_same(self) -> None:
         for agent_id in self.ids:
             in_memory = list(self.memory.messages(agent_id))
             behind_first = [message for message in in_memory if after(1)(message)]
-            for store in (self.files, self.overlay):
+            for store in (self.files, self.plan):
                 assert list(store.messages(agent_id)) == in_memory
                 assert list(store.messages_backwards(agent_id)) == in_memory[::-1]
                 assert list(store.messages(agent_id, is_wanted=after(1))) == behind_first
@@ -371,9 +404,9 @@ class Twins(RuleBasedStateMachine):
     @invariant()
     def the_inbox_is_the_same(self) -> None:
         assert list(_events(self.files)) == list(_events(self.memory))
-        assert list(_events(self.overlay)) == list(_events(self.memory))
+        assert list(_events(self.plan)) == list(_events(self.memory))
         assert [keys for _, keys in self.files.waiting()] == [keys for _, keys in self.memory.waiting()]
-        assert [keys for _, keys in self.overlay.waiting()] == [keys for _, keys in self.memory.waiting()]
+        assert [keys for _, keys in self.plan.waiting()] == [keys for _, keys in self.memory.waiting()]
 
 
 def _events(store: Store) -> Iterator[object]:

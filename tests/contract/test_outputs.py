@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import InvalidId, SessionNotFound
-from gaia_sessions.store.memory_store import MemoryStore
-from gaia_sessions.store.overlay import Overlay
+from tests.contract.conftest import not_planned
 from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
     from tests.contract.conftest import New
+
+pytestmark = not_planned
 
 
 MIB = 1 << 20
@@ -147,20 +148,3 @@ def test_the_path_of_an_output_tells_run_and_session(store: Store, new: New) -> 
     paths = {store.output_path(agent_id, run) for agent_id in ("agent-1", "agent-2") for run in (1, 12)}
     ends = {f"{agent_id}/output-{run}.log" for agent_id in ("agent-1", "agent-2") for run in (1, 12)}
     assert {"/".join(path.rsplit("/")[-2:]) for path in paths} == ends
-
-
-def test_an_overlay_writes_nothing_below(new: New) -> None:
-    below = MemoryStore()
-    below.create(new())
-    below.open_output("agent-1", 1).write(b"below")
-    overlay = Overlay(below, [])
-    assert overlay.output("agent-1", 1) == b"below"
-
-    overlay.open_output("agent-1", 1).write(b"above")
-    overlay.open_output("agent-1", 2).write(b"second")
-
-    assert [overlay.output("agent-1", run) for run in (1, 2)] == [b"above", b"second"]
-    assert [below.output("agent-1", run) for run in (1, 2)] == [b"below", b""]
-    overlay.delete("agent-1", lambda _: True)
-    with pytest.raises(SessionNotFound):
-        overlay.output("agent-1", 1)

@@ -10,7 +10,7 @@ from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionEx
 from gaia_sessions.errors import TooLarge as RecordTooLarge
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.record import encode
-from tests.contract.conftest import check_missing, everything, never, noted, untouched
+from tests.contract.conftest import check_missing, everything, never, not_planned, noted, untouched
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def test_an_id_is_created_once_and_the_first_record_stays_open_or_final(store: S
     assert everything(store) == records
 
 
+@not_planned
 def test_a_kept_record_is_not_tied_to_a_value_handed_in_or_out(store: Store, new: New) -> None:
     record = new(metadata={"list": [1]})
     store.create(record)
@@ -181,6 +182,7 @@ def test_a_record_that_was_given_is_not_written_and_one_that_equals_it_is(store:
     assert store.read("agent-1") == new(revision=2)
 
 
+@not_planned
 def test_what_a_rule_raises_passes_through_and_nothing_is_written(store: Store, new: New) -> None:
     store.create(new())
     errors = [LookupError("why"), SessionFinal("agent-1", "failed"), InvalidInput("why"), KeyboardInterrupt()]

@@ -1,0 +1,106 @@
+"""Sessions as the next writer will leave them: with the events applied that wait in the inbox.
+
+Owns how much of that is foreseen, without which a reader would miss what waits: the start of an agent may wait until
+its stop, and after a crash of the host nothing follows. Whoever has time has all events applied. So has a hook while
+few wait; of many only those that concern the sessions that it reads, until its time is up. The inbox is read before any
+record: an event that another process applies meanwhile changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from gaia_sessions.errors import SessionsError, StoreFailure
+from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.store import read_ancestors, read_if_readable
+from gaia_sessions.store.planned import Plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.inbox_keys import WaitingEvent
+    from gaia_sessions.store.port import RecordOrError, StoreReader
+
+    IsLate = Callable[[], bool]
+
+
+def foreseen(store: StoreReader, now: datetime, config: Config) -> Plan:
+    """The sessions of ``store`` with all waiting events applied."""
+    return _with_applied(store, _waiting(store), now, config)
+
+
+def foreseen_by_hook(store: StoreReader, agent_id: str, now: datetime, config: Config, is_late: IsLate) -> Plan:
+    """What a hook reads one session by, and those above it."""
+    waiting = _waiting(store)
+    if _are_many(waiting):
+        record = read_if_readable(store, agent_id)
+        family = [] if record is None else [record]
+        with suppress(StoreFailure):
+            family += filter(None, read_ancestors(store, record).values() if record and "parent_id" in record else ())
+        waiting = _concerning(family, waiting)
+    return _with_applied(store, waiting, now, config, is_late)
+
+
+def open_sessions(
+    store: StoreReader, now: datetime, config: Config, is_late: IsLate, host_session_id: str | None
+) -> Iterator[tuple[str, RecordOrError]]:
+    """The open sessions, those of one conversation or all, as a hook tells of them; those that may change come last."""
+    waiting = _waiting(store)
+    if not _are_many(waiting):
+        plan = _with_applied(store, waiting, now, config, is_late)
+        yield from plan.scan(active_only=True, host_session_id=host_session_id)
+        return
+    from gaia_sessions.store.inbox_keys import all_keys, may_change
+
+    keys = all_keys(waiting)
+    concerned: list[Record] = []
+    for agent_id, found in store.scan(active_only=True, host_session_id=host_session_id):
+        if isinstance(found, SessionsError) or not may_change(found, keys):
+            yield agent_id, found
+        else:
+            concerned.append(found)
+    if concerned:
+        plan = _with_applied(store, _concerning(concerned, waiting), now, config, is_late)
+        yield from ((one["agent_id"], plan.planned(one["agent_id"]) or one) for one in concerned)
+
+
+def _waiting(store: StoreReader) -> list[WaitingEvent]:
+    """What waits; nothing if the system refuses to tell."""
+    try:
+        return store.waiting()
+    except StoreFailure:
+        return []
+
+
+def _are_many(waiting: list[WaitingEvent]) -> bool:
+    if not waiting:
+        return False
+    from .deferred import TRY_ALL_LIMIT
+
+    return len(waiting) > TRY_ALL_LIMIT
+
+
+def _concerning(records: Iterable[Record], waiting: list[WaitingEvent]) -> list[WaitingEvent]:
+    from gaia_sessions.store.inbox_keys import keys_of_record, matching_events
+
+    readable = (record for record in records if not has_newer_schema(record))
+    return matching_events(waiting, {key for record in readable for key in keys_of_record(record)})
+
+
+def _with_applied(
+    store: StoreReader,
+    waiting: list[WaitingEvent],
+    now: datetime,
+    config: Config,
+    should_stop: IsLate = lambda: False,
+) -> Plan:
+    plan = Plan(store, waiting)
+    if waiting:
+        from .deferred import apply_deferred
+
+        apply_deferred(plan, now, config, should_stop)  # type: ignore[arg-type]  # it calls what a plan has
+    return plan

@@ -1,0 +1,225 @@
+"""What a plan does beside keeping the promises of the port: nothing below it changes, and nothing below is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions.errors import CorruptSession, SessionNotFound, StoreFailure
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.record import new_record
+from gaia_sessions.session.runs import delegation_alias
+from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.planned import Plan
+from tests.contract.conftest import finished
+from tests.records import id_found
+from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_sessions.session.host_events import Event
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import RecordOrError
+
+BEGAN = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
+EVENT: Event = {"kind": "finalize", "at": format_time(BEGAN), "agent_id": "one", "outcome": "completed"}
+ALIAS = delegation_alias("host", "tool")
+EVENTS = "events.jsonl"
+
+
+def new(agent_id: str, **changed: object) -> Record:
+    runs = [{"run": 1, "host_session_id": "host", "tool_use_id": "tool"}]
+    return {**new_record(agent_id, "Explore", "look around", {}, BEGAN), "runs": runs, **changed}  # type: ignore[typeddict-item]
+
+
+def without_runs(record: Record) -> Record:
+    return {**record, "runs": []}
+
+
+@pytest.fixture
+def below(tmp_path: Path) -> FileStore:
+    """A store with the sessions ``one`` and ``two``, an entry of a journal, and an event that waits."""
+    store = FileStore(f"{tmp_path}/root")
+    store.create(new("one"), {"number": 1})
+    store.create(new("two"))
+    store.defer(EVENT, BEGAN)
+    return store
+
+
+@pytest.fixture
+def plan(below: FileStore) -> Plan:
+    return Plan(below, below.waiting())
+
+
+def contents(store: FileStore) -> dict[str, bytes]:
+    root = Path(store.root)
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_nothing_that_is_planned_changes_a_file_below(below: FileStore, plan: Plan) -> None:
+    before = contents(below)
+
+    plan.create(new("three"), {"number": 1})
+    plan.change("one", finished)
+    plan.append("one", EVENTS, [{"number": 2}])
+    plan.mark("one", lambda _: {"at": format_time(BEGAN), "below": True})
+    plan.delete("two", lambda _found: True)
+    plan.add_figures([{"agent_id": "two"}])
+    plan.dismiss(plan.waiting()[0][0])
+    with plan.lock_key(("key",), 0):
+        plan.ensure_index()
+    plan.purge_trash()
+    plan.sweep(BEGAN, ["one"])
+
+    assert contents(below) == before
+
+
+def test_what_is_planned_comes_after_what_is_there(plan: Plan) -> None:
+    plan.append("one", EVENTS, [{"number": 2}])
+
+    assert [*plan.entries("one", EVENTS)] == [{"number": 1}, {"number": 2}]
+    stored, planned = plan.entries_by_origin("one", EVENTS)
+    assert ([*stored], planned) == ([{"number": 1}], [{"number": 2}])
+
+
+def test_only_the_events_that_were_given_wait_until_they_are_dismissed(below: FileStore, plan: Plan) -> None:
+    [(name, keys)] = below.waiting()
+    assert ([*plan.waiting()], [*plan.deferred()], [*plan.deferred(["other"])]) == ([(name, keys)], [(name, EVENT)], [])
+    plan.dismiss(name)
+    for nothing in (plan, Plan(below)):
+        assert ([*nothing.waiting()], [*nothing.deferred()], [*nothing.deferred([name])]) == ([], [], [])
+
+
+def test_a_key_that_a_session_loses_leads_to_the_one_that_has_it_still(plan: Plan) -> None:
+    assert id_found(plan, ALIAS) == "two"
+
+    plan.change("two", without_runs)
+    assert id_found(plan, ALIAS) == "one"
+
+    plan.delete("one", lambda _found: True)
+    assert id_found(plan, ALIAS) is None
+
+
+def test_a_session_that_is_changed_during_a_scan_is_yielded_once_as_it_is_by_then(plan: Plan) -> None:
+    scan = plan.scan()
+    first, record = next(scan)
+    [other] = {"one", "two"} - {first}
+
+    changed = [plan.change(agent_id, finished) for agent_id in (first, other)]
+
+    assert [*scan] == [(other, changed[1])]
+    assert record == new(first)
+
+
+def test_a_corrupt_session_below_has_a_journal_and_can_be_deleted(below: FileStore, plan: Plan) -> None:
+    Path(below.root, "one", "state.json").write_text("no record", encoding="utf-8")
+    judged: list[RecordOrError] = []
+
+    def judge(found: RecordOrError) -> bool:
+        judged.append(found)
+        return True
+
+    plan.append("one", EVENTS, [{"number": 2}])
+    assert [*plan.entries("one", EVENTS)] == [{"number": 1}, {"number": 2}]
+    with pytest.raises(CorruptSession):
+        plan.change("one", finished)
+    assert plan.delete("one", judge)
+
+    assert [type(found) for found in judged] == [CorruptSession]
+    assert dict(plan.scan()) == {"two": new("two")}
+    with pytest.raises(SessionNotFound):
+        plan.read("one")
+
+
+def test_a_session_that_only_a_plan_has_has_neither_messages_nor_output(plan: Plan) -> None:
+    plan.create(new("three"), {"number": 1})
+
+    assert ([*plan.messages("three")], [*plan.messages_backwards("three")], plan.output("three", 1)) == ([], [], b"")
+    assert ([*plan.entries("three", EVENTS)], plan.marks(["three", "one"])) == ([{"number": 1}], [])
+    plan.delete("three", lambda _: True)
+    for read in (plan.messages, plan.messages_backwards, lambda agent_id: plan.entries(agent_id, EVENTS)):
+        with pytest.raises(SessionNotFound):
+            read("three")
+
+
+class Counting(FileStore):
+    """Counts how often the store is asked for many records."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.looks: Counter[str] = Counter()
+
+    def scan(self, **asked: Any) -> Any:
+        self.looks["of a conversation" if asked.get("host_session_id") else "of all"] += 1
+        return super().scan(**asked)
+
+    def having(self, alias: Any, **asked: Any) -> Any:
+        self.looks["of a key"] += 1
+        return super().having(alias, **asked)
+
+    def children(self, parent_ids: Any, **asked: Any) -> Any:
+        self.looks["below"] += 1
+        return super().children(parent_ids, **asked)
+
+
+def of_conversation(plan: Plan, number: int) -> list[str]:
+    return [agent_id for agent_id, _ in plan.scan(active_only=True, host_session_id=f"c-{number}")]
+
+
+def of_delegation(plan: Plan, number: int) -> list[str]:
+    return [one["agent_id"] for one in plan.having(delegation_alias(f"c-{number}", "t"))]
+
+
+def open_below(plan: Plan, number: int) -> list[str]:
+    return [one["agent_id"] for one in plan.children([f"s-{number - 1}"], open_only=True)]
+
+
+@table("find", [of_conversation, of_delegation, open_below])
+def test_many_keys_are_found_by_one_look_at_all_and_one_key_by_one_look(
+    tmp_path: Path, find: Callable[[Plan, int], list[str]]
+) -> None:
+    """Of many waiting events each may look for a key, and without an index each look reads every session."""
+    (tmp_path / find.__name__).mkdir()
+    store = Counting(f"{tmp_path}/{find.__name__}/root")
+    for number in range(40):
+        runs = [{"run": 1, "host_session_id": f"c-{number}", "tool_use_id": "t"}]
+        store.create(new(f"s-{number}", runs=runs, parent_id=f"s-{number - 1}"))
+    store.looks.clear()
+    plan, expected = Plan(store), [[f"s-{number}"] for number in range(40)]
+
+    assert [find(plan, number) for number in range(3)] == expected[:3]
+    assert [find(plan, number) for _ in range(9) for number in range(3)] == expected[:3] * 9
+    assert store.looks.total() == 3
+
+    assert [find(plan, number) for number in range(40)] == expected
+    plan.change("s-7", lambda record: {**record, "runs": [], "parent_id": "elsewhere", "phase": "completed"})
+    assert [find(plan, number) for number in range(40)] == [*expected[:7], [], *expected[8:]]
+    assert (store.looks.total(), store.looks["of all"]) == (17, 1)
+
+
+def test_what_the_system_refuses_to_read_may_be_below_any_session(tmp_path: Path) -> None:
+    class Refusing(FileStore):
+        def scan(self, **asked: Any) -> Any:
+            yield from super().scan(**asked)
+            yield "refused", StoreFailure("read", "state.json", "no")
+
+        def read(self, agent_id: str) -> Record:
+            if agent_id == "refused":
+                raise StoreFailure("read", "state.json", "no")
+            return super().read(agent_id)
+
+    store = Refusing(f"{tmp_path}/root")
+    store.create(new("one", parent_id="above"))
+    plan = Plan(store)
+    for number in range(40):
+        assert plan.having(delegation_alias("host", f"other-{number}")) == []
+
+    with pytest.raises(StoreFailure):
+        plan.children(["above"])
+    assert [agent_id for agent_id, _ in plan.scan(active_only=True, host_session_id="host")] == ["one", "refused"]
+    assert id_found(plan, ALIAS) == "one"
