@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.session.tools import ToolRules, may_use
 from gaia_sessions.session.work_spans import overlap_of
 from gaia_sessions.store.above import Above, all_below
+from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.inbox_keys import events_to_try
 from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.overlay import Overlay
@@ -213,6 +215,32 @@ def sessions_that_would_be_removed(number: int) -> Callable[[], object]:
     return lambda: remove_unused(Overlay(store, []), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
 
 
+def old_sessions_below_each_other(number: int) -> Callable[[], object]:
+    return removed_from_files(number, in_circle=False)
+
+
+def old_sessions_in_a_circle(number: int) -> Callable[[], object]:
+    return removed_from_files(number, in_circle=True)
+
+
+def removed_from_files(number: int, *, in_circle: bool) -> Callable[[], object]:
+    """The cleanup of so many, each below the next by its ID; of a circle the one above all others goes first."""
+    folder = tempfile.TemporaryDirectory()
+    store = FileStore(f"{folder.name}/root", durable=False)
+    for one in range(number):
+        above = {"parent_id": f"s{one + 1:04}"} if one < number - 1 else {}
+        store.create({**record_with(), "agent_id": f"s{one:04}", "phase": "completed", **above})  # type: ignore[typeddict-item]  # keys of one
+    if in_circle:
+        store.change(f"s{number - 1:04}", lambda record: {**record, "parent_id": "s0000"})
+
+    def call(_: object = folder) -> None:
+        removed = remove_unused(store, CleanupPolicy(LATER, 1, LIMITS, keep_days=7))["removed"]
+        if len(removed) != number:
+            raise RuntimeError(f"{number} sessions were to be removed, not {len(removed)}")
+
+    return call
+
+
 def a_parent_that_is_no_id(number: int) -> Callable[[], object]:
     return lambda: shorten_ids(["agent-1", "é" * number])
 
@@ -246,6 +274,8 @@ CASES: dict[Case, int] = {
     cancelled_sessions_in_a_circle: 24,
     sessions_that_may_be_below_one: 50,
     sessions_that_would_be_removed: 24,
+    old_sessions_below_each_other: 24,
+    old_sessions_in_a_circle: 24,
     a_parent_that_is_no_id: 5000,
     tasks_for_the_guard: 2000,
 }

@@ -25,12 +25,12 @@ from gaia_sessions.system import utc_now
 from . import at
 from .reconcile_rules import CLOSING_VERDICTS
 from .reconciling import close_runs
-from .removal import Judge, Leaving, deepest_first, make_children_cheap, may_run, remove_if
+from .removal import Judge, Leaving, make_children_cheap, may_run, remove_if
 from .standing import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
@@ -172,38 +172,56 @@ def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None 
     reconciled = close_runs(store, cleanup_policy.now, root)
     report = _new_report(cleanup_policy, reconciled)
     judge, leaving = Judge(cleanup_policy, store), Leaving(store, cleanup_policy.now, cleanup_policy.limits)
-    depths, active, left_out = {}, set(), Counter[str]()
-    for agent_id, found in store.scan():
-        if not isinstance(found, SessionsError) and is_open(found):
-            active.add(agent_id)
-        app = None if isinstance(found, SessionsError) else found.get("app")
-        if app != cleanup_policy.app:
-            left_out.update([app] if app is not None and cleanup_policy.app is None else [])
-            continue
-        reason = _reason_to_keep(judge, agent_id, found)
-        if reason is None:
-            depths[agent_id] = judge.depth(found)
-            leaving.note(found, judge.above)
-        elif reason == _YOUNG:
-            report["recent"] += 1
-        else:
-            _report_kept(report, agent_id, found, reason)
-    if left_out:
-        report["left_out"] = {**left_out}
-    if depths:
+    active = set[str]()
+    removable = _look_through(judge, cleanup_policy.app, leaving, report, active)
+    if removable:
         make_children_cheap(store)
     leaving.write()
     remove_one = partial(_remove_or_report, store, judge, leaving, report)
-    active -= {agent_id for agent_id in deepest_first(depths) if not remove_one(agent_id)}
+    active -= {agent_id for agent_id in judge.deepest_first(removable) if not remove_one(agent_id)}
     _add_unclosed(report, reconciled)
     store.purge_trash()
     report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
     return report
 
 
-def _reason_to_keep(judge: Judge, agent_id: str, record: RecordOrError, below: Iterable[Record] = ()) -> str | None:
+def _look_through(
+    judge: Judge, app: str | None, leaving: Leaving, report: CleanupReport, active: set[str]
+) -> list[str]:
+    """The ids of those that may go, and their figures in ``leaving``; of the others ``report`` says why they stay."""
+    old: dict[str, tuple[SessionsError | None, str | None]] = {}
+    left_out = Counter[str]()
+    for agent_id, found in judge.look_through():
+        error, own_app = (found, None) if isinstance(found, SessionsError) else (None, found.get("app"))
+        if not isinstance(found, SessionsError) and is_open(found):
+            active.add(agent_id)
+        if own_app != app:
+            left_out.update([own_app] if own_app is not None and app is None else [])
+            continue
+        reason = judge.by_itself(found)
+        if reason is None:
+            by_work = _or_unread(partial(judge.by_work, found))
+            old[agent_id] = error, by_work
+            if by_work is None:
+                leaving.note(found, judge.above)
+        elif reason == _YOUNG:
+            report["recent"] += 1
+        else:
+            _report_kept(report, agent_id, error, reason)
+    if left_out:
+        report["left_out"] = {**left_out}
+    for agent_id, (error, by_work) in [*old.items()]:
+        reason = _or_unread(partial(judge.by_tree, agent_id, error, by_work))
+        if reason is not None:
+            leaving.forget(agent_id)
+            _report_kept(report, agent_id, error, reason)
+            del old[agent_id]
+    return [*old]
+
+
+def _or_unread(judge: Callable[[], str | None]) -> str | None:
     try:
-        return judge.reason_to_keep(agent_id, record, below)
+        return judge()
     except StoreFailure:
         return "mark_unread"
 
@@ -236,8 +254,9 @@ def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
 def _remove_or_report(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport, agent_id: str) -> bool:
     """Removes the session or reports why not; returns whether it still exists afterwards."""
 
-    def may_go(judged: RecordOrError, below: list[Record]) -> bool:
-        return _reason_to_keep(judge, agent_id, judged, below) is None
+    def may_go(found: RecordOrError, children: Sequence[Record]) -> bool:
+        judge.look_below(children)
+        return _or_unread(partial(judge.reason_to_keep, agent_id, found)) is None
 
     try:
         if remove_if(store, agent_id, may_go, leaving, children=judge.children.get(agent_id, ())):
@@ -252,9 +271,9 @@ def _remove_or_report(store: Store, judge: Judge, leaving: Leaving, report: Clea
     return True
 
 
-def _report_kept(report: CleanupReport, agent_id: str, record: RecordOrError, reason: str) -> None:
-    if isinstance(record, SessionsError):
-        target = report["corrupt"] if isinstance(record, CorruptSession) else report["failed"]
-        target.append({"agent_id": agent_id, "reason": str(record)})
-    else:
+def _report_kept(report: CleanupReport, agent_id: str, error: SessionsError | None, reason: str) -> None:
+    if error is None:
         report["kept"].append({"agent_id": agent_id, "reason": reason})
+    else:
+        target = report["corrupt"] if isinstance(error, CorruptSession) else report["failed"]
+        target.append({"agent_id": agent_id, "reason": str(error)})

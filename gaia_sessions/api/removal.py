@@ -18,6 +18,7 @@ from gaia_sessions.session.runs import has_ended, is_of_command, started_or_clai
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import children_lock_key, read_or_corrupt
 from gaia_sessions.store.above import Above, all_below
+from gaia_sessions.store.reading import unless_refused
 from gaia_sessions.system import gone_runs
 from gaia_sessions.system.processes import is_alive
 
@@ -25,7 +26,7 @@ from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import NotRequired, Protocol, TypedDict
 
@@ -62,8 +63,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
 
-_MOST_UNWRITTEN = 1000
-"""Of how many sessions the figures are held in memory, to be written at once."""
+_MOST_WRITTEN = 1000
+"""Of how many sessions the figures are written in one step."""
 
 
 def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
@@ -82,7 +83,7 @@ def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Seq
 
 
 class Judge:
-    """Judges ``sessions`` by a rule.
+    """Judges the sessions by a rule, once it has looked through all of them.
 
     It looks at all of them itself: a session that was copied here by hand is in no index. children: the ids of those
     right below each.
@@ -93,62 +94,87 @@ class Judge:
         self.above = Above(sessions)
         self.children: dict[str, list[str]] = {}
         self.unread: StoreFailure | None = None
+        self._sessions = sessions
         self._above_open = set[str]()
-        self._continues: dict[str, str] = {}
-        going_on: list[str] = []
-        for agent_id, record in sessions.scan():
-            if not isinstance(record, SessionsError):
-                self._know(agent_id, record)
-                if "continues" in record:
-                    self._continues[agent_id] = record["continues"]
-                    going_on += [agent_id] if is_open(record) and agent_id not in rule.named else []
-            elif isinstance(record, StoreFailure):
-                self.unread = record
         self._continued = set[str]()
+        self._looked_below = set[str]()
+
+    def look_through(self) -> Iterator[tuple[str, RecordOrError]]:
+        """Every session with what was found of it; after the last one it is known what they say of each other."""
+        continues: dict[str, str] = {}
+        going_on: list[str] = []
+        parents_of_open: list[str] = []
+        for agent_id, found in self._sessions.scan():
+            if not isinstance(found, SessionsError):
+                is_at_stake = is_open(found) and agent_id not in self.rule.named
+                parent_id = self.above.know_parent(found)
+                if parent_id is not None:
+                    self.children.setdefault(parent_id, []).append(agent_id)
+                    parents_of_open += [parent_id] if is_at_stake else []
+                if "continues" in found:
+                    continues[agent_id] = found["continues"]
+                    going_on += [agent_id] if is_at_stake else []
+            elif isinstance(found, StoreFailure):
+                self.unread = found
+            yield agent_id, found
+        for parent_id in parents_of_open:
+            self._know_above_open(parent_id)
         while going_on:
-            earlier = self._continues.get(going_on.pop())
+            earlier = continues.get(going_on.pop())
             if earlier is not None and earlier not in self._continued:
                 self._continued.add(earlier)
                 going_on.append(earlier)
 
-    def _know(self, agent_id: str, record: Record) -> None:
-        """Notes what is above this session."""
-        parent_id = parent_id_of(record)
-        if parent_id is None:
-            return
-        self.children.setdefault(parent_id, []).append(agent_id)
-        if agent_id in self.rule.named or not is_open(record):
-            return
+    def _know_above_open(self, agent_id: str | None) -> None:
+        """Notes that an open session is below this one, and so below all above it."""
         with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
-            for above_id in self.above.ids_above(record):
-                if above_id in self._above_open:
-                    break
-                self._above_open.add(above_id)
+            while agent_id is not None and agent_id not in self._above_open:
+                self._above_open.add(agent_id)
+                agent_id = self.above.parent_of(agent_id)
 
-    def reason_to_keep(self, agent_id: str, record: RecordOrError, below: Iterable[Record] = ()) -> str | None:
+    def look_below(self, children: Sequence[Record]) -> None:
+        """Notes which of ``children``, and of all below them, are open by now; below each it looks once."""
+        while children:
+            for child in children:
+                if is_open(child):
+                    self._know_above_open(parent_id_of(child))
+            new = {child["agent_id"] for child in children} - self._looked_below
+            self._looked_below |= new
+            children = self._sessions.children(new) if new else ()
+
+    def reason_to_keep(self, agent_id: str, found: RecordOrError) -> str | None:
         """The code of why the session must stay; None if it may go.
 
-        ``below``: what is below it by then, of which one may be open, or one that is named may be there still. Raises
-        ``StoreFailure`` if it cannot be read whether it is cancelled.
+        Raises ``StoreFailure`` if it cannot be read whether it is cancelled.
         """
-        if any(map(is_open, below)):
+        return self.by_itself(found) or self.by_tree(agent_id, found, self.by_work(found))
+
+    def by_itself(self, found: RecordOrError) -> str | None:
+        """The code of why it must stay whatever it says of its work: it cannot be read, or its age forbids it."""
+        if isinstance(found, SessionsError):
+            return None if self.rule.corrupt and isinstance(found, CorruptSession) else found.code
+        return "newer_schema" if has_newer_schema(found) else self.rule.by_age(found)
+
+    def by_work(self, found: RecordOrError) -> str | None:
+        """The code of why its work is not over."""
+        return None if isinstance(found, SessionsError) else self.rule.by_work(found, self.above)
+
+    def by_tree(self, agent_id: str, found: RecordOrError | None, by_work: str | None) -> str | None:
+        """The code of why it must stay, with what other sessions say of it, for which ``look_through`` has ended.
+
+        ``found`` need be given of one that cannot be read alone.
+        """
+        if agent_id in self._above_open:
             return "above_open"
-        if isinstance(record, SessionsError):
-            may_go = self.rule.corrupt and isinstance(record, CorruptSession)
-            return ("above_open" if agent_id in self._above_open else None) if may_go else record.code
-        if has_newer_schema(record):
-            return "newer_schema"
-        why = self.rule.by_age(record) or self._by_tree(agent_id) or self.rule.by_work(record, self.above)
-        return why or ("continued" if self.rule.keeps_continued and agent_id in self._continued else None)
+        if isinstance(found, SessionsError):
+            return None
+        if self.unread and self.above.handed_down(agent_id):
+            return "above_open"
+        return by_work or ("continued" if self.rule.keeps_continued and agent_id in self._continued else None)
 
-    def depth(self, record: RecordOrError) -> int:
-        """How many sessions are above this one."""
-        place = None if isinstance(record, SessionsError) else self.above.place(record)
-        return place[1] if place else 0
-
-    def _by_tree(self, agent_id: str) -> str | None:
-        is_above_unread = self.unread and self.above.handed_down(agent_id)
-        return "above_open" if is_above_unread or agent_id in self._above_open else None
+    def deepest_first(self, agent_ids: Iterable[str]) -> list[str]:
+        """The sessions in the order in which they go: what goes before what is above it needs no mark from that."""
+        return sorted(agent_ids, key=lambda agent_id: (self.above.depth(agent_id), agent_id), reverse=True)
 
 
 def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool:
@@ -164,11 +190,6 @@ def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool
         if run["run"] not in gone and not has_ended(run) and began is not None and now - began < longest:
             return True
     return False
-
-
-def deepest_first(depths: Mapping[str, int]) -> list[str]:
-    """The ids of sessions, of each with how many are above it: in this order what goes too needs no mark from above."""
-    return sorted(depths, key=lambda agent_id: (depths[agent_id], agent_id), reverse=True)
 
 
 def make_children_cheap(store: Store) -> None:
@@ -191,7 +212,7 @@ class Leaving:
         self._now = now
         self._limits = limits
         self._noted: dict[str, tuple[str, int, Cancellation | None]] = {}
-        self._unwritten: list[Figures] = []
+        self._unwritten: dict[str, Figures] = {}
         self._can_write = True
         self._has_warned = False
 
@@ -208,14 +229,20 @@ class Leaving:
         if self._noted.get(record["agent_id"]) != stood:
             self._noted[record["agent_id"]] = stood
             stands = standing(lambda _: mark, record, self._now, self._limits)
-            self._unwritten.append(figures_of(record, stands.decision, stands.state))
-            if len(self._unwritten) == _MOST_UNWRITTEN:
-                self.write()
+            self._unwritten[record["agent_id"]] = figures_of(record, stands.decision, stands.state)
+
+    def forget(self, agent_id: str) -> None:
+        """Takes back what was noted of a session that stays."""
+        self._unwritten.pop(agent_id, None)
 
     def write(self) -> None:
-        """Writes all that was noted and is not written, in one step."""
-        figures, self._unwritten = self._unwritten, []
-        if not (figures and self._can_write):
+        """Writes all that was noted and is not written, many in one step."""
+        figures, self._unwritten = [*self._unwritten.values()], {}
+        for start in range(0, len(figures), _MOST_WRITTEN):
+            self._write(figures[start : start + _MOST_WRITTEN])
+
+    def _write(self, figures: Sequence[Figures]) -> None:
+        if not self._can_write:
             return
         try:
             self._store.add_figures(figures)
@@ -231,12 +258,12 @@ class Leaving:
 def remove_if(
     store: Store,
     agent_id: str,
-    should_delete: Callable[[RecordOrError, list[Record]], bool],
+    should_delete: Callable[[RecordOrError, Sequence[Record]], bool],
     leaving: Leaving,
     timeout: float | None = 0,
     children: Iterable[str] = (),
 ) -> bool:
-    """Deletes the session if ``should_delete``, called with it and all below it, says so; whether it did.
+    """Deletes the session if ``should_delete``, called with it and its children, says so; whether it did.
 
     If it is cancelled with all that is below it, its children have that mark before: the known ``children``, and those
     that came since. Nobody is put below it meanwhile. What it leaves is written before, if ``leaving`` has not yet.
@@ -245,11 +272,10 @@ def remove_if(
     from .cancelling import hand_on
 
     def should_delete_first_handing_on(found: RecordOrError) -> bool:
-        below = list(all_below(store, agent_id))
-        if not should_delete(found, below):
+        by_now = store.children([agent_id])
+        if not should_delete(found, by_now):
             return False
-        new_children = (record["agent_id"] for record in below if parent_id_of(record) == agent_id)
-        hand_on(store, agent_id, dict.fromkeys([*children, *new_children]), timeout)
+        hand_on(store, agent_id, dict.fromkeys([*children, *(child["agent_id"] for child in by_now)]), timeout)
         leaving.note(found, Above(store))  # it may have been cancelled since others looked
         leaving.write()
         return True
@@ -293,20 +319,22 @@ def remove_named(
     if isinstance(agent_ids, str | bytes):  # or each letter would be an id
         raise errors.BadArgument("agent_ids", agent_ids, "a list of IDs")
     store, rule = at.store, NamedRule(agent_ids, at.now, force=force)
-    records = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
     judge, leaving = Judge(rule, store), Leaving(store, at.now, at.config.limits)
-    _check(store, judge, records, {agent_id: judge.reason_to_keep(agent_id, records[agent_id]) for agent_id in records})
+    there = {agent_id: unless_refused(found) for agent_id, found in judge.look_through() if agent_id in rule.named}
+    records = {one: there[one] if one in there else read_or_corrupt(store, one) for one in rule.named}
+    _check(store, judge, records)
     make_children_cheap(store)
 
-    def check_again(now_found: RecordOrError, below: list[Record]) -> bool:
-        _check(store, judge, {agent_id: now_found}, {agent_id: judge.reason_to_keep(agent_id, now_found, below)})
+    def check_again(now_found: RecordOrError, children: Sequence[Record]) -> bool:
+        judge.look_below(children)
+        _check(store, judge, {agent_id: now_found})
         return True
 
     for record in records.values():
         leaving.note(record, judge.above)
     leaving.write()
     failed: dict[str, SessionsError] = {}
-    for agent_id in deepest_first({agent_id: judge.depth(records[agent_id]) for agent_id in records}):
+    for agent_id in judge.deepest_first(records):
         try:
             remove_if(store, agent_id, check_again, leaving, None, judge.children.get(agent_id, ()))
         except SessionsError as error:
@@ -327,16 +355,19 @@ def _removed(agent_id: str, record: RecordOrError) -> RemovedSession:
     return {"agent_id": agent_id, "agent_name": record["agent_name"], "purpose": record["purpose"]}
 
 
-def _check(store: Store, judge: Judge, records: Mapping[str, RecordOrError], kept: Mapping[str, str | None]) -> None:
-    """Raises why sessions that were named must stay, if one of them must: ``kept`` has the code of the reason."""
+def _check(store: Store, judge: Judge, records: Mapping[str, RecordOrError]) -> None:
+    """Raises why sessions that were named must stay, if one of them must."""
+    reasons: dict[str, str] = {}
     for agent_id, record in records.items():
-        if isinstance(record, SessionsError):
-            if kept[agent_id] == record.code:
-                record.hint = "nothing was removed; add --force to remove it all the same"
-                raise record
-        elif kept[agent_id] is not None:
+        reason = judge.reason_to_keep(agent_id, record)
+        if reason is None:
+            continue
+        if not isinstance(record, SessionsError):
             check_writable(record)
-    reasons = {agent_id: code for agent_id, code in kept.items() if code is not None}
+        elif reason == record.code:
+            record.hint = "nothing was removed; add --force to remove it all the same"
+            raise record
+        reasons[agent_id] = reason
     if reasons:
         if judge.unread and "above_open" in reasons.values():
             raise judge.unread

@@ -121,8 +121,12 @@ class Above:
         agent_ids = []
         for record in records:
             agent_ids.append(record["agent_id"])
-            self._parents.setdefault(record["agent_id"], parent_id_of(record))
+            self.know_parent(record)
         self._look_for_marks(agent_ids)
+
+    def know_parent(self, record: Record) -> str | None:
+        """Takes from ``record`` who is right above it, and returns that; None if nobody is."""
+        return self._parents.setdefault(record["agent_id"], parent_id_of(record))
 
     def _look_for_marks(self, agent_ids: Iterable[str]) -> None:
         new = [agent_id for agent_id in agent_ids if agent_id not in self._marks]
@@ -139,7 +143,7 @@ class Above:
     def proved_cancellation(self, record: Record) -> Cancellation | None:
         """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure`` if that is unread."""
         agent_id = record["agent_id"]
-        self._parents.setdefault(agent_id, parent_id_of(record))
+        self.know_parent(record)
         self._follow(agent_id)
         own, above = self._marks.get(agent_id), self._known[self._parents[agent_id]][0]
         marks = [found for found in (own, above) if found]
@@ -156,16 +160,22 @@ class Above:
 
     def place(self, record: Record) -> tuple[str, int] | None:
         """The first session above that of ``record``, and how many are; None if there is none, or nobody can say."""
-        agent_id, parent_id = record["agent_id"], parent_id_of(record)
-        if parent_id is None:
+        if parent_id_of(record) is None:
             return None
-        self._parents.setdefault(agent_id, parent_id)
+        self.know_parent(record)
+        depth = self.depth(record["agent_id"])
+        root_id = self._known[record["agent_id"]][1] if depth else None
+        return None if root_id is None else (root_id, depth)
+
+    def depth(self, agent_id: str) -> int:
+        """How many sessions are above this one; 0 if there is none, or nobody can say, or they form a circle."""
         try:
+            if self.parent_of(agent_id) is None:
+                return 0
             self._follow(agent_id)
         except StoreFailure:
-            return None
-        _, root_id, depth = self._known[agent_id]
-        return None if root_id is None else (root_id, depth)
+            return 0
+        return self._known[agent_id][2]
 
     def root_id(self, record: Record) -> str:
         """The first session above that of ``record``; itself if there is none, or nobody can say."""
