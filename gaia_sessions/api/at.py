@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import config
-from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.file_store import open_store
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_links, check_owner, find_root, working_directory
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.port import Store
 
     from .preview import Preview
@@ -31,14 +32,18 @@ if TYPE_CHECKING:
 class Place:
     """A directory of sessions, which need not exist, and the settings that hold there."""
 
-    __slots__ = ("config", "root", "store")
+    __slots__ = ("config", "root")
 
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, working_directory())
         check_owner(self.root)
         check_links(self.root)
         self.config = config.load(self.root, os.environ, flags)
-        self.store = FileStore.from_config(self.root, self.config)
+
+    @property
+    def store(self) -> FileStore:
+        """The store for one call, at whose end its block ends; each use of this is another one."""
+        return open_store(self.root, self.config)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.root,)  # wherever it is unpickled, the settings are those of that place
@@ -85,8 +90,12 @@ def read(
     *arguments: Arguments.args,
     **named: Arguments.kwargs,
 ) -> Result:
-    """What ``do`` returns for the sessions of ``place``, and ``arguments``; nothing is written."""
-    return do(Reading(place.store, utc_now(), place.config, place.root), *arguments, **named)
+    """What ``do`` returns for the sessions of ``place``, and ``arguments``; nothing is written.
+
+    The store is closed when this returns or raises. An iterator that ``do`` returns holds open what it reads, alone.
+    """
+    with place.store as store:
+        return do(Reading(store, utc_now(), place.config, place.root), *arguments, **named)
 
 
 def store_of(place: Place, *, dry_run: bool) -> Store:
@@ -106,12 +115,12 @@ def write(
 ) -> Result:
     """What ``do`` returns for the sessions of ``place``, and ``arguments``, once the waiting events are applied.
 
-    It is logged which were. The root is open for this one call: not longer, even if the caller keeps its error.
+    It is logged which were.
     """
     from gaia_sessions.ingest.deferred import apply_deferred
 
-    now, store = utc_now(), place.store.for_one_call()
-    try:
+    now = utc_now()
+    with place.store as store:
         applied = apply_deferred(store, now, place.config)
         if applied:
             store.close()  # the root may be the last file that may be open
@@ -120,5 +129,3 @@ def write(
 
             hook_log.append_line(place.root, "inbox", {"at": format_time(now), "inbox": applied})
         return do(Writing(store, now, place.config, place.root), *arguments, **named)
-    finally:
-        store.close()

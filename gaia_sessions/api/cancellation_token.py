@@ -196,7 +196,8 @@ class _Session:
         topmost = self._stamp_of(above[-1] if above else self.agent_id)
         are_all = topmost is not None and topmost == self._topmost
         try:
-            found, self._above = cancellation_and_above(self._sessions.store, self.agent_id, above, are_all=are_all)
+            with self._sessions.store as store:
+                found, self._above = cancellation_and_above(store, self.agent_id, above, are_all=are_all)
         except (StoreFailure, OSError) as error:  # without a free descriptor not even a module can be imported
             return unread_cancellation(error)
         self._topmost = topmost if found is None and len(self._above) == len(above) else None

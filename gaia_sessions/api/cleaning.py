@@ -97,7 +97,8 @@ def cleanup(
     """
     now, settings = utc_now(), place.config
     policy = CleanupPolicy(now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt, app=app)
-    report = remove_unused(at.store_of(place, dry_run=dry_run), policy, place.root)
+    with at.store_of(place, dry_run=dry_run) as store:
+        report = remove_unused(store, policy, place.root)
     return {**report, "dry_run": dry_run}
 
 

@@ -74,7 +74,7 @@ class EphemeralSession:
         Raises ``SessionNotFound``, ``CorruptSession``, ``InvalidId``.
         """
         sessions = Sessions(root)
-        sessions.store.read(agent_id)
+        records.read(sessions, agent_id)
         session = cls.__new__(cls)
         session._attach(sessions, agent_id)  # noqa: SLF001  # made here, without creating a session
         return session
@@ -115,7 +115,7 @@ class EphemeralSession:
         self._read_times()
 
     def _read_times(self) -> None:
-        record = self._sessions.store.read(self.agent_id)
+        record = records.read(self._sessions, self.agent_id)
         self.started_at: datetime = parse_time(record["created_at"])
         self._elapsed_before = float(elapsed_seconds(record, utc_now()))
         self._attached_at = time.monotonic()

@@ -90,9 +90,9 @@ def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
     """
     from gaia_sessions.ingest.consumption import count_ended_runs  # whoever only closes runs counts nothing
 
-    store = at.store_of(place, dry_run=dry_run)
-    report = close_runs(store, utc_now(), place.root)
-    counted = count_ended_runs(store, with_labels=place.config.store_description)
+    with at.store_of(place, dry_run=dry_run) as store:
+        report = close_runs(store, utc_now(), place.root)
+        counted = count_ended_runs(store, with_labels=place.config.store_description)
     return {**report, "dry_run": dry_run, "counted": counted}
 
 

@@ -30,12 +30,14 @@ def get(at: Reading, agent_id: str) -> Record | None:
 
 def read(place: Place, agent_id: str) -> Record:
     """What ``get`` returns. Raises ``SessionNotFound``."""
-    return place.store.read(agent_id)
+    with place.store as store:
+        return store.read(agent_id)
 
 
 def has(place: Place, agent_id: str) -> bool:
     """Whether there is a session with this id, readable or not."""
-    return place.store.has(agent_id)
+    with place.store as store:
+        return store.has(agent_id)
 
 
 def ids(at: Reading) -> Sequence[str]:
@@ -63,7 +65,8 @@ def repair(place: Place, agent_id: str) -> str | None:
     """
     from gaia_sessions.store import record_repair
 
-    return record_repair.repair(place.store, agent_id)
+    with place.store as store:
+        return record_repair.repair(store, agent_id)
 
 
 def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:

@@ -43,7 +43,7 @@ from gaia_sessions.store import send_lock_key
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe_holder
 
-from . import at
+from . import at, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class Said:
         if self._generation != generation_of(record):
             self._own, self._generation = [], generation_of(record)
         last = self._own[-1]["seq"] if self._own else 0
-        self._own += [*readable(self._sessions.store.messages(record["agent_id"], is_wanted=after(last)))]
+        with self._sessions.store as store:
+            self._own += [*readable(store.messages(record["agent_id"], is_wanted=after(last)))]
 
 
 class SentTurn(TypedDict):
@@ -171,7 +172,8 @@ class Send:
         self.said: Sequence[NewMessage] = [fitted(message) for message in said]
         self._fields: Run = fields or {}
         self._tell = tell
-        self._lock = sessions.store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
+        with sessions.store as store:
+            self._lock = store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
         self._holder: int | None = None
         self.is_cut = self.said != said
 
@@ -280,7 +282,7 @@ class Send:
         """
         if not self._lock.is_held:
             return False
-        runs = self._sessions.store.read(self._agent_id).get("runs", [])
+        runs = records.read(self._sessions, self._agent_id).get("runs", [])
         mine = [run for run in runs if run.get("wrapper") == self._wrapper and "ended_at" not in run]
         if mine:
             self.run = mine[-1]

@@ -65,7 +65,7 @@ class SubAgentSession(Generic[Agent]):
         self._sink: Sink = _ignore
         self._fields: Run = {}
         if agent_id is not None:
-            self._sessions.store.read(agent_id)
+            records.read(self._sessions, agent_id)
             self.agent_id = agent_id
         else:
             self.agent_id = self._sessions.create(
@@ -193,7 +193,7 @@ class SubAgentSession(Generic[Agent]):
         return self._agent([{**message} for message in given], **named)
 
     def _check_prompt(self, given: str) -> None:
-        stored = self._said.system_prompt(self._sessions.store.read(self.agent_id))
+        stored = self._said.system_prompt(records.read(self._sessions, self.agent_id))
         if stored != given:
             raise InvalidInput(
                 f"session {self.agent_id!r} has {'another' if stored else 'no'} system prompt",

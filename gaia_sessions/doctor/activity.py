@@ -47,10 +47,7 @@ def locks(inspection: Inspection) -> Finding:
 
 
 def _held_locks(inspection: Inspection) -> dict[str, int]:
-    root = roots.open_if_exists(inspection.root)
-    if root is None:
-        return {}
-    with root:
+    with roots.open_root(inspection.root) as root:
         if not root.has(roots.LOCKS):
             return {}
         with root.below(roots.LOCKS) as folder:

@@ -75,10 +75,7 @@ def corrupt(inspection: Inspection) -> list[Finding]:
 
 def _repairable(inspection: Inspection) -> set[str]:
     """The sessions whose files have a whole record, and something behind it."""
-    root = roots.open_if_exists(inspection.root)
-    if root is None:
-        return set()
-    with root:
+    with roots.open_root(inspection.root) as root:
         return {one for one in inspection.records.corrupt if record_repair.is_repairable(root, one)}
 
 
@@ -107,10 +104,7 @@ def _corrupt(found: Mapping[str, str], advice: str, command: str | None) -> Find
 
 def _folders_without_record(inspection: Inspection) -> list[str]:
     """Those that keep an ID from being used: in a project all, elsewhere those with files that only the store gives."""
-    root = roots.open_if_exists(inspection.root)
-    if root is None:
-        return []
-    with root:
+    with roots.open_root(inspection.root) as root:
         names = [name for name in reading.session_names(root) if not reading.has_record(root, name)]
     is_project = claude_folder(inspection.root) is not None
     paths = (os.path.join(inspection.root, name) for name in sorted(names))
@@ -166,10 +160,9 @@ def _mark_problem(inspection: Inspection, agent_id: str, why: str | None) -> Fin
 
 def shared(inspection: Inspection) -> list[Finding]:
     """State that sessions share and that cannot be read: what would change it is refused."""
-    root = roots.open_if_exists(inspection.root)
-    if root is None:
-        return [not_checked("shared", "the state that sessions share: there is no session yet")]
-    with root:
+    with roots.open_root(inspection.root) as root:
+        if not root.is_there:
+            return [not_checked("shared", "the state that sessions share: there is no session yet")]
         found = documents.unreadable(root)
     return [
         problem(
@@ -183,12 +176,11 @@ def shared(inspection: Inspection) -> list[Finding]:
 
 def figures(inspection: Inspection) -> Finding:
     """What removed sessions left: while it is no file that can be read, they leave nothing more."""
-    root = roots.open_if_exists(inspection.root)
-    if root is None:
-        return not_checked("figures", "what removed sessions left: there is no session yet")
     path = os.path.join(inspection.root, roots.STATS)
     count = unread = 0
-    with root:
+    with roots.open_root(inspection.root) as root:
+        if not root.is_there:
+            return not_checked("figures", "what removed sessions left: there is no session yet")
         try:
             for line in figures_file.values(root):
                 count += 1
@@ -248,10 +240,9 @@ def runs(inspection: Inspection) -> Finding:
 
 def hints(inspection: Inspection) -> Finding:
     """Whether the index is complete and agrees with the records; a wrong index costs time, never an answer."""
-    root = roots.open_if_exists(inspection.root)
-    if root is None:
-        return not_checked("hints", "the index: there is no session yet")
-    with root:
+    with roots.open_root(inspection.root) as root:
+        if not root.is_there:
+            return not_checked("hints", "the index: there is no session yet")
         if _is_in(os.path.join(inspection.root, roots.INDEX), {entry.path for entry in inspection.entries_of_others}):
             return not_checked("hints", "the index: it belongs to another user")
         if inspection.records.total and not index.is_complete(root):

@@ -13,7 +13,7 @@ from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of, words_that_are_no_answers
-from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.file_store import open_store
 from gaia_sessions.store.hook_log_reader import read_lines
 
 from . import own_files
@@ -91,7 +91,7 @@ class Inspection:
         self.attempted_fixes = attempted_fixes
         self.skipped = skipped
         self.config, self.faults = config.load_with_faults(root, environ)
-        self.store = FileStore.from_config(root, self.config)
+        self.store = open_store(root, self.config)
 
     def command(self, *words: str) -> str:
         """The command ``gaia-sessions`` with ``words``, for this root."""

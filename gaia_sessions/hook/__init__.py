@@ -212,11 +212,9 @@ class TimeLimits:
 
     def open_store(self, root: str, config: Config) -> FileStore:
         """The store at ``root``, whose locks are waited for no longer than the time that is left."""
-        from gaia_sessions.store.file_store import FileStore
+        from gaia_sessions.store.file_store import open_store
 
-        return FileStore.from_config(
-            root, config, lock_timeout=LOCK_TIMEOUT, wait=self._wait, seconds_left=self.seconds_left
-        )
+        return open_store(root, config, lock_timeout=LOCK_TIMEOUT, wait=self._wait, seconds_left=self.seconds_left)
 
     def _wait(self, folder: Directory, name: str, seconds: float) -> Release | None:
         from gaia_sessions.store.locks import sleep_and_retry

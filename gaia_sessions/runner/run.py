@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from functools import partial
 
-from gaia_sessions.api import at, permitting
+from gaia_sessions.api import at, permitting, records
 from gaia_sessions.api.briefing import GO_ON, answer_for_agent
 from gaia_sessions.api.cancellation_token import CancellationToken
 from gaia_sessions.errors import (
@@ -100,7 +100,8 @@ def run(
         try:
             client = client_of_run(sessions, begun.record, command, words)
             look = look_of(sessions, begun.record, client, asked)
-            log = sessions.store.open_output(agent_id, begun.run["run"])
+            with sessions.store as store:
+                log = store.open_output(agent_id, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
             return _ended(
@@ -180,7 +181,8 @@ def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: 
 
 def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:
     """What ``command`` finds in its environment as this ``run`` of the session; a trace that others began stays."""
-    root_id = Above(sessions.store).root_id(sessions.store.read(agent_id))
+    with sessions.store as store:
+        root_id = Above(store).root_id(store.read(agent_id))
     own, found = traceparent(root_id, agent_id, run), os.environ.get("TRACEPARENT", "")
     is_of_others = found and found.split("-")[1:2] != own.split("-")[1:2]
     return {
@@ -217,7 +219,7 @@ def look_of(
             if client and not is_cancelled:
                 client.note()
             # behind the mark, which may be of another; its budget may be another one
-            now = sessions.store.read(agent_id)
+            now = records.read(sessions, agent_id)
             is_gone = now["created_at"] != own["created_at"]
             own = own if is_gone else now
         except SessionNotFound:

@@ -15,7 +15,7 @@ from gaia_sessions.errors import StoreFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Self
 
     from .superuser import Owner
@@ -43,6 +43,8 @@ class Directory:
 
     __slots__ = ("fd", "path")
 
+    is_there = True
+
     def __init__(self, fd: int, path: str) -> None:
         self.fd = fd
         self.path = path
@@ -54,7 +56,7 @@ class Directory:
         os.close(self.fd)
 
     @classmethod
-    def at(cls, path: str) -> Directory:
+    def at(cls, path: str) -> Self:
         """The directory at ``path``. Root follows a link of a user only to what belongs to that user."""
         fd = os.open(path, _FOLDER_FLAGS)
         if os.geteuid() or _was_opened_directly(fd, path):
@@ -137,6 +139,11 @@ class Directory:
         """What is in here, in no order."""
         return os.listdir(self.fd)
 
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """What is in here, in no order, each with what the system says of it."""
+        with os.scandir(self.fd) as entries:
+            yield from entries
+
     def names_below(self, *names: str) -> list[str]:
         """What is in the directory at ``names`` in this one, in no order; nothing if there is none."""
         try:
@@ -147,12 +154,12 @@ class Directory:
 
 
 class KeptDirectory(Directory):
-    """A directory that stays open, whatever block ends, until ``close``, or until nobody has this object any more."""
+    """A directory that may stay open without a block: until ``close``, or until nobody has this object any more."""
 
     __slots__ = ()
 
     def __exit__(self, *_: object) -> None:
-        return
+        self.close()
 
     def close(self) -> None:
         """Closes it; a second time does nothing."""
@@ -161,6 +168,36 @@ class KeptDirectory(Directory):
             os.close(fd)
 
     __del__ = close
+
+
+class Nowhere(KeptDirectory):
+    """A directory that does not exist: nothing is in it, and nothing can be made there."""
+
+    __slots__ = ()
+
+    is_there = False
+
+    def __init__(self, path: str) -> None:
+        super().__init__(-1, path)
+
+    def _walk(self, names: tuple[str, ...], _step: object) -> Directory:
+        raise _missing(f"{self.path}/{names[0]}")
+
+    def open_file(self, name: str, _limit: int | None = None) -> tuple[int, os.stat_result]:
+        raise _missing(f"{self.path}/{name}")
+
+    def inode(self, _name: str) -> None:
+        return None
+
+    def names(self) -> list[str]:
+        return []
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        return iter(())
+
+
+def _missing(path: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
 def _was_opened_directly(fd: int, path: str) -> bool:

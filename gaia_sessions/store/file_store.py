@@ -19,7 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
-    from typing import Self
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
@@ -40,6 +39,28 @@ _SECONDS_AFTER_REBUILD = 1.2
 """Seconds that a hook keeps of its call, to answer after it has rebuilt the index."""
 
 
+def open_store(
+    place: str,
+    config: Config,
+    *,
+    lock_timeout: float | None = None,
+    wait: locks.WaitForLock = locks.wait_with_filelock,
+    seconds_left: Callable[[], float] | None = None,
+) -> FileStore:
+    """The store at ``place`` as ``config`` has it, for one call and one thread; ``close`` it at the end of the call.
+
+    ``lock_timeout`` replaces that of ``config``.
+    """
+    return FileStore(
+        place,
+        durable=config.durability == "full",
+        keeps_figures=config.keep_figures,
+        lock_timeout=config.lock_timeout if lock_timeout is None else lock_timeout,
+        wait=wait,
+        seconds_left=seconds_left,
+    )
+
+
 class FileStore(FileReader):
     """The port over files below ``root``.
 
@@ -57,46 +78,12 @@ class FileStore(FileReader):
         lock_timeout: float = 10.0,
         wait: locks.WaitForLock = locks.wait_with_filelock,
         seconds_left: Callable[[], float] | None = None,
-        keeps_root: bool = False,
     ) -> None:
-        super().__init__(root, seconds_left=seconds_left, keeps_root=keeps_root)
+        super().__init__(root, seconds_left=seconds_left)
         self.durable = durable
         self.keeps_figures = keeps_figures
         self.lock_timeout = lock_timeout
         self.wait = wait
-
-    @classmethod
-    def from_config(
-        cls,
-        root: str,
-        config: Config,
-        *,
-        lock_timeout: float | None = None,
-        wait: locks.WaitForLock = locks.wait_with_filelock,
-        seconds_left: Callable[[], float] | None = None,
-    ) -> Self:
-        """The store at ``root`` as ``config`` has it; ``lock_timeout`` replaces that of ``config``."""
-        timeout = config.lock_timeout if lock_timeout is None else lock_timeout
-        durable = config.durability == "full"
-        return cls(
-            root,
-            durable=durable,
-            keeps_figures=config.keep_figures,
-            lock_timeout=timeout,
-            wait=wait,
-            seconds_left=seconds_left,
-        )
-
-    def for_one_call(self) -> FileStore:
-        """The same store, made for one call of a program: it opens the root once, until it is closed."""
-        return FileStore(
-            self.root,
-            durable=self.durable,
-            keeps_figures=self.keeps_figures,
-            lock_timeout=self.lock_timeout,
-            wait=self.wait,
-            keeps_root=True,
-        )
 
     def create(
         self,
@@ -148,19 +135,21 @@ class FileStore(FileReader):
 
         agent_id = check_agent_id(record["agent_id"])
         data = fit_record(record, reserved)[1]
-        new = OpenSession(self, agent_id, self._make_root, self.lock_timeout, self.wait, durable=self.durable)
+        new = OpenSession(self, agent_id, self.made_folder, self.lock_timeout, self.wait, durable=self.durable)
         with translate_errors("create", f"{self.root}/{agent_id}"), new:
             new.create(record, write_files, documents)
 
-    def _make_root(self, _agent_id: str = "") -> Directory:
-        return roots.make_root(self.root, durable=self.durable, root=self._open_root())
+    def made_folder(self) -> Directory:
+        """The root, which is made if need be."""
+        self._folder = roots.make_root(self.root, durable=self.durable, root=self._folder)
+        return self._folder
 
     def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
         from .open_session import OpenSession
 
         check_agent_id(agent_id)
         seconds = self.lock_timeout if timeout is None else timeout
-        return OpenSession(self, agent_id, self._open_root_with, seconds, self.wait, durable=self.durable)
+        return OpenSession(self, agent_id, None, seconds, self.wait, durable=self.durable)
 
     def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
         with self.open(agent_id, timeout=timeout) as session:
@@ -170,8 +159,7 @@ class FileStore(FileReader):
         from . import output_file
 
         check_agent_id(agent_id)
-        with self._open_root_for(agent_id) as root:
-            session = output_file.open_session(root, agent_id)
+        session = output_file.open_session(self.folder, agent_id)
         return output_file.OutputFile(session, number, durable=self.durable)
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
@@ -179,18 +167,12 @@ class FileStore(FileReader):
             return session.mark(rule)
 
     def ensure_index(self) -> None:
-        root = self._open_root()
-        if root is None:
-            return
-        with root, translate_errors("index", self.root):
-            if not index.is_complete(root):
+        root = self.folder
+        with translate_errors("index", self.root):
+            if root.is_there and not index.is_complete(root):
                 from .index_repair import rebuild
 
-                rebuild(
-                    root,
-                    lambda agent_id: self._read_or_error(root, agent_id),
-                    lambda: self._has_less_time_than(_SECONDS_AFTER_REBUILD),
-                )
+                rebuild(root, self._read_or_error, lambda: self._has_less_time_than(_SECONDS_AFTER_REBUILD))
 
     def delete(
         self, agent_id: str, should_delete: Callable[[RecordOrError], bool], *, timeout: float | None = 0
@@ -198,7 +180,7 @@ class FileStore(FileReader):
         from . import session_directory
 
         with self.open(agent_id, timeout=timeout) as session:
-            record = self._read_or_error(session.root, agent_id)
+            record = self._read_or_error(agent_id)
             return session_directory.delete_if(session, record, should_delete)
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
@@ -207,53 +189,46 @@ class FileStore(FileReader):
         from .figures_file import KEY, check_room
 
         lines = b"".join(map(dump_line, figures))
-        with self.lock_key(KEY), self._make_root() as root:
+        with self.lock_key(KEY):
+            root = self.made_folder()
             check_room(root, len(lines))
             atomic.append(root, roots.STATS, lines, durable=self.durable)
 
     def sync(self) -> None:
         """Makes durable which sessions are here: a process may have been killed before it did that."""
-        root = self._open_root()
-        if root is None:
-            return
-        with root:
-            if self.durable:
-                atomic.sync_folder(root)
+        if self.durable and self.folder.is_there:
+            atomic.sync_folder(self.folder)
 
     def purge_trash(self) -> None:
-        root = self._open_root()
-        if root is None:
-            return
         from . import session_directory
 
-        with root, translate_errors("empty the trash of", self.root):
+        root = self.folder
+        with translate_errors("empty the trash of", self.root):
             session_directory.purge_trash(root, durable=self.durable)
 
     def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:
         from .sweep import sweep
 
-        root = self._open_root()
-        if root is None:
-            return []
-        with root, translate_errors("sweep", self.root):
-            return sweep(root, now, set(active), lambda agent_id: self._read_or_error(root, agent_id))
+        root = self.folder
+        with translate_errors("sweep", self.root):
+            return sweep(root, now, set(active), self._read_or_error)
 
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> KeyLock:
         from .key_lock import KeyLock
 
-        return KeyLock(self.root, self._lock_folder, key, self.lock_timeout if timeout is None else timeout, self.wait)
+        seconds = self.lock_timeout if timeout is None else timeout
+        return KeyLock(self.root, lambda: self._opened_below(self._lock_folder), key, seconds, self.wait)
 
     def _lock_folder(self) -> Directory:
-        with self._make_root() as root:
-            return root.make(roots.LOCKS)
+        return self.made_folder().make(roots.LOCKS)
 
     def add_document(self, document: Document) -> None:
         from .documents import replacing
 
         scope = (*document["scope"],)
-        with self.lock_key(document_lock_key(scope)), self._make_root() as root:
+        with self.lock_key(document_lock_key(scope)):
             if self.document(scope) is None:
-                with replacing(root, {scope: document}, durable=self.durable):
+                with replacing(self.made_folder(), {scope: document}, durable=self.durable):
                     pass
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
@@ -263,14 +238,12 @@ class FileStore(FileReader):
     def defer(self, event: Event, now: datetime) -> str:
         from . import inbox
 
-        with translate_errors("defer", self.root), self._make_root() as root:
-            return inbox.put(root, event, now, durable=self.durable)
+        with translate_errors("defer", self.root):
+            return inbox.put(self.made_folder(), event, now, durable=self.durable)
 
     def dismiss(self, name: str) -> None:
         from . import inbox
 
-        root = self._open_root()
-        if root is None:
-            return
-        with root, translate_errors("dismiss", f"{self.root}/{roots.INBOX}/{name}"):
+        root = self.folder
+        with translate_errors("dismiss", f"{self.root}/{roots.INBOX}/{name}"):
             inbox.remove(root, name)

@@ -13,7 +13,7 @@ from gaia_sessions.errors import CorruptSession, NoSuchFolder, StoreFailure
 from gaia_sessions.session.ids import is_agent_id
 
 from . import atomic, reading
-from .directory import Directory, NotAFile, translate_errors
+from .directory import Directory, KeptDirectory, NotAFile, translate_errors
 from .file_reader import FileReader
 from .output_file import LARGEST_FILE
 
@@ -56,15 +56,16 @@ class Source(FileReader):
         self.only = only
         self._times: dict[str, Times] = {}
 
-    def _open_root(self) -> Directory:
+    def _open_folder(self) -> KeptDirectory:
         with translate_errors("open", self.root):
-            return Directory.at(self.root)
+            return KeptDirectory.at(self.root)
 
     def names(self) -> list[str]:
         """The names of the folders that have a ``state.json``, ids or not, in no order."""
         if self.only is not None:
             return [self.only]
-        with self._open_root() as root, translate_errors("list", self.root):
+        root = self.folder
+        with translate_errors("list", self.root):
             others = (name for name in root.names() if name[:1] != "." and not is_agent_id(name))
             return [*self.ids(), *(name for name in others if reading.has_record(root, name))]
 
@@ -93,7 +94,7 @@ class Source(FileReader):
         Raises ``CorruptSession`` for what is no file of its own, and ``StoreFailure`` if the system refuses or the
         session is written meanwhile.
         """
-        with self._open_root() as root, reading.open_session(root, agent_id) as session:
+        with reading.open_session(self.folder, agent_id) as session:
             self._copy_files(agent_id, session, target, durable=durable)
         if self.has_changed(agent_id):
             raise StoreFailure(

@@ -57,6 +57,15 @@ if TYPE_CHECKING:
 class MemoryStore:
     """Keeps records as bytes, so that a stored record cannot be changed through a value that was returned."""
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        return
+
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
         self._journals: dict[str, dict[str, list[bytes]]] = {}

@@ -16,7 +16,7 @@ from gaia_sessions.session.updates import Change, check_writable, with_next_revi
 from . import atomic, index, locks, read_ancestors, reading
 from . import journal as journals
 from . import root as roots
-from .directory import refusal
+from .directory import refusal, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class OpenSession:
     """
 
     __slots__ = (
-        *("_cancellation", "_directory", "_knows_cancellation", "_open_root", "_reader", "_record", "_timeout"),
+        *("_cancellation", "_directory", "_knows_cancellation", "_make_root", "_reader", "_record", "_timeout"),
         *("_wait", "added", "agent_id", "durable", "lock", "root"),
     )
 
@@ -54,17 +54,18 @@ class OpenSession:
         self,
         reader: FileReader,
         agent_id: str,
-        open_root: Callable[[str], Directory],
+        make_root: Callable[[], Directory] | None,
         timeout: float,
         wait: locks.WaitForLock,
         *,
         durable: bool,
     ) -> None:
+        """make_root: for a session that is to be created; None for one that is there."""
         self.added = ()
         self.agent_id = agent_id
         self.durable = durable
         self._reader = reader
-        self._open_root = open_root
+        self._make_root = make_root
         self._timeout = timeout
         self._wait = wait
         self._directory: Directory | None = None
@@ -73,20 +74,23 @@ class OpenSession:
         self._knows_cancellation = False
 
     def __enter__(self) -> Self:
-        self.root = root = self._open_root(self.agent_id)
-        try:
+        self.root = root = self._make_root() if self._make_root else self._root_with_session()
+        with translate_errors("open", f"{root.path}/{roots.LOCKS}"):
             folder = root.make(roots.LOCKS)
             try:
                 self.lock = locks.acquire(folder, locks.name_for(self.agent_id), self._timeout, self._wait)
             except BaseException:
                 os.close(folder.fd)
                 raise
-        except BaseException as error:
-            root.__exit__()
-            if isinstance(error, OSError):
-                raise refusal("open", f"{root.path}/{roots.LOCKS}", error) from error
-            raise
         return self
+
+    def _root_with_session(self) -> Directory:
+        """The root, if the session is there: nobody waits for the lock of a session that never existed."""
+        root = self._reader.folder
+        with translate_errors("open", f"{root.path}/{self.agent_id}"):
+            if root.has(self.agent_id):
+                return root
+        raise errors.SessionNotFound(self.agent_id)
 
     def __exit__(self, *_: object) -> None:
         try:
@@ -94,7 +98,6 @@ class OpenSession:
         finally:
             for directory in filter(None, (self._directory, self.lock.folder)):
                 os.close(directory.fd)
-            self.root.__exit__()
 
     @property
     def directory(self) -> Directory:

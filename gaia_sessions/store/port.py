@@ -260,7 +260,16 @@ class Store(StoreReader, Protocol):
     """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
 
     When the system refuses a write, nothing has changed.
+    A store is opened for one call, by ``open_store``, and used by one thread. It is closed at the end of its ``with``
+    block; an iterator that it gave, and a lock, are good for longer.
     """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
+
+    def close(self) -> None:
+        """Gives back what is held open. What is asked for after it opens that again; a second time does nothing."""
 
     def create(
         self,

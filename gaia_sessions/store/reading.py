@@ -100,8 +100,7 @@ def is_own_name(name: str) -> bool:
 
 def session_names(root: Directory) -> list[str]:
     """The ids in ``root`` that name a directory, or a link to one with a record, in no order."""
-    with os.scandir(root.fd) as entries:
-        return [entry.name for entry in entries if is_agent_id(entry.name) and _may_be_session(root, entry)]
+    return [entry.name for entry in root.entries() if is_agent_id(entry.name) and _may_be_session(root, entry)]
 
 
 def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:

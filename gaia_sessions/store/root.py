@@ -22,7 +22,7 @@ import os
 from gaia_sessions.system.project_root import check_links, claude_folder, owned_by_another
 
 from . import atomic
-from .directory import Directory, refusal
+from .directory import Directory, KeptDirectory, Nowhere, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,29 +39,31 @@ STATS = ".stats.jsonl"
 GITIGNORE = ".gitignore"
 
 
-def open_if_exists(path: str) -> Directory | None:
-    """The root at ``path``, None if it does not exist; raises ``StoreFailure``, such as ``OwnedByAnother``."""
+def open_root(path: str) -> KeptDirectory:
+    """The root at ``path``, which need not exist; raises ``StoreFailure``, such as ``OwnedByAnother``."""
     try:
-        return open_existing(path)
+        return _open_existing(path)
     except FileNotFoundError:
-        return None
+        return Nowhere(path)
     except OSError as error:
         raise refusal("open", path, error) from error
 
 
-def open_existing(path: str) -> Directory:
+def _open_existing(path: str) -> KeptDirectory:
     """The root at ``path``; raises ``OSError``, ``OwnedByAnother``, ``LinkedElsewhere``."""
     check_links(path)
-    root = Directory.at(path)
+    root = KeptDirectory.at(path)
     return root if root.is_of_this_user() else _refuse(root)
 
 
-def _refuse(root: Directory) -> NoReturn:
-    with root:
+def _refuse(root: KeptDirectory) -> NoReturn:
+    try:
         raise owned_by_another(root.path, os.fstat(root.fd).st_uid)
+    finally:
+        root.close()
 
 
-def make_root(path: str, *, durable: bool, root: Directory | None = None) -> Directory:
+def make_root(path: str, *, durable: bool, root: KeptDirectory | None = None) -> KeptDirectory:
     """The root at ``path``, made with the folders above it if need be; ``root`` itself, if that is open already.
 
     Last, a root that is a project's or empty is kept out of version control; without that file, whoever made the
@@ -69,18 +71,14 @@ def make_root(path: str, *, durable: bool, root: Directory | None = None) -> Dir
     """
     if root is None:
         try:
-            root = open_existing(path)
+            root = _open_existing(path)
         except FileNotFoundError:
             _make_folders(path)
-            root = open_existing(path)
-    try:
-        if not root.has(GITIGNORE) and (claude_folder(path) or _is_empty(root)):
-            if durable:
-                _sync_upwards(os.path.dirname(path))
-            ignore_all(root)
-    except BaseException:
-        root.__exit__()
-        raise
+            root = _open_existing(path)
+    if not root.has(GITIGNORE) and (claude_folder(path) or _is_empty(root)):
+        if durable:
+            _sync_upwards(os.path.dirname(path))
+        ignore_all(root)
     return root
 
 
@@ -96,8 +94,7 @@ def is_unfinished(name: str) -> bool:
 
 def _is_empty(root: Directory) -> bool:
     """Whether nothing is in there but what others who make the root at this moment are writing."""
-    with os.scandir(root.fd) as entries:
-        return all(is_unfinished(entry.name) for entry in entries)
+    return all(is_unfinished(entry.name) for entry in root.entries())
 
 
 def _make_folders(path: str) -> None:

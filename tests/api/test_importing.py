@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
+from gaia_sessions.api import at
 from gaia_sessions.errors import NoSuchFolder, SessionNotFound, StoreFailure
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import with_claimed_run, with_start
 from gaia_sessions.store import index
+from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import Source
 from gaia_sessions.store.output_file import LARGEST_FILE
@@ -31,7 +33,6 @@ from tests.transcripts import begin_anew
 if TYPE_CHECKING:
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.directory import Directory
 
 NOW = datetime.now(UTC)
 KEYS: Run = {"host": "claude-code", "host_session_id": "s-1", "tool_use_id": "toolu_1"}
@@ -274,7 +275,7 @@ def test_a_session_that_only_a_waiting_event_begins_is_not_taken(here: str, ther
 def test_entries_of_the_index_lead_to_what_was_imported(here: str, there: str) -> None:
     create_at_work(there, "a")
     gaia_sessions.Sessions(here).import_from(there)
-    with FileStore(here)._make_root() as root:
+    with Directory.at(here) as root:
         assert index.is_complete(root)
         for key in index_keys.keys_of(record_of(here, "a")):  # type: ignore[arg-type]
             assert index.ids_under(root, key) == ["a"]
@@ -338,11 +339,12 @@ class CreatedMeanwhile(FileStore):
             raise
 
 
-def test_what_another_import_creates_meanwhile_is_already_there(here: str, there: str) -> None:
+def test_what_another_import_creates_meanwhile_is_already_there(
+    here: str, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create(there, "a")
-    sessions = gaia_sessions.Sessions(here)
-    sessions.store = CreatedMeanwhile(here)
-    report = sessions.import_from(there)
+    monkeypatch.setattr(at, "open_store", lambda root, _: CreatedMeanwhile(root))
+    report = gaia_sessions.Sessions(here).import_from(there)
     assert (report["imported"], report["already_there"], report["failed"]) == ([], ["a"], [])
 
 

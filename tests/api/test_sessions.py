@@ -7,6 +7,10 @@ import inspect
 import json
 import os
 import pickle
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import create_autospec
@@ -14,16 +18,19 @@ from unittest.mock import create_autospec
 import pytest
 
 import gaia_sessions
-from gaia_sessions import Sessions
+from gaia_sessions import EphemeralSession, Sessions, SubAgentSession
 from gaia_sessions.api import at, records, rows
 from gaia_sessions.errors import BadArgument, InvalidInput, LockTimeout, NotRemovable, SessionNotFound, SessionsError
+from gaia_sessions.session.record import new_record
 from gaia_sessions.store.directory import Directory
+from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.locks import acquire, sleep_and_retry
+from gaia_sessions.system import utc_now
 from tests.commands import gaia
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 FUNCTIONS = {
     "create_session": "create",
@@ -87,8 +94,11 @@ def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
         lambda agent_id: sessions.finalize(agent_id, "failed"),
         lambda agent_id: sessions.add_message(agent_id, "user", "lost"),
         lambda agent_id: sessions.create(agent_id=agent_id, parent_id="agent-missing"),
+        *(sessions.show, sessions.report, sessions.messages, sessions.events, sessions.usage),
+        lambda agent_id: SubAgentSession(print, agent_id=agent_id),
+        lambda agent_id: EphemeralSession.open(agent_id, root=root),
     ]
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = open_files()
     kept = []
     for call in calls:
         for agent_id in ("agent-ended", "agent-corrupt", "agent-missing"):
@@ -96,7 +106,71 @@ def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
                 call(agent_id)
             except SessionsError as error:
                 kept.append(error)
-    assert (len(kept) > len(calls), sorted(os.listdir("/proc/self/fd"))) == (True, before)
+    assert (len(kept) > len(calls), open_files()) == (True, before)
+
+
+def open_files() -> list[str]:
+    """The paths of all that this process has open."""
+    paths = []
+    for fd in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the listing itself
+            paths.append(os.readlink(f"/proc/self/fd/{fd}"))
+    return sorted(paths)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux lists the open files of a process")
+def test_what_is_read_step_by_step_keeps_the_session_open_and_not_the_root(root: str) -> None:
+    sessions = Sessions(root)
+    sessions.create(agent_id="agent")
+    for word in ("one", "two"):
+        sessions.add_message("agent", "user", word)
+        FileStore(root).append("agent", "events.jsonl", [{"kind": word}])
+    reads: list[Callable[[str], Iterator[object]]] = [sessions.messages, sessions.events]
+    opened = {os.path.realpath(f"{root}/agent/{name}") for name in (".", "transcript.jsonl", "events.jsonl")}
+    before = open_files()
+    for read in reads:
+        left_alone, abandoned = read("agent"), read("agent")
+        assert open_files() == before
+        next(abandoned)
+        assert {*open_files()} - {*before} <= opened
+        del abandoned
+        assert (open_files(), len([*left_alone])) == (before, 2)
+
+    steps = [read("agent") for read in reads]
+    sessions.remove(["agent"], force=True)
+    kept = []
+    for one in steps:
+        with pytest.raises(SessionNotFound) as raised:
+            next(one)
+        kept.append(raised.value)
+    assert (len(kept), open_files()) == (2, before)
+
+
+def test_a_root_that_is_removed_and_made_anew_between_two_calls_is_seen(root: str) -> None:
+    sessions = Sessions(root)
+    sessions.create(agent_id="first")
+    shutil.rmtree(root)
+    assert (sessions.get("first"), [*sessions.list()], os.path.exists(root)) == (None, [], False)
+
+    Sessions(root).create(agent_id="second")
+
+    assert [line["agent_id"] for line in sessions.list()] == ["second"]
+    assert sessions.update("second", "planning")["phase"] == "planning"
+
+
+def test_two_threads_that_list_by_one_object_lose_no_name(root: str) -> None:
+    ids = {f"agent-{number}" for number in range(400)}
+    store = FileStore(root, durable=False)
+    for agent_id in ids:
+        store.create(new_record(agent_id, "Explore", "-", {}, utc_now()))
+    sessions, begin = Sessions(root), threading.Barrier(2)
+
+    def listed(_: int) -> list[set[str]]:
+        begin.wait(60)
+        return [{*at.read(sessions, records.ids)} for _ in range(100)]
+
+    with ThreadPoolExecutor(2) as threads:
+        assert [found == ids for each in threads.map(listed, range(2)) for found in each] == [True] * 200
 
 
 def test_show_is_what_the_command_prints_for_programs(root: str) -> None:

@@ -285,8 +285,8 @@ def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
     Path(root, "above", "cancelled.json").write_text('{"at": "2026-01-08T18:05:30Z", "below": true}', encoding="utf-8")
     read = FileStore._read_or_error
 
-    def refused(store: FileStore, folder: Directory, agent_id: str) -> Any:
-        return StoreFailure("read", "state.json", "I/O error") if agent_id == "below" else read(store, folder, agent_id)
+    def refused(store: FileStore, agent_id: str) -> Any:
+        return StoreFailure("read", "state.json", "I/O error") if agent_id == "below" else read(store, agent_id)
 
     monkeypatch.setattr(FileStore, "_read_or_error", refused)
     store, policy = FileStore(root, durable=False), CleanupPolicy(utc_now(), 24, LIMITS, keep_days=7)

@@ -230,6 +230,7 @@ STATES = ("with its hints", "without hints", "with hints made anew")
 def bring_into(store: Store, state: str) -> None:
     if isinstance(store, FileStore) and state != "with its hints":
         shutil.rmtree(f"{store.root}/.index", ignore_errors=True)
+        store.close()  # the next call finds it gone
     if state == "with hints made anew":
         store.ensure_index()
 

@@ -12,7 +12,7 @@ from gaia_sessions.config import Config
 from gaia_sessions.errors import LockTimeout, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.store.figures_file import KEY
-from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.file_store import FileStore, open_store
 from gaia_sessions.store.overlay import Overlay
 from tests.contract.conftest import not_planned
 from tests.table import table
@@ -51,14 +51,13 @@ def test_asking_a_store_that_is_not_there_makes_none(tmp_path: Path) -> None:
 
 def test_a_store_that_is_to_keep_none_writes_none_and_reads_what_is_there(tmp_path: Path) -> None:
     root = f"{tmp_path}/root"
-    keeping_none = FileStore.from_config(root, Config({"keep_figures": False}))
+    keeping_none = open_store(root, Config({"keep_figures": False}))
     keeping_none.add_figures([FIRST])
     assert list(tmp_path.iterdir()) == []
 
-    FileStore.from_config(root, Config({})).add_figures([FIRST])
-    for none in (keeping_none, keeping_none.for_one_call()):
-        none.add_figures([SECOND])
-        assert list(none.figures()) == [FIRST]
+    open_store(root, Config({})).add_figures([FIRST])
+    keeping_none.add_figures([SECOND])
+    assert list(keeping_none.figures()) == [FIRST]
 
 
 @table(

@@ -338,6 +338,7 @@ class Twins(RuleBasedStateMachine):
     @rule()
     def lose_the_hints_and_make_them_anew(self) -> None:
         shutil.rmtree(f"{self.files.root}/.index", ignore_errors=True)
+        self.files.close()
         self.files.ensure_index()
 
     @rule(host=st.sampled_from(HOSTS), key=st.sampled_from([*TOOLS, *CHILDREN]))

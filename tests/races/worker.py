@@ -42,7 +42,7 @@ from gaia_sessions.session.requests import NewSession, Start
 from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
-from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.file_store import FileStore, open_store
 from tests.transcripts import begin_anew
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def starts_by_hook(root: str, tool_use_id: str) -> str | None:
         "background": True,
     }
     try:
-        return apply_event(FileStore.from_config(root, config), event, Terms(now, config, 10.0)).agent_id
+        return apply_event(open_store(root, config), event, Terms(now, config, 10.0)).agent_id
     except SessionNotFound:  # removed after it was found; a hook logs that, and is silent
         return None
 
@@ -257,7 +257,7 @@ def claims(root: str, agent_id: str) -> str:
         "purpose": "go on",
         "resume": [agent_id],
     }
-    store = FileStore.from_config(root, config)
+    store = open_store(root, config)
     result = apply_event(store, event, Terms(datetime.now(UTC), config, 120.0))
     return briefing(result.resumed, result.reason, store) if result.resumed else ""
 

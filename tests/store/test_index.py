@@ -397,8 +397,8 @@ class Pausing(FileStore):
         super().__init__(root, durable=False)
         self.has_read, self.may_go_on = threading.Event(), threading.Event()
 
-    def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
-        found = super()._read_or_error(root, agent_id)
+    def _read_or_error(self, agent_id: str) -> RecordOrError:
+        found = super()._read_or_error(agent_id)
         self.has_read.set()
         assert self.may_go_on.wait(30)
         return found
@@ -411,9 +411,9 @@ class OfHook(FileStore):
         super().__init__(root, durable=False, seconds_left=lambda: 10.0 * (len(self.read_ids) < reads))
         self.read_ids: list[str] = []
 
-    def _read_or_error(self, root: Directory, agent_id: str) -> RecordOrError:
+    def _read_or_error(self, agent_id: str) -> RecordOrError:
         self.read_ids.append(agent_id)
-        return super()._read_or_error(root, agent_id)
+        return super()._read_or_error(agent_id)
 
 
 def is_complete(root: str) -> bool:
