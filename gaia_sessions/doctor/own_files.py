@@ -40,15 +40,12 @@ class TreeEntry(NamedTuple):
 def expected_mode(root: str, path: str, mode: int, *, is_folder: bool) -> int:
     """The permissions that ``path``, which has ``mode``, should have: its owner's alone.
 
-    What others may do is nobody's business with locks and the index, which hold nothing; and outside of projects with
-    the root and the folders beside the sessions, in which others may keep files.
+    What others may do is nobody's business with locks, which hold nothing; and outside of projects with the root and
+    the folders beside the sessions, in which others may keep files.
     """
     private = _FOLDER if is_folder else _FILE
     top, *below = os.path.relpath(path, root).split(os.sep)
-    if below:
-        is_open = top in (roots.LOCKS, roots.INDEX)
-    else:
-        is_open = top in (os.curdir, *_IS_OURS_IN) and claude_folder(root) is None
+    is_open = top == roots.LOCKS if below else top in (os.curdir, *_IS_OURS_IN) and claude_folder(root) is None
     return mode | private if is_open else private
 
 

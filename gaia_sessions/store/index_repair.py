@@ -7,6 +7,7 @@ unreadable sessions need: looking through every entry. What an entry means is in
 from __future__ import annotations
 
 import os
+import stat
 
 from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session import index_keys
@@ -17,15 +18,21 @@ from . import root as roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection
 
     from gaia_sessions.session.index_keys import IndexKey
 
     from .directory import Directory
-    from .index import FolderPath
+    from .index import LinesByShard
     from .port import RecordOrError
 
     ReadSession = Callable[[str], RecordOrError]
+
+_MOST_HELD = 20_000
+"""The entries of so many sessions a rebuild adds at once."""
+
+_EARLIER_GROUPS = ("active", "name", "conversation", "host_key", "parent", "open_child", "app_user")
+"""The folders of the layout before, in which each entry was an empty file named by the id of its session."""
 
 
 def set_empty_complete(root: Directory) -> None:
@@ -42,25 +49,82 @@ def _set_complete_if_empty(root: Directory) -> None:
 def rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool] = lambda: False) -> None:
     """Makes the index complete, unless another process is doing so, or ``should_stop`` returns true before the end."""
     with root.make(roots.LOCKS) as folder:
-        locks.run_if_free(folder, index.LOCK, lambda: _add_each_session(root, read, should_stop))
+        locks.run_if_free(folder, index.LOCK, lambda: _rebuild(root, read, should_stop))
 
 
-def _add_each_session(root: Directory, read: ReadSession, should_stop: Callable[[], bool]) -> None:
-    """Only adds entries: those of a session that is written meanwhile are its writer's, and one too many is harmless.
+def _rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool]) -> None:
+    with root.make(roots.INDEX) as folder:
+        for shard in filter(index.is_shard, folder.names()):
+            index.discard_foreign(folder, shard)
+        last = index.last_indexed_id(root)
+        for shard in () if last else filter(index.is_shard, folder.names()):
+            index.rewrite(folder, shard)  # it may be of an earlier boot, and hold anything
+        last, is_done = _add_each_session(root, folder, last, read, should_stop)
+        if is_done and _has_removed_earlier_layout(folder, should_stop):
+            index.set_complete(root)
+        else:
+            index.save_progress(root, last)
 
-    A session that is created meanwhile gets its entries from its creator, so a rebuild goes on where the last stopped.
+
+def _add_each_session(
+    root: Directory, folder: Directory, last: str, read: ReadSession, should_stop: Callable[[], bool]
+) -> tuple[str, bool]:
+    """Adds the entries of the sessions after ``last``; returns the id of the last one, and whether none is left.
+
+    It only adds: those of a session that is written meanwhile are its writer's, and one too many is harmless. A session
+    that is created meanwhile gets its entries from its creator, so a rebuild goes on where the last stopped.
     """
-    last = index.last_indexed_id(root)
+    keys: dict[str, list[IndexKey]] = {}
     for agent_id in sorted(name for name in reading.session_names(root) if name > last):
         if should_stop():
-            index.save_progress(root, last)
-            return
+            _add_missing(root, folder, keys)
+            return last, False
         record = read(agent_id)
         if not isinstance(record, SessionNotFound):
-            keys = [index_keys.ACTIVE_KEY] if isinstance(record, SessionsError) else index_keys.keys_of(record)
-            index.add(root, agent_id, keys)
+            keys[agent_id] = (
+                [index_keys.ACTIVE_KEY] if isinstance(record, SessionsError) else index_keys.keys_of(record)
+            )
         last = agent_id
-    index.set_complete(root)
+        if len(keys) == _MOST_HELD:
+            _add_missing(root, folder, keys)
+            keys = {}
+    _add_missing(root, folder, keys)
+    return last, True
+
+
+def _add_missing(root: Directory, folder: Directory, keys: dict[str, list[IndexKey]]) -> None:
+    for shard, lines in index.lines_by_shard(keys).items():
+        present = set(index.read(folder, shard).split(b"\n"))
+        missing = [line for line in lines if line not in present]
+        if missing:
+            index.add_lines(root, folder, shard, missing)
+
+
+def _has_removed_earlier_layout(folder: Directory, should_stop: Callable[[], bool]) -> bool:
+    """Removes what the layout before left; False if ``should_stop`` said so before the end."""
+    for group in filter(folder.has, _EARLIER_GROUPS):
+        for _, folders, names, fd in os.fwalk(group, topdown=False, dir_fd=folder.fd):
+            for name in names:
+                if is_agent_id(name) and _is_empty(name, fd):
+                    os.unlink(name, dir_fd=fd)
+            for name in folders:
+                _remove_if_empty(name, fd)
+            if should_stop():
+                return False
+        _remove_if_empty(group, folder.fd)
+    return True
+
+
+def _is_empty(name: str, folder: int) -> bool:
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return stat.S_ISREG(found.st_mode) and not found.st_size
+
+
+def _remove_if_empty(name: str, folder: int) -> None:
+    try:
+        os.rmdir(name, dir_fd=folder)
+    except OSError:  # it holds files of others
+        return
 
 
 def repair(root: Directory, active: set[str], existing: set[str], read: ReadSession) -> None:
@@ -68,20 +132,28 @@ def repair(root: Directory, active: set[str], existing: set[str], read: ReadSess
 
     What came or went since ``existing`` was looked up is read before an entry of it is corrected.
     """
-    if not index.is_complete(root):
+    shards = _shards(root)
+    if not index.is_complete(root) or None in shards.values():
         rebuild(root, read)
+        shards = _shards(root)
+    unknown = {shard: _ids_in(data) - existing for shard, data in shards.items()}
+    _drop_what_is_no_entry(root, unknown)
     mismatched = set(index.ids_under(root, index_keys.ACTIVE_KEY)) ^ active
-    present: dict[str, list[FolderPath]] = {agent_id: [] for agent_id in mismatched}
-    for folders, agent_id in every_entry(root):
-        if agent_id in mismatched or agent_id not in existing:
-            present.setdefault(agent_id, []).append(folders)
+    wrong = mismatched.union(*(filter(is_agent_id, ids) for ids in unknown.values()))
+    present = _lines_of(wrong, shards)
     with root.make(roots.LOCKS) as folder:
-        for agent_id, folders_of_it in present.items():
-            _repair_entries(root, folder, agent_id, folders_of_it)
-    _remove_empty_folders(root)
+        for agent_id in wrong:
+            _repair_entries(root, folder, agent_id, present.get(agent_id, {}))
 
 
-def _repair_entries(root: Directory, folder: Directory, agent_id: str, present: list[FolderPath]) -> None:
+def _drop_what_is_no_entry(root: Directory, unknown: dict[str, set[str]]) -> None:
+    for shard, ids in unknown.items():
+        if not all(map(is_agent_id, ids)):
+            with root.below(roots.INDEX) as folder:
+                index.rewrite(folder, shard)
+
+
+def _repair_entries(root: Directory, folder: Directory, agent_id: str, present: LinesByShard) -> None:
     """The session has the entries that its record asks for, unless it is locked in ``folder`` or cannot be read."""
 
     def set_by_record() -> None:
@@ -91,76 +163,61 @@ def _repair_entries(root: Directory, folder: Directory, agent_id: str, present: 
             keys = []
         except SessionsError:  # corrupt: it may have been active, so its entry stays
             return
-        _set_keys(root, agent_id, keys, present)
+        wanted = index.lines_by_shard({agent_id: keys})
+        with root.make(roots.INDEX) as opened:
+            for shard, lines in _without(wanted, present).items():
+                index.add_lines(root, opened, shard, lines)
+        index.remove_lines(root, _without(present, wanted))
 
     locks.run_if_free(folder, locks.name_for(agent_id), set_by_record)
 
 
-def every_entry(root: Directory) -> Iterator[tuple[FolderPath, str]]:
-    """The folder of each entry and the id in it, those of active sessions first."""
-    yield from ((index_keys.ACTIVE_KEY, agent_id) for agent_id in index.ids_under(root, index_keys.ACTIVE_KEY))
-    for parents in _parent_folders(root):
-        with root.below(roots.INDEX, *parents) as parent:
-            for name in _folders_in(parent):
-                yield from (((*parents, name), agent_id) for agent_id in _ids(parent, name))
+def _without(lines: LinesByShard, others: LinesByShard) -> LinesByShard:
+    left = {shard: [line for line in found if line not in others.get(shard, ())] for shard, found in lines.items()}
+    return {shard: found for shard, found in left.items() if found}
 
 
 def indexed_ids(root: Directory) -> set[str]:
     """Every id that has an entry."""
-    return {agent_id for _, agent_id in every_entry(root)}
+    return set(filter(is_agent_id, set().union(*map(_ids_in, _shards(root).values()))))
 
 
-def _set_keys(root: Directory, agent_id: str, keys: Collection[IndexKey], present: Iterable[FolderPath]) -> None:
-    """The session has the entries of ``keys`` and no others; under its lock. ``present`` are the folders it is in."""
-    index.add(root, agent_id, keys)
-    wanted = {index.folders_of(key) for key in keys}
-    # The entry among the active is removed last: while a session has it, cleanup finds the session again.
-    index.remove_entries(root, [folders for folders in reversed([*present]) if folders not in wanted], agent_id)
+def _ids_in(data: bytes | None) -> set[str]:
+    """The ids in a shard, and what stands in their place in a line that is no entry."""
+    import re  # no hook looks through all entries
+
+    return {
+        agent_id.decode("ascii", "replace") for agent_id in set(re.findall(rb"(?m)^(?!!)[^ \n]* (.*)$", data or b""))
+    }
 
 
 def remove_every_entry(root: Directory, agent_id: str) -> None:
     """Removes the entries of a session that is gone, whatever its record said: by looking through all entries."""
-    _set_keys(root, agent_id, (), [folders for folders, indexed_id in every_entry(root) if indexed_id == agent_id])
+    index.remove_lines(root, _lines_of({agent_id}, _shards(root)).get(agent_id, {}))
 
 
-def _remove_empty_folders(root: Directory) -> None:
-    """Removes those that a killed writer left; whoever is about to add an entry to one makes it again."""
-    for parents in _parent_folders(root):
-        if parents[0] in index.UNBOUNDED_GROUPS:
-            with root.below(roots.INDEX, *parents) as parent:
-                for name in _folders_in(parent):
-                    _remove_if_empty(parent, name)
+def _lines_of(ids: Collection[str], shards: dict[str, bytes | None]) -> dict[str, LinesByShard]:
+    """The entries of some sessions."""
+    found: dict[str, LinesByShard] = {}
+    wanted = {agent_id.encode() for agent_id in ids}
+    for shard, data in shards.items() if wanted else ():
+        for line in (data or b"").split(b"\n"):
+            agent_id = line.rpartition(b" ")[2]
+            if agent_id in wanted and index.is_entry(line):
+                found.setdefault(agent_id.decode(), {}).setdefault(shard, []).append(line)
+    return found
 
 
-def _parent_folders(root: Directory) -> Iterator[FolderPath]:
-    """The folders whose folders hold entries."""
-    groups = (index.NAME, *sorted(index.UNBOUNDED_GROUPS - {index.HOST_KEY}))
-    yield from ((group,) for group in groups if root.names_below(roots.INDEX, group))
+def _shards(root: Directory) -> dict[str, bytes | None]:
+    """What each shard holds; None if somebody else made what stands there."""
+    found: dict[str, bytes | None] = {}
     try:
-        with root.below(roots.INDEX, index.HOST_KEY) as kinds:
-            yield from [(index.HOST_KEY, kind) for kind in _folders_in(kinds)]
+        with root.below(roots.INDEX) as folder:
+            for shard in filter(index.is_shard, folder.names()):
+                try:
+                    found[shard] = index.read(folder, shard)
+                except OSError:
+                    found[shard] = None
     except FileNotFoundError:
-        return
-
-
-def _folders_in(parent: Directory) -> list[str]:
-    """Not those whose names begin with a dot: file managers put files and folders of theirs everywhere."""
-    with os.scandir(parent.fd) as entries:
-        return [
-            entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
-        ]
-
-
-def _ids(parent: Directory, name: str) -> list[str]:
-    try:
-        with parent.below(name) as folder:
-            return list(filter(is_agent_id, folder.names()))
-    except (FileNotFoundError, NotADirectoryError):  # removed with its last entry, or exchanged, meanwhile
-        return []
-
-
-def _remove_if_empty(parent: Directory, name: str) -> None:
-    try:
-        os.rmdir(name, dir_fd=parent.fd)
-    except OSError:  # it has an entry again
-        return
+        return {}
+    return found

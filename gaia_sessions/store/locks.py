@@ -212,11 +212,22 @@ def _close(fd: int) -> None:
     os.close(fd)
 
 
-def lock_open_file(fd: int) -> bool:
+def share_open_file(fd: int, seconds: float) -> bool:
+    """Whether the open file ``fd`` is locked together with others; waits while somebody has the lock alone."""
+    deadline = 0.0
+    while not lock_open_file(fd, fcntl.LOCK_SH):
+        deadline = deadline or time.monotonic() + seconds
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_MIN_SLEEP)
+    return True
+
+
+def lock_open_file(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
     """Whether the open file ``fd`` is locked until it is unlocked; False if somebody else holds the lock."""
     _locked_fds.add(fd)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         _locked_fds.discard(fd)
         return False

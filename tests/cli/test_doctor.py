@@ -24,6 +24,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import processes
 from gaia_sessions.system.processes import describe
 from tests.cli.conftest import fresh_table
+from tests.index_files import lose, plant
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def linked_elsewhere(root: Path) -> None:
 
 def closed(root: Path) -> None:
     (root / ".trash").mkdir(exist_ok=True)
-    for name in (".locks", ".trash", ".stage", ".index", ".index/active"):
+    for name in (".locks", ".trash", ".stage", ".index"):
         (root / name).chmod(0o555)
 
 
@@ -240,8 +241,8 @@ def ahead(root: Path, **changes: Any) -> None:
 
 def ahead_and_final(root: Path) -> None:
     ahead(root, phase="completed")
-    (root / ".index/active/a").unlink()
-    (root / ".index/name/unknown/a").unlink()
+    lose(root, "a", "active")
+    lose(root, "a", "name", "unknown")
 
 
 def lost(root: Path) -> None:
@@ -250,9 +251,7 @@ def lost(root: Path) -> None:
 
 
 def nobodys_key(root: Path) -> None:
-    for folder in ("host_key", "host_key/agent", "host_key/agent/s.x"):
-        (root / ".index" / folder).mkdir(mode=0o700, exist_ok=True)
-    (root / ".index/host_key/agent/s.x/nobody").touch(mode=0o600)
+    plant(root, "nobody", "host_key", "agent", "s", "x")
 
 
 def copied(root: Path) -> None:
@@ -292,9 +291,9 @@ each_harm = table(
         ("times", "ahead of its time", ahead),
         ("times", "ahead of its time and final", ahead_and_final),
         ("runs", "a lost run", lost),
-        ("hints", "a mark of nobody", lambda root: (root / ".index/active/nobody").touch(mode=0o600)),
+        ("hints", "a mark of nobody", lambda root: plant(root, "nobody", "active")),
         ("hints", "a key of nobody", nobodys_key),
-        ("hints", "a mark too few", lambda root: (root / ".index/active/a").unlink()),
+        ("hints", "a mark too few", lambda root: lose(root, "a", "active")),
         ("hints", "hints of another boot", lambda root: (root / ".index/complete").write_bytes(b"another boot")),
         ("hints", "ended work without its hints", copied),
         ("leftovers", "a temporary file", lambda root: left(root / "a/.state.json.0123456789abcdef.tmp")),

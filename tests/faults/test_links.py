@@ -23,6 +23,7 @@ from tests import commands
 from tests.calls import call
 from tests.faults import worker
 from tests.faults.conftest import copy
+from tests.index_files import shard_of
 from tests.table import table
 from tests.transcripts import begin_anew
 
@@ -48,11 +49,7 @@ NAMES = (
     ".stage",
     ".trash",
     ".index",
-    ".index/active",
-    ".index/active/agent-1",
-    ".index/name",
-    ".index/conversation",
-    ".index/host_key",
+    *(str(shard_of("", *key)) for key in (("active",), ("name", "worker"), ("conversation", "s-1"))),
     ".index/complete",
     ".inbox",
     ".logs",
@@ -61,7 +58,7 @@ NAMES = (
     ".gitignore",
     ".stats.jsonl",
 )
-FILES = [name for name in NAMES if Path(name).suffix or name.endswith(("active/agent-1", "complete"))]
+FILES = [name for name in NAMES if Path(name).suffix or name.endswith("complete")]
 OPERATIONS = (
     ("create", "agent-new"),
     ("update", "agent-1"),

@@ -23,6 +23,7 @@ from gaia_sessions.store import locks
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from tests.contract.conftest import agree, finished, untouched
+from tests.index_files import entries
 from tests.records import id_found
 from tests.table import table
 
@@ -386,8 +387,9 @@ def test_a_deleted_session_leaves_nothing_of_its_own_behind(root: str, store: Fi
     assert [path.name.split(".")[0] for path in Path(root, ".trash").iterdir()] == ["one"]
     store.purge_trash()
 
-    remains = [path for path in Path(root).rglob("*") if path.is_file()]
+    remains = [path for path in Path(root).rglob("*") if path.is_file() and path.suffix != ".keys"]
     assert {str(path.relative_to(root)) for path in remains} == {".gitignore", ".index/complete", ".locks/.index.lock"}
+    assert entries(root) == {"complete"}
     assert list(Path(root, ".trash").iterdir()) == []
 
 

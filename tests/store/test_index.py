@@ -19,8 +19,8 @@ import pytest
 from gaia_sessions.config import Config
 from gaia_sessions.errors import CorruptSession, StoreFailure
 from gaia_sessions.ingest import Terms, deferred, dispatch
+from gaia_sessions.session import index_keys
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.ids import encode_key
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import index
@@ -28,6 +28,7 @@ from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import boots
 from tests.contract.conftest import agree, finished
+from tests.index_files import entries, line, lose, plant, shard_of
 from tests.records import id_found
 from tests.table import table
 
@@ -39,12 +40,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import RecordOrError
 
 ALIAS = delegation_alias("host", "tool/1")
-ALIAS_LEAF = encode_key("host", "tool/1")
-
-
-def hints(root: str) -> set[str]:
-    folder = Path(root, ".index")
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+ALIAS_KEY = index_keys.alias_key(ALIAS)
 
 
 def for_host(agent_id: str, now: datetime, agent_name: str = "Explore") -> Record:
@@ -52,9 +48,9 @@ def for_host(agent_id: str, now: datetime, agent_name: str = "Explore") -> Recor
     return {**new_record(agent_id, agent_name, "-", {}, now), "runs": [run]}
 
 
-OF_ALIAS = f"host_key/delegation/{ALIAS_LEAF}/one"
-OF_CONVERSATION = "conversation/host/one"
-MARKS = {"active/one", f"name/{encode_key('Explore')}/one"}
+OF_ALIAS = line("one", *ALIAS_KEY)
+OF_CONVERSATION = "conversation.host one"
+MARKS = {"active one", line("one", "name", "Explore")}
 
 
 def test_a_session_has_all_its_entries_while_it_is_open_and_its_alias_until_it_is_deleted(
@@ -62,31 +58,30 @@ def test_a_session_has_all_its_entries_while_it_is_open_and_its_alias_until_it_i
 ) -> None:
     while_open = {"complete", *MARKS, OF_CONVERSATION, OF_ALIAS}
     store.create(for_host("one", now))
-    assert hints(root) == while_open
+    assert entries(root) == while_open
 
     store.change("one", finished)
-    assert hints(root) == {"complete", OF_ALIAS}
+    assert entries(root) == {"complete", OF_ALIAS}
 
     store.change("one", lambda record: {**record, "phase": "approval"})
-    assert hints(root) == while_open
+    assert entries(root) == while_open
 
     store.delete("one", agree)
-    assert hints(root) == {"complete"}
+    assert entries(root) == {"complete"}
 
 
 def test_a_session_has_an_entry_below_its_parent_until_it_is_deleted(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "Above"})
-    of_parent, while_open = (f"{group}/{encode_key('Above')}/one" for group in ("parent", "open_child"))
-    assert hints(root) == {"complete", *MARKS, of_parent, while_open}
+    of_parent, while_open = (line("one", group, "Above") for group in ("parent", "open_child"))
+    assert entries(root) == {"complete", *MARKS, of_parent, while_open}
 
     store.change("one", finished)
-    assert hints(root) == {"complete", of_parent}
+    assert entries(root) == {"complete", of_parent}
 
     store.delete("one", agree)
-    assert hints(root) == {"complete"}
-    assert os.listdir(f"{root}/.index/parent") == os.listdir(f"{root}/.index/open_child") == []
+    assert entries(root) == {"complete"}
 
 
 def test_the_open_children_are_found_without_a_look_at_the_final_ones(root: str, now: datetime) -> None:
@@ -117,19 +112,47 @@ def test_an_entry_below_a_parent_is_not_the_truth(root: str, store: FileStore, n
     store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "above"})
     store.create(new_record("two", "Explore", "-", {}, now))
     for name in ("two", "never-was"):
-        Path(root, ".index", "parent", "above", name).touch()
+        plant(root, name, "parent", "above")
 
     assert [record["agent_id"] for record in store.children(["above"])] == ["one"]
 
 
-def test_an_index_of_an_earlier_layout_is_not_relied_on(root: str, store: FileStore, now: datetime) -> None:
+def earlier_layout(root: str) -> set[Path]:
+    """Makes of the index one of the layout before, with what somebody else keeps in its folders: that is returned."""
+    index_folder = Path(root, ".index")
+    shutil.rmtree(index_folder)
+    for folder in ("active", "name/explore", "host_key/agent/s.x", "host_key/agent/left.empty", "parent/above"):
+        (index_folder / folder).mkdir(parents=True)
+    for entry in ("active/one", "active/gone", "name/explore/one", "host_key/agent/s.x/one", "parent/above/one"):
+        (index_folder / entry).touch()
+    (index_folder / "complete").write_bytes(b"4 " + boots.boot_signature())
+    others = {index_folder / name for name in ("name/.mine", "name/explore/mine", "README", "other/one")}
+    (index_folder / "other").mkdir()
+    for path in others:
+        path.write_text("mine", encoding="utf-8")
+    return others
+
+
+def test_an_index_of_the_layout_before_is_not_relied_on_and_a_rebuild_removes_it(
+    root: str, store: FileStore, now: datetime
+) -> None:
     store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "above"})
-    shutil.rmtree(f"{root}/.index/parent")
-    Path(root, ".index", "complete").write_bytes(b"2 " + boots.boot_signature())
+    right = entries(root)
+    others = earlier_layout(root)
 
     assert [record["agent_id"] for record in store.children(["above"])] == ["one"]
+    store.create(new_record("two", "Plan", "-", {}, now))  # whose entries stand beside those of the layout before
+    OfHook(root, 0).ensure_index()  # without the time for that
+    assert not is_complete(root)
+
     store.ensure_index()
-    assert f"parent/{encode_key('above')}/one" in hints(root)
+    assert {path for path in Path(root, ".index").rglob("*") if path.is_file() and path.name in FOREIGN} == others
+    assert entries(root) - FOREIGN - {"one"} == right | {"active two", line("two", "name", "Plan")}
+    folders = {str(path.relative_to(f"{root}/.index")) for path in Path(root, ".index").rglob("*") if path.is_dir()}
+    assert folders == {"name", "name/explore", "other"}
+
+
+FOREIGN = {".mine", "mine", "README", "one"}
 
 
 def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore, now: datetime) -> None:
@@ -138,7 +161,7 @@ def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore
 
     store.delete("one", agree)
 
-    assert hints(root) == {"complete"}
+    assert entries(root) == {"complete"}
 
 
 def test_a_session_has_its_entries_before_it_is_there(root: str, store: FileStore, now: datetime) -> None:
@@ -150,7 +173,7 @@ def test_a_session_has_its_entries_before_it_is_there(root: str, store: FileStor
     with pytest.raises(StoreFailure):
         store.create(new_record("one", "Explore", "-", {}, now))
 
-    assert hints(root) >= MARKS
+    assert entries(root) >= MARKS
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"another"}
 
 
@@ -185,19 +208,19 @@ def test_a_session_loses_its_entries_only_after_its_final_write(
 
     assert run_with(fault, FINALIZES, root) == 1
 
-    assert hints(root) == {"complete", *MARKS}
+    assert entries(root) == {"complete", *MARKS}
 
 
-@pytest.mark.parametrize("fault", ["write", "/^rename"])
+@pytest.mark.parametrize("fault", [("write", 2), ("/^rename", 1)])  # the first write is that of the entry
 def test_whoever_is_killed_giving_a_session_another_key_leaves_it_findable_by_those_it_has(
-    root: str, store: FileStore, now: datetime, fault: str
+    root: str, store: FileStore, now: datetime, fault: tuple[str, int]
 ) -> None:
     store.create(for_host("one", now))
 
-    run_with(f"{fault}:signal=SIGKILL:when=1", ADDS_KEY, root)
+    run_with("{}:signal=SIGKILL:when={}".format(*fault), ADDS_KEY, root)
 
     assert store.read("one")["revision"] == 1
-    assert f"host_key/delegation/{encode_key('host', 'tool/2')}/one" in hints(root)
+    assert line("one", *index_keys.alias_key(delegation_alias("host", "tool/2"))) in entries(root)
     assert id_found(store, ALIAS) == "one"
     assert id_found(store, delegation_alias("host", "tool/2")) is None
 
@@ -205,12 +228,12 @@ def test_whoever_is_killed_giving_a_session_another_key_leaves_it_findable_by_th
 def test_an_entry_too_many_leads_to_nothing_that_is_not_there(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
     for name in ("never-was", "con", "state.json"):
-        Path(root, ".index", "active", name).touch()
+        plant(root, name, "active")
 
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
 
-@table("complete", [None, b"", b"5", b"4 ", b"4 the boot before this one", b"4 \xff\xfe", b"\xff"])
+@table("complete", [None, b"", b"6", b"5 ", b"5 the boot before this one", b"5 \xff\xfe", b"\xff"])
 def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
     new_folder: Callable[[], Path], now: datetime, complete: bytes | None
 ) -> None:
@@ -221,11 +244,11 @@ def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
     Path(root, ".index").mkdir()
     if complete is not None:
         Path(root, ".index", "complete").write_bytes(complete)
-    before = hints(root)
+    before = entries(root)
 
     assert dict(store.scan(active_only=True, agent_name="Explore")) == {"one": for_host("one", now)}
     assert id_found(store, ALIAS) == "one"
-    assert hints(root) == before
+    assert entries(root) == before
 
 
 def test_without_any_index_readers_scan_and_make_none(root: str, store: FileStore, now: datetime) -> None:
@@ -245,7 +268,7 @@ def test_an_index_lost_with_sessions_there_is_not_completed_by_a_creation(
 
     store.create(new_record("two", "Explore", "-", {}, now))
 
-    assert hints(root) == {"active/two", f"name/{encode_key('Explore')}/two"}
+    assert entries(root) == {"active two", line("two", "name", "Explore")}
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"one", "two"}
 
 
@@ -268,26 +291,62 @@ def test_a_key_that_leads_astray_is_looked_for_in_every_record_and_no_reader_cor
     store.create(new_record("other", "Explore", "-", {}, now))
     store.create(new_record("corrupt", "Explore", "-", {}, now))
     Path(root, "corrupt", "state.json").write_bytes(b"{")
-    Path(root, ".index", OF_ALIAS).unlink()
+    lose(root, "one", *ALIAS_KEY)
     for name in spoiled:
-        Path(root, ".index", OF_ALIAS).with_name(name).touch()
-    before = hints(root)
+        plant(root, name, *ALIAS_KEY)
+    before = entries(root)
 
     assert id_found(store, ALIAS) == "one"
-    assert hints(root) == before
+    assert entries(root) == before
 
 
-@table("planted", ["host_key", "host_key/delegation", f"host_key/delegation/{ALIAS_LEAF}"])
-def test_a_key_is_looked_for_in_every_record_where_its_folder_is_somebody_elses(
-    new_folder: Callable[[], Path], now: datetime, tmp_path: Path, planted: str
+def spoiled_shards(path: Path, elsewhere: Path) -> Iterator[str]:
+    """Puts into the place of a shard what no writer of ours makes, one after the other."""
+    whole = path.read_bytes()
+    elsewhere.write_bytes(whole)
+    for kind in ("link", "link to nothing", "pipe", "folder", "text", "torn", "zeros", "of a later layout", "huge"):
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+        if kind.startswith("link"):
+            path.symlink_to(elsewhere if kind == "link" else "nothing")
+        elif kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        elif kind == "huge":
+            path.write_bytes(whole)
+            os.truncate(path, 65 << 20)
+        else:
+            made = {"text": b"mine", "torn": whole[:9], "zeros": bytes(99)}
+            path.write_bytes(made.get(kind, whole.replace(b"index-5", b"index-6")))
+        yield kind
+
+
+@table("key", [ALIAS_KEY, index_keys.ACTIVE_KEY])
+def test_what_stands_in_the_place_of_a_shard_is_not_trusted_and_hurts_no_writer(
+    new_folder: Callable[[], Path], now: datetime, key: tuple[str, ...]
 ) -> None:
-    root = f"{new_folder()}/root"
+    own = new_folder()
+    root = f"{own}/root"
     store = FileStore(root, durable=False)
     store.create(for_host("one", now))
-    shutil.rmtree(Path(root, ".index", planted))
-    Path(root, ".index", planted).symlink_to(tmp_path)
+    path = shard_of(root, *key)
+    for number, kind in enumerate(spoiled_shards(path, own / "elsewhere")):
+        assert is_complete(root), kind
+        assert id_found(store, ALIAS) == "one", kind
+        assert "one" in dict(store.scan(active_only=True)), kind
 
-    assert id_found(store, ALIAS) == "one"
+        if kind != "huge":  # to which an entry is only added
+            store.create({**for_host(f"new-{number}", now - timedelta(days=1))})
+            assert not is_complete(root), kind
+        ids = {agent_id for agent_id, _ in store.scan()}
+        store.sweep(now, ids)
+        assert is_complete(root), kind
+        assert id_found(store, ALIAS) == "one", kind
+        assert set(dict(store.scan(active_only=True))) == ids, kind
+    assert (own / "elsewhere").read_bytes().count(b"one") == 1
 
 
 def test_a_final_session_is_found_by_its_key_alone(root: str, store: FileStore, now: datetime) -> None:
@@ -344,8 +403,8 @@ def test_without_an_id_of_the_boot_the_index_is_relied_on_in_one_boot_and_in_no_
     run_without_boot_id(CREATES, root, json.dumps(for_host("one", now)))
     assert json.loads(run_without_boot_id(LOOKS, root)) == [True, ["one"], "one"]
 
-    for folder in ("active", "name", "conversation", "host_key"):
-        shutil.rmtree(Path(root, ".index", folder))
+    for path in Path(root, ".index").glob("*.keys"):
+        path.unlink()
 
     assert json.loads(run_without_boot_id(LOOKS, root, in_a_boot=another)) == [False, ["one"], "one"]
     assert json.loads(run_without_boot_id(LOOKS, root)) == [True, [], None]
@@ -426,7 +485,7 @@ def five_without_an_index(root: str, store: FileStore, now: datetime) -> set[str
     for name in "abcde":
         run: Run = {"run": 1, "host_session_id": "host", "tool_use_id": name}
         store.create({**new_record(name, "Explore", "-", {}, now), "runs": [run]})
-    right = hints(root)
+    right = entries(root)
     shutil.rmtree(f"{root}/.index")
     return right
 
@@ -443,7 +502,7 @@ def test_a_rebuild_without_the_time_for_all_sessions_completes_nothing_and_the_n
     assert id_found(store, delegation_alias("host", "e")) == "e"
 
     second.ensure_index()
-    assert (second.read_ids, is_complete(root), hints(root)) == (["c", "d", "e"], True, right)
+    assert (second.read_ids, is_complete(root), entries(root)) == (["c", "d", "e"], True, right)
 
 
 def test_what_a_rebuild_noted_in_another_boot_counts_for_nothing(root: str, store: FileStore, now: datetime) -> None:
@@ -552,7 +611,7 @@ def test_a_folder_that_goes_with_its_last_entry_takes_nobody_elses_with_it(
     ]
 
     assert [racer.communicate()[1] for racer in racers] == ["", "", ""]
-    assert hints(root) == {"complete", *MARKS}
+    assert entries(root) == {"complete", *MARKS}
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -566,17 +625,17 @@ def test_a_sweep_rebuilds_the_index_whole(
     store.create(new_record("two", "plan er", "-", {}, now))
     store.create(new_record("three", "Explore", "-", {}, now))
     store.change("three", finished)
-    before = hints(root)
+    before = entries(root)
     if lost:
         shutil.rmtree(f"{root}/.index")
     else:
         Path(root, ".index", "complete").write_bytes(b"the boot before this one")
-        Path(root, ".index", "active", "one").unlink()
-        Path(root, ".index", "active", "three").touch()
+        lose(root, "one", "active")
+        plant(root, "three", "active")
 
     store.sweep(now, ["one", "two"])
 
-    assert hints(root) == before
+    assert entries(root) == before
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"one", "two"}
     assert id_found(store, ALIAS) == "one"
     assert is_complete(root)
@@ -586,24 +645,18 @@ def test_a_sweep_corrects_entries_too_many_and_too_few(root: str, store: FileSto
     for agent_id in ("one", "two", "three"):
         store.create(new_record(agent_id, "Explore", "-", {}, now))
     store.change("three", finished)
-    before = hints(root)
-    Path(root, ".index", "active", "one").unlink()
-    Path(root, ".index", "active", "three").touch()
-    Path(root, ".index", "active", "never-was").touch()
-    (Path(root, ".index", "host_key", "agent", "host.child")).mkdir(parents=True)
-    (Path(root, ".index", "host_key", "agent", "host.child", "never-was")).touch()
-    (Path(root, ".index", "host_key", "agent", "left.empty")).mkdir()
-    (Path(root, ".index", "conversation", "left-empty")).mkdir(parents=True)
-    (Path(root, ".index", "conversation", "over")).mkdir()
-    (Path(root, ".index", "conversation", "over", "three")).touch()
-    (Path(root, ".index", "parent", "above")).mkdir(parents=True)
-    (Path(root, ".index", "parent", "above", "never-was")).touch()
+    before = entries(root)
+    lose(root, "one", "active")
+    plant(root, "three", "active")
+    plant(root, "three", "conversation", "over")
+    for key in (("active",), ("host_key", "agent", "host", "child"), ("parent", "above")):
+        plant(root, "never-was", *key)
+    plant(root, "con", "active")
 
     store.sweep(now, ["one", "two"])
 
-    assert hints(root) == before
-    assert os.listdir(f"{root}/.index/conversation") == os.listdir(f"{root}/.index/host_key/agent") == []
-    assert os.listdir(f"{root}/.index/parent") == []
+    assert entries(root) == before
+    assert "con" not in shard_of(root, "active").read_text(encoding="utf-8")
 
 
 def test_a_key_that_a_record_has_no_more_is_no_hint_any_more(root: str, store: FileStore, now: datetime) -> None:
@@ -612,7 +665,7 @@ def test_a_key_that_a_record_has_no_more_is_no_hint_any_more(root: str, store: F
 
     store.change("one", lambda record: {**record, "runs": [{"run": 2, "host_session_id": "other"}]})
 
-    assert hints(root) == {"complete", *MARKS, "conversation/other/one"}
+    assert entries(root) == {"complete", *MARKS, "conversation.other one"}
 
 
 def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, store: FileStore, now: datetime) -> None:
@@ -629,17 +682,17 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
 
 
 @table("kind", ["file", "link", "pipe", "folder"])
-@table("folder", ["name", "conversation", "host_key", "host_key/delegation", "parent", "open_child", "."])
-def test_what_is_no_folder_of_the_index_is_passed_over_by_a_sweep_and_stays(
-    new_folder: Callable[[], Path], now: datetime, folder: str, kind: str
+@table("name", ["README", "active", "ab", "abc.keys"])
+def test_what_is_no_file_of_the_index_is_passed_over_by_a_sweep_and_stays(
+    new_folder: Callable[[], Path], now: datetime, name: str, kind: str
 ) -> None:
     own = new_folder()
     root = f"{own}/root"
     store = FileStore(root, durable=False)
     store.create({**for_host("one", now), "parent_id": "above"})
-    before = hints(root)
-    Path(root, ".index/active/dangling").touch()
-    foreign = Path(root, ".index", folder, ".DS_Store")
+    before = entries(root)
+    plant(root, "dangling", "active")
+    foreign = Path(root, ".index", name)
     (own / "elsewhere").mkdir()
     (own / "elsewhere" / "dangling").touch()
     if kind == "file":
@@ -655,7 +708,7 @@ def test_what_is_no_folder_of_the_index_is_passed_over_by_a_sweep_and_stays(
     for _ in range(2):
         store.sweep(now, {"one"})
 
-    assert {hint for hint in hints(root) if ".DS_Store" not in hint} == before
+    assert entries(root) - {name, "dangling"} == before
     assert os.path.lexists(foreign)
     assert kind != "folder" or (foreign / "dangling").exists()
     assert (own / "elsewhere" / "dangling").exists()

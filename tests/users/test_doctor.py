@@ -71,7 +71,7 @@ def test_a_project_that_was_passed_over_is_one_finding_with_the_command_that_set
         assert findings(user, cwd, GAIA_SESSIONS_ROOT=f"{root}/.claude/session") == {}
 
 
-@pytest.mark.parametrize("name", ["agent-1", "agent-1/state.json", ".locks", ".index", ".inbox", ".index/active"])
+@pytest.mark.parametrize("name", ["agent-1", "agent-1/state.json", ".locks", ".index", ".inbox", ".index/active.keys"])
 def test_what_root_left_in_a_store_is_one_finding_whose_command_only_root_is_told(
     world: Path, project: Path, alice: User, root_user: User, name: str
 ) -> None:
