@@ -20,7 +20,6 @@ from gaia_sessions.session.cancellation import (
 )
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.runs import conversation_of, has_agent
-from gaia_sessions.store import read_ancestors
 from gaia_sessions.store.above import Above
 
 TYPE_CHECKING = False
@@ -152,7 +151,7 @@ def cancellation_and_above(
 
 def _ids_above_topmost(store: Store, path: Sequence[str]) -> Iterable[str]:
     try:
-        return read_ancestors(store, store.read(path[-1]))
+        return store.ancestors(store.read(path[-1]))
     except (SessionNotFound, CorruptSession, InvalidId):
         if len(path) == 1 and not store.marks(path):
             raise

@@ -14,7 +14,7 @@ from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import check_writable
-from gaia_sessions.store import children_lock_key, create_under_new_id, read_ancestors
+from gaia_sessions.store import children_lock_key, create_under_new_id
 from gaia_sessions.system import gone_runs
 
 TYPE_CHECKING = False
@@ -215,7 +215,7 @@ def below_parent(store: Store, record: Record, parent_id: str, now: datetime) ->
 
     parent = store.read(parent_id)
     check_writable(parent)  # of a later version's record nobody here knows its limits
-    most = child_limits.check_depth(parent, read_ancestors(store, parent))
+    most = child_limits.check_depth(parent, store.ancestors(parent))
     check_free_place(store, parent_id, record["agent_id"], now)
     if record.get("max_depth", most) > most:
         record = {**record, "max_depth": most}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError, StoreFailure
 from gaia_sessions.session.record import has_newer_schema, is_child
+from gaia_sessions.store import read_ancestors
 from gaia_sessions.store.journal import numbered
 
 TYPE_CHECKING = False
@@ -54,6 +55,10 @@ class Preview:
         record = self._store.read(agent_id)
         inbox = self._events_concerning([record])
         return self._with_events_applied(inbox).read(agent_id) if inbox else record
+
+    def ancestors(self, record: Record) -> dict[str, Record | None]:
+        """The sessions above one, as ``Store.ancestors`` has them."""
+        return read_ancestors(self, record)
 
     def ids(self) -> list[str]:
         """The ids of all sessions, as ``Store.ids`` has them."""

@@ -41,7 +41,6 @@ from gaia_sessions.session.transcript import (
 from gaia_sessions.session.visible import visible_line
 from gaia_sessions.store import send_lock_key
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.processes import describe_holder
 
 from . import at, records
 
@@ -184,7 +183,7 @@ class Send:
         """
         from . import sending  # whoever sends nothing needs none of it
 
-        self._wrapper = describe_holder(self._lock.path)
+        self._wrapper = self._lock.holder()
         fields: Run = {"wrapper": self._wrapper, **self._fields}
         self._holder = os.getpid()  # from here on it may be written, whatever interrupts us
         try:

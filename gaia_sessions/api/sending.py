@@ -23,7 +23,7 @@ from gaia_sessions.session.sends import (
 )
 from gaia_sessions.session.transcript import SYSTEM, is_system_prompt, readable, spoken
 from gaia_sessions.session.updates import Change
-from gaia_sessions.store import read_ancestors, subagent_events
+from gaia_sessions.store import subagent_events
 from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
@@ -62,7 +62,7 @@ def begin(at: Writing, agent_id: str, fields: Run, lock: HeldLock) -> tuple[Reco
             session.commit(settled)
             raise
         if "depth" in fields:
-            check_depth_of_work(settled.record, read_ancestors(store, settled.record), fields["depth"])
+            check_depth_of_work(settled.record, store.ancestors(settled.record), fields["depth"])
         begun = check_room_for_run(with_send_begun(settled.record, fields, now, at.shell()))
         noted = subagent_events.started(store, settled.record, begun)
         try:

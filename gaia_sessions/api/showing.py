@@ -19,7 +19,6 @@ from gaia_sessions.session.runs import is_conversation
 from gaia_sessions.session.state import WAITING
 from gaia_sessions.session.tools import usable_tools
 from gaia_sessions.session.transcript import readable
-from gaia_sessions.store import read_ancestors
 from gaia_sessions.store.above import Above
 
 from .listing import describe, lines_of
@@ -93,7 +92,7 @@ def view(at: Reading, agent_id: str) -> View:
     check_readable(record)
     above, parent_id, family = Above(sessions), parent_id_of(record), [record]
     with suppress(StoreFailure):
-        family += filter(None, read_ancestors(sessions, record).values())
+        family += filter(None, sessions.ancestors(record).values())
         above.know(family)
     parent = None if parent_id is None else line_of(sessions, above, parent_id, now, config.limits, family)
     stands = standing(above.cancellation, record, now, config.limits)

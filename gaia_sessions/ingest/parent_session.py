@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions.session import runs
 from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.record import NO_PURPOSE
-from gaia_sessions.store import children_lock_key, read_ancestors
+from gaia_sessions.store import children_lock_key
 
 from .join import newest_of_agent, read_or_none
 
@@ -51,7 +51,7 @@ def put_below(store: Store, parent: Record | None, timeout: float, put: Callable
 
 def with_parent_known(store: Store, record: Record, parent: Record | None) -> Record:
     """``record`` below ``parent``, unless it is above that."""
-    return record if parent is None else with_parent(record, parent, read_ancestors(store, parent))
+    return record if parent is None else with_parent(record, parent, store.ancestors(parent))
 
 
 def session_of_workflow(store: Store, host: str, run_id: str, key: str | None = None) -> Record | None:

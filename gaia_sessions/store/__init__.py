@@ -75,7 +75,7 @@ def cancellation_or_unread(prove: Callable[[], Cancellation | None]) -> Cancella
 
 
 def read_ancestors(sessions: ReaderAbove, record: Record) -> dict[str, Record | None]:
-    """All sessions above ``record``, as ``ancestors_of`` has them. Raises ``StoreFailure``, also for too many."""
+    """What a store's ``ancestors`` returns that reads one record after the other."""
     from gaia_sessions.session.lineage import ancestors_of  # a hook that writes a log loads this package too
 
     above: list[str] = []

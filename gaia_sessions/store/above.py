@@ -10,7 +10,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import SessionsError, StoreFailure
 from gaia_sessions.session.record import check_readable, parent_id_of
 
-from . import cancellation_or_unread, read_ancestors, read_if_readable
+from . import cancellation_or_unread, read_if_readable
 from .reading import unless_refused
 
 TYPE_CHECKING = False
@@ -69,7 +69,7 @@ def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
     """
     check_readable(record)
     family = [record]
-    for agent_id, above in read_ancestors(sessions, record).items() if "parent_id" in record else ():
+    for agent_id, above in sessions.ancestors(record).items() if "parent_id" in record else ():
         try:
             family.append(above or sessions.read(agent_id))
         except (errors.SessionNotFound, errors.InvalidId):

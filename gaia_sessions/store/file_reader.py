@@ -16,7 +16,7 @@ from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import is_child, is_open_of_app
 from gaia_sessions.session.runs import aliases_of, newest_of, with_alias
 
-from . import index, reading
+from . import index, read_ancestors, reading
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -107,6 +107,9 @@ class FileReader:
         """Whether the index is complete; in one call one that is stays so."""
         self._has_complete_index = self._has_complete_index or index.is_complete(self.folder)
         return self._has_complete_index
+
+    def ancestors(self, record: Record) -> dict[str, Record | None]:
+        return read_ancestors(self, record)
 
     def has(self, agent_id: str) -> bool:
         check_agent_id(agent_id)

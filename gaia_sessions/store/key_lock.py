@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_sessions.session.schema import HostProcess
+
     from .directory import Directory
 
 
@@ -30,10 +32,10 @@ class KeyLock:
     """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
 
     Few keys are used again, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks,
-    which is in ``root``. path: the lock file, which is there for as long as the block lasts.
+    which is in ``root``.
     """
 
-    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_root", "_timeout", "_wait", "path")
+    __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_path", "_root", "_timeout", "_wait")
 
     def __init__(
         self,
@@ -45,16 +47,22 @@ class KeyLock:
     ) -> None:
         self._root = root
         self._open_folder = open_folder
-        self.path = path_of(root, key)
-        self._name = os.path.basename(self.path)
+        self._path = path_of(root, key)
+        self._name = os.path.basename(self._path)
         self._lock: locks.Lock | None = None
         self._timeout = timeout
         self._wait = wait
 
     @property
     def is_held(self) -> bool:
-        """Whether the block is entered."""
+        """As the port says."""
         return self._lock is not None
+
+    def holder(self) -> HostProcess:
+        """As the port says: by the lock file, which is there for as long as the block lasts."""
+        from gaia_sessions.system.processes import describe_holder  # only a send asks
+
+        return describe_holder(self._path)
 
     def __enter__(self) -> None:
         with translate_errors("lock", f"{self._root}/{self._name}"):

@@ -6,6 +6,7 @@ Owns the simplest implementation of every method of the port, for one process an
 from __future__ import annotations
 
 import json
+import os
 from itertools import takewhile
 
 from gaia_sessions import errors
@@ -27,6 +28,7 @@ from gaia_sessions.session.transcript import (
     with_transcript,
 )
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
+from gaia_sessions.system.processes import describe
 
 from . import documents as files
 from . import marks, read_ancestors, read_or_corrupt
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.runs import Alias
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
@@ -82,6 +84,9 @@ class MemoryStore:
         if check_agent_id(agent_id) not in self._records:
             raise errors.SessionNotFound(agent_id)
         return decode(self._records[agent_id], agent_id)
+
+    def ancestors(self, record: Record) -> dict[str, Record | None]:
+        return read_ancestors(self, record)
 
     def has(self, agent_id: str) -> bool:
         return check_agent_id(agent_id) in self._records
@@ -136,7 +141,7 @@ class MemoryStore:
     def cancellation(self, record: Record) -> Cancellation | None:
         """Why the session of ``record`` is cancelled; None if it is not."""
         agent_id = record["agent_id"]
-        return cancellation_of(agent_id, self.marks([agent_id, *read_ancestors(self, record)]))
+        return cancellation_of(agent_id, self.marks([agent_id, *self.ancestors(record)]))
 
     def commit(
         self,
@@ -364,11 +369,19 @@ class MemoryKeyLock:
         self._held_keys = held_keys
         self._key = key
         self._timeout = timeout
+        self.is_held = False
+
+    def holder(self) -> HostProcess:
+        """As the port says: nobody else can see this store."""
+        return describe(os.getpid()) or {}
 
     def __enter__(self) -> None:
         if self._key in self._held_keys:
             raise errors.LockTimeout(str(self._key), self._timeout, None)
         self._held_keys.add(self._key)
+        self.is_held = True
 
     def __exit__(self, *_: object) -> None:
-        self._held_keys.discard(self._key)
+        if self.is_held:
+            self._held_keys.discard(self._key)
+        self.is_held = False

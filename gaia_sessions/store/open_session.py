@@ -13,7 +13,7 @@ from gaia_sessions.session import index_keys
 from gaia_sessions.session.record import SCHEMA
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
-from . import atomic, index, locks, read_ancestors, reading
+from . import atomic, index, locks, reading
 from . import journal as journals
 from . import root as roots
 from .directory import refusal, translate_errors
@@ -125,7 +125,7 @@ class OpenSession:
     def _look_for_marks(self, record: Record) -> None:
         marked_ids = [self.agent_id] if reading.has_mark(self.root, self.agent_id) else []
         if "parent_id" in record:
-            marked_ids += reading.marked_ids(self.root, read_ancestors(self._reader, record))
+            marked_ids += reading.marked_ids(self.root, self._reader.ancestors(record))
         self._cancellation = None
         if marked_ids:
             from gaia_sessions.session.cancellation import cancellation_of

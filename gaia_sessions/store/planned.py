@@ -69,6 +69,9 @@ class Plan:
             self._stored[agent_id] = self._store.read(agent_id)
         return self._stored[agent_id]
 
+    def ancestors(self, record: Record) -> dict[str, Record | None]:
+        return read_ancestors(self, record)
+
     def has(self, agent_id: str) -> bool:
         return agent_id in self._planned or (agent_id not in self._not_in_store and self._store.has(agent_id))
 
@@ -199,7 +202,7 @@ class Plan:
 
     def cancellation(self, record: Record) -> Cancellation | None:
         """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure``."""
-        above = read_ancestors(self, record) if "parent_id" in record else ()
+        above = self.ancestors(record) if "parent_id" in record else ()
         marks = self.marks([record["agent_id"], *above])
         if not marks:
             return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.runs import Alias
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.updates import Change
@@ -41,7 +41,18 @@ class HeldLock(Protocol):
 
     def __enter__(self) -> object: ...
 
-    def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...
+    def __exit__(self, kind: object = None, error: object = None, trace: object = None, /) -> None:
+        """Frees it; a second time does nothing."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the block is entered."""
+
+    def holder(self) -> HostProcess:
+        """What a record names this process by while it holds the lock: by that others can tell when it does not.
+
+        Asked for before the block is entered, or in it.
+        """
 
 
 class OpenSession(Protocol):
@@ -150,6 +161,13 @@ class ReaderAbove(Protocol):
 
 class Reader(ReaderAbove, Protocol):
     """Records by id, for reading; what may be raised is as above."""
+
+    def ancestors(self, record: Record) -> dict[str, Record | None]:
+        """The ids of all sessions above ``record``, the parent first, each with its record; none twice.
+
+        One that is gone, or cannot be read, is the last, with None. Raises ``StoreFailure`` for more than 100. Takes no
+        lock.
+        """
 
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_sessions.errors import LockTimeout
+from gaia_sessions.system.processes import is_alive
 from tests.contract.conftest import STORES, files_waiting_by_sleep
 from tests.table import table
 
@@ -46,6 +48,20 @@ def test_a_refused_block_does_not_free_the_key(store: Store) -> None:
         assert [can_enter(store, KEY), can_enter(store, KEY)] == [False, False]
 
     assert can_enter(store, KEY)
+
+
+def test_a_lock_says_whether_it_is_held_and_names_this_process(store: Store, new: New) -> None:
+    store.create(new())
+    lock = store.lock_key(KEY, 1)
+    assert not lock.is_held
+
+    with lock:
+        assert (lock.is_held, lock.holder()["pid"], is_alive(lock.holder())) == (True, os.getpid(), True)
+        lock.__exit__()
+        assert (lock.is_held, can_enter(store, KEY)) == (False, True)
+        with store.lock_key(KEY, 1):
+            lock.__exit__()
+            assert not can_enter(store, KEY)
 
 
 def test_a_block_that_fails_frees_its_key(store: Store) -> None:
