@@ -14,7 +14,7 @@ from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.requests import NewSession
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.updates import check_writable
-from gaia_sessions.store import children_lock_key, create_under_new_id
+from gaia_sessions.store import create_under_new_id
 from gaia_sessions.system import gone_runs
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Delta, Document, Scope
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.port import HeldLock, Store
+    from gaia_sessions.store.port import OpenSession, Store
 
     from .at import Writing
 
@@ -156,11 +156,8 @@ def store_new(
             from gaia_sessions.errors import SessionExists
 
             raise SessionExists(new.agent_id)
-    if new.parent_id is None:
-        return _stored_with_state(store, now, random_bytes, new, new.record(now, random_bytes))
-    with children_lock(store, new.parent_id):
-        record = below_parent(store, new.record(now, random_bytes), new.parent_id, now)
-        return _stored_with_state(store, now, random_bytes, new, record)
+    check_is_there(store, new.parent_id)
+    return _stored_with_state(store, now, random_bytes, new, new.record(now, random_bytes))
 
 
 def _stored_with_state(
@@ -173,6 +170,12 @@ def _stored_with_state(
         prompt = system_prompt_message(new.system_prompt, now)
 
     def stored(record: Record, documents: Mapping[Scope, Document] | None = None) -> Record:
+        if new.parent_id is None:
+            return stored_below(record, documents)
+        with parent_lock(store, new.parent_id):
+            return stored_below(below_parent(store, record, new.parent_id, now), documents)
+
+    def stored_below(record: Record, documents: Mapping[Scope, Document] | None) -> Record:
         if new.agent_id is None:
             return create_under_new_id(
                 store,
@@ -199,11 +202,19 @@ def _stored_with_state(
         return stored(record, changed_documents(documents, parts))
 
 
-def children_lock(store: Store, parent_id: str) -> HeldLock:
-    """The lock under which a session is put below ``parent_id``, or goes on. Raises ``SessionNotFound``."""
-    if not store.has(parent_id):  # nothing is made for a parent that does not exist
+def parent_lock(store: Store, parent_id: str) -> OpenSession:
+    """The lock of ``parent_id``, under which a session is put below it, or goes on there. Raises ``SessionNotFound``.
+
+    Locks are taken in this order: those of documents, that of a parent, that of what is below it.
+    """
+    check_is_there(store, parent_id)
+    return store.open(parent_id)
+
+
+def check_is_there(store: Store, parent_id: str | None) -> None:
+    """Raises ``SessionNotFound``: nothing is made, nor locked, for a parent that does not exist."""
+    if parent_id is not None and not store.has(parent_id):
         raise SessionNotFound(parent_id)
-    return store.lock_key(children_lock_key(parent_id))
 
 
 def below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:

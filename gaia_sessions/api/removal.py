@@ -16,7 +16,7 @@ from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
 from gaia_sessions.session.runs import has_ended, is_of_command, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
-from gaia_sessions.store import children_lock_key, read_or_corrupt
+from gaia_sessions.store import read_or_corrupt
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.store.reading import unless_refused
 from gaia_sessions.system import gone_runs
@@ -280,8 +280,7 @@ def remove_if(
         leaving.write()
         return True
 
-    with store.lock_key(children_lock_key(agent_id), timeout):
-        return store.delete(agent_id, should_delete_first_handing_on, timeout=timeout)
+    return store.delete(agent_id, should_delete_first_handing_on, timeout=timeout)
 
 
 class NamedRule:

@@ -35,7 +35,7 @@ from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
 from .briefing import ENDED, briefing
-from .creating import below_parent, check_free_place, children_lock
+from .creating import below_parent, check_free_place, parent_lock
 from .preconditions import ended_session, own_run, refuse_if_cancelled, with_lost_runs
 from .reporting import latest_messages, why_failed
 from .standing import decide_on_known, standing
@@ -88,9 +88,9 @@ def begin(at: Writing, start: Start, fields: Run) -> Begun:
     if start.agent_id is None:
         return _begin_new(at, start, fields)
     parent_id = parent_id_of(at.store.read(start.agent_id))
-    if parent_id is None or not at.store.has(parent_id):
+    if parent_id in (None, start.agent_id) or not at.store.has(parent_id):
         return _begin_again(at, start.agent_id, fields)
-    with children_lock(at.store, parent_id):
+    with parent_lock(at.store, parent_id):
         return _begin_again(at, start.agent_id, fields, parent_id)
 
 
@@ -136,7 +136,7 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
 
     if new.parent_id is None:
         return created()
-    with children_lock(store, new.parent_id):
+    with parent_lock(store, new.parent_id):
         refuse_if_cancelled(store, store.read(new.parent_id))
         return created()
 

@@ -88,7 +88,7 @@ def _change(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> Even
         )
 
     parent = None if "parent_id" in record else parent_of(store, event, run)
-    return put_below(store, parent, terms.timeout, change_below)
+    return put_below(store, parent, terms.timeout, change_below, record["agent_id"])
 
 
 class _StartRule:

@@ -109,7 +109,7 @@ def _with_late_parent(store: Store, record: Record, event: Event, terms: Terms) 
 
     if run_without_parent(record) is None:
         return record
-    return put_below(store, parent_of(store, event), terms.timeout, put)
+    return put_below(store, parent_of(store, event), terms.timeout, put, record["agent_id"])
 
 
 def _repeated_result(store: Store, record: Record, key: tuple[str, str], terms: Terms) -> EventResult:

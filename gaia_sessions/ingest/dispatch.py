@@ -128,6 +128,8 @@ def _with_orphans_adopted(store: Store, parent: Record, event: Event, terms: Ter
 
     def adopt(parent: Record | None) -> EventResult:
         for orphan in store.having(alias):
+            if parent is not None and orphan["agent_id"] == parent["agent_id"]:
+                continue
             if terms.should_stop():
                 return EventResult(BUSY, result.agent_id)
             store.change(

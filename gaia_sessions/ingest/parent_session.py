@@ -5,10 +5,10 @@ The parent's session is found by exact keys only, never guessed, and nobody remo
 
 from __future__ import annotations
 
+from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session import runs
 from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.record import NO_PURPOSE
-from gaia_sessions.store import children_lock_key
 
 from .join import newest_of_agent, read_or_none
 
@@ -37,16 +37,29 @@ def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | No
     return newest_of_agent(store, event.get("host"), event["host_session_id"], agent)
 
 
-def put_below(store: Store, parent: Record | None, timeout: float, put: Callable[[Record | None], Result]) -> Result:
+def put_below(
+    store: Store,
+    parent: Record | None,
+    timeout: float,
+    put: Callable[[Record | None], Result],
+    agent_id: str | None = None,
+) -> Result:
     """What ``put`` returns, called with ``parent`` as it is while nobody removes it; with None if it is gone by then.
 
-    Whoever removes it hands on what cancels it, and must not miss a session that is put below it at that moment. Raises
-    ``LockTimeout``.
+    Whoever removes it hands on what cancels it, and must not miss a session that is put below it at that moment.
+    ``agent_id`` is the session that ``put`` changes, which is put below itself by nobody. Raises ``LockTimeout``.
     """
-    if parent is None:
+    if parent is None or parent["agent_id"] == agent_id:
+        return put(parent)
+    session = store.open(parent["agent_id"], timeout=timeout)
+    try:
+        session.__enter__()
+    except SessionNotFound:
         return put(None)
-    with store.lock_key(children_lock_key(parent["agent_id"]), timeout):
+    try:
         return put(read_or_none(store, parent["agent_id"]))
+    finally:
+        session.__exit__(None, None, None)
 
 
 def with_parent_known(store: Store, record: Record, parent: Record | None) -> Record:

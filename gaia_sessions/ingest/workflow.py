@@ -135,7 +135,7 @@ def _start_agent(store: Store, event: Event, terms: Terms) -> EventResult:
         return store.change(earlier["agent_id"], rule, timeout=terms.timeout)
 
     parent = None if "parent_id" in earlier else workflow
-    resumed = put_below(store, parent, terms.timeout, resume)
+    resumed = put_below(store, parent, terms.timeout, resume, earlier["agent_id"])
     return EventResult("started", record=resumed, resumed=answered[0] if answered else None)
 
 
@@ -168,7 +168,8 @@ def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) 
     """The agents that started before the launch was reported get their parent."""
     task = event["host_agent_id"]
     records = records_of_conversation(store, event["host_session_id"])
-    orphans = [record["agent_id"] for record in records if any(_is_orphan(run, event) for run in record["runs"])]
+    others = (record for record in records if record["agent_id"] != workflow["agent_id"])
+    orphans = [record["agent_id"] for record in others if any(_is_orphan(run, event) for run in record["runs"])]
 
     def adopt(parent: Record | None) -> None:
         def rule(record: Record) -> Record:

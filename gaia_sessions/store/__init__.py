@@ -49,11 +49,6 @@ def create_under_new_id(  # noqa: PLR0913  # all that is stored with a new recor
             return record
 
 
-def children_lock_key(parent_id: str) -> tuple[str, str]:
-    """The key of the lock under which a session is put below another one, and that one is removed."""
-    return "children", parent_id
-
-
 def send_lock_key(agent_id: str) -> tuple[str, str]:
     """The key of the lock that a send holds for as long as it lasts."""
     return "send", agent_id

@@ -302,16 +302,22 @@ class Plan:
 class PlannedSession:
     """A session of ``plan`` that is open for a ``with`` block."""
 
-    record: Record
-
     def __init__(self, plan: Plan, agent_id: str) -> None:
         self._plan = plan
         self._agent_id = agent_id
+        self._record: Record | None = None
 
     def __enter__(self) -> Self:
-        self.record = self._plan.read(self._agent_id)
-        check_writable(self.record)
+        if not self._plan.has(self._agent_id):
+            raise SessionNotFound(self._agent_id)
         return self
+
+    @property
+    def record(self) -> Record:
+        if self._record is None:
+            self._record = self._plan.read(self._agent_id)
+            check_writable(self._record)
+        return self._record
 
     def __exit__(self, *_: object) -> None:
         return
@@ -322,7 +328,7 @@ class PlannedSession:
     def commit(self, change: Record | Change, *, reserved: int = 0, proved: Cancellation | None = None) -> Record:
         change = change if isinstance(change, Change) else Change(change)
         if change.record is not self.record:
-            self.record = self._plan.commit(self.record, change, reserved, proved)
+            self._record = self._plan.commit(self.record, change, reserved, proved)
         return self.record
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gaia_sessions import Sessions
 from gaia_sessions.api import cancelling, cleaning, families, listing, removal
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import LockTimeout
@@ -227,9 +228,20 @@ def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_end
     assert store.read("s-0")["phase"] == "investigating"
 
 
-def test_a_session_whose_child_is_locked_is_not_removed(tmp_path: Any) -> None:
+def test_a_session_that_somebody_holds_to_put_one_below_it_is_not_removed(tmp_path: Any) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
     put(store, 0)
-    with store.lock_key(("children", "s-0")), pytest.raises(LockTimeout):
+    with store.open("s-0"), pytest.raises(LockTimeout):
         removal.remove_if(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
     assert store.has("s-0")
+
+
+def test_nobody_is_put_below_a_session_that_somebody_holds_to_remove_it(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_LOCK_TIMEOUT", "0")
+    sessions = Sessions(str(tmp_path / "root"))
+    parent_id = sessions.create()
+    with FileStore(sessions.root).open(parent_id), pytest.raises(LockTimeout):
+        sessions.create(parent_id=parent_id)
+    assert [line["agent_id"] for line in sessions.list()] == [parent_id]

@@ -17,6 +17,7 @@ from gaia_sessions.errors import (
     CorruptSession,
     DurabilityUnknown,
     InvalidInput,
+    LockTimeout,
     RevisionChanged,
     SessionExists,
     SessionFinal,
@@ -24,6 +25,8 @@ from gaia_sessions.errors import (
     StoreFailure,
 )
 from gaia_sessions.session.trace import trace_of
+from gaia_sessions.store import document_lock_key
+from gaia_sessions.store.file_store import FileStore
 
 HAND_OFF = {"intent": "create_domain", "domain_id": 7}
 ALWAYS = {"user_id": "u1", "user_name": "Ada", "name_attempts": 1}
@@ -51,6 +54,18 @@ def test_what_a_root_agent_sets_another_process_reads_and_clears_and_the_rest_st
     assert done.stdout == f"{sorted({*ALWAYS, *HAND_OFF})}\n"
     assert state(sessions, agent_id) == ALWAYS
     assert "intent" not in Path(sessions.root, agent_id, "state.json").read_text(encoding="utf-8")
+
+
+def test_who_is_begun_below_a_parent_holds_its_documents_before_it_locks_the_parent(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As whoever changes the keys of the parent does: else the two could wait for each other."""
+    parent_id = sessions.create("root", app="kb", user="u1")
+    monkeypatch.setenv("GAIA_SESSIONS_LOCK_TIMEOUT", "0")
+    store = FileStore(sessions.root)
+    document = store.lock_key(document_lock_key(("kb",)))
+    with document, store.open(parent_id), pytest.raises(LockTimeout, match="document"):
+        Sessions(sessions.root).create("below", parent_id=parent_id, app="kb", user="u1", state={"app:a": 1})
 
 
 def test_confirming_records_the_result_in_the_same_step(sessions: Sessions) -> None:
