@@ -72,7 +72,6 @@ CALLED_BY_HOOKS = [
         "keys",
         "permitting",
         "preconditions",
-        "preview",
         "questions",
         "reporting",
         "standing",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 
 from gaia_sessions import config
 from gaia_sessions.store.file_store import open_store
@@ -14,16 +15,15 @@ from gaia_sessions.system.project_root import check_links, check_owner, find_roo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
     from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.planned import Plan
     from gaia_sessions.store.port import Store
-
-    from .preview import Preview
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
@@ -60,11 +60,11 @@ class Reading:
         self.config = config
         self.root = root
 
-    def preview(self) -> Preview:
+    def preview(self) -> Plan:
         """The sessions as they will be once the events that wait are applied; each asks for these anew."""
-        from .preview import Preview
+        from gaia_sessions.ingest.foresight import foreseen
 
-        return Preview(self.store, self.now, self.config)
+        return foreseen(self.store, self.now, self.config)
 
 
 class Writing(Reading):
@@ -98,12 +98,14 @@ def read(
         return do(Reading(store, utc_now(), place.config, place.root), *arguments, **named)
 
 
-def store_of(place: Place, *, dry_run: bool) -> Store:
-    """The store, with the waiting events applied; for a dry run one that has them, and writes, in memory."""
-    if dry_run:
-        return read(place, lambda reading: reading.preview().applied())
-    write(place, lambda _: None)
-    return place.store
+@contextmanager
+def store_of(place: Place, *, dry_run: bool) -> Iterator[Store]:
+    """The store, with the waiting events applied; for a dry run a plan, which has them, and what is done to it."""
+    if not dry_run:
+        write(place, lambda _: None)
+    with place.store as store:
+        reading = Reading(store, utc_now(), place.config, place.root)
+        yield reading.preview() if dry_run else store  # type: ignore[misc]  # a plan has what is called of it
 
 
 def write(

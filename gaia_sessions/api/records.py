@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.store import read_if_readable
 from gaia_sessions.store.reading import EVENTS
@@ -80,10 +82,11 @@ def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | Ses
     are only those behind that place. What the call raises it raises before the first step of the iteration.
     """
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.journal import behind
+    from gaia_sessions.store.journal import behind, numbered
 
     sessions = at.preview()
-    entries = behind(sessions.entries(agent_id, EVENTS), since)
+    stored, planned = sessions.entries_by_origin(agent_id, EVENTS)
+    entries = behind(chain(numbered(stored), planned), since)
     record = read_if_readable(sessions, agent_id)
     trace = Above(sessions).trace(record) if record else None
     return (dict(entry, **trace) if trace and isinstance(entry, dict) else entry for entry in entries)

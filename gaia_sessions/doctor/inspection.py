@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from gaia_sessions import config
-from gaia_sessions.api.preview import Preview
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
+from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of, words_that_are_no_answers
 from gaia_sessions.store.file_store import open_store
@@ -154,8 +154,8 @@ class Inspection:
     @cached_property
     def run_verdicts(self) -> list[Verdict]:
         """The verdict of ``reconcile --dry-run`` on every run without an end."""
-        in_memory = Preview(self.store, self.now, self.config).applied()
-        return close_runs(in_memory, self.now, self.root)["verdicts"]
+        plan = foreseen(self.store, self.now, self.config)
+        return close_runs(plan, self.now, self.root)["verdicts"]  # type: ignore[arg-type]  # it has what is called of it
 
     @cached_property
     def log_lines(self) -> list[dict[str, Json]]:

@@ -134,9 +134,10 @@ def _requested_id(request: Request) -> Json:
 def _decide(agent_id: str | None, call: DirectCall) -> Answer:
     if agent_id is None:
         return _refusal(None, "no_existing_session")
-    from gaia_sessions.api import preview, standing
+    from gaia_sessions.api import standing
+    from gaia_sessions.ingest.foresight import foreseen_by_hook
 
-    sessions = preview.Preview(call.store, call.now, call.config, call.time.is_late)
+    sessions = foreseen_by_hook(call.store, agent_id, call.now, call.config, call.time.is_late)
     decision, record = standing.read_and_decide(sessions, call.now, agent_id, call.config.limits)
     if not decision["should_resume"] or record is None:
         return {**_refusal(agent_id, "session_not_resumable"), "detail": decision["reason"]}

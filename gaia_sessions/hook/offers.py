@@ -86,13 +86,13 @@ def _sessions_of(
     store: FileStore, payload: HookPayload, event: Event, is_late: Callable[[], bool], above: Above
 ) -> Iterator[Record]:
     """The open sessions that the conversation may be told of; for one that continues, only its own."""
-    from gaia_sessions.api.preview import Preview
     from gaia_sessions.errors import SessionsError
+    from gaia_sessions.ingest.foresight import open_sessions
 
     only_conversation = event["host_session_id"] if event.get("source") in _CONTINUING_SOURCES else None
-    sessions = Preview(store, payload.now, payload.config, is_late)
-    scanned = takewhile(lambda _: not is_late(), sessions.scan(active_only=True, host_session_id=only_conversation))
-    records = (record for _, record in scanned if not isinstance(record, SessionsError))
+    found = open_sessions(store, payload.now, payload.config, is_late, only_conversation)
+    in_time = takewhile(lambda _: not is_late(), found)
+    records = (record for _, record in in_time if not isinstance(record, SessionsError))
     return (record for record in records if is_in_reach(record, payload, above))
 
 

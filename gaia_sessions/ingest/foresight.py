@@ -8,12 +8,9 @@ record: an event that another process applies meanwhile changes nothing the seco
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from gaia_sessions.errors import SessionsError, StoreFailure
 from gaia_sessions.session.record import has_newer_schema
-from gaia_sessions.store import read_ancestors, read_if_readable
-from gaia_sessions.store.planned import Plan
+from gaia_sessions.store import read_if_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,26 +20,23 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.inbox_keys import WaitingEvent
-    from gaia_sessions.store.port import RecordOrError, StoreReader
+    from gaia_sessions.store.planned import Plan
+    from gaia_sessions.store.port import Reader, RecordOrError, StoreReader
 
     IsLate = Callable[[], bool]
 
 
 def foreseen(store: StoreReader, now: datetime, config: Config) -> Plan:
     """The sessions of ``store`` with all waiting events applied."""
-    return _with_applied(store, _waiting(store), now, config)
+    return _with_applied(store, _waiting(store), now, config, lambda: False)
 
 
-def foreseen_by_hook(store: StoreReader, agent_id: str, now: datetime, config: Config, is_late: IsLate) -> Plan:
+def foreseen_by_hook(store: StoreReader, agent_id: str, now: datetime, config: Config, is_late: IsLate) -> Reader:
     """What a hook reads one session by, and those above it."""
     waiting = _waiting(store)
     if _are_many(waiting):
-        record = read_if_readable(store, agent_id)
-        family = [] if record is None else [record]
-        with suppress(StoreFailure):
-            family += filter(None, read_ancestors(store, record).values() if record and "parent_id" in record else ())
-        waiting = _concerning(family, waiting)
-    return _with_applied(store, waiting, now, config, is_late)
+        waiting = _concerning(_family(store, agent_id), waiting)
+    return _with_applied(store, waiting, now, config, is_late) if waiting else store
 
 
 def open_sessions(
@@ -51,8 +45,8 @@ def open_sessions(
     """The open sessions, those of one conversation or all, as a hook tells of them; those that may change come last."""
     waiting = _waiting(store)
     if not _are_many(waiting):
-        plan = _with_applied(store, waiting, now, config, is_late)
-        yield from plan.scan(active_only=True, host_session_id=host_session_id)
+        sessions = _with_applied(store, waiting, now, config, is_late) if waiting else store
+        yield from sessions.scan(active_only=True, host_session_id=host_session_id)
         return
     from gaia_sessions.store.inbox_keys import all_keys, may_change
 
@@ -84,6 +78,18 @@ def _are_many(waiting: list[WaitingEvent]) -> bool:
     return len(waiting) > TRY_ALL_LIMIT
 
 
+def _family(store: StoreReader, agent_id: str) -> list[Record]:
+    """The record of a session, and those of all above it, as far as they can be read."""
+    record = read_if_readable(store, agent_id)
+    if record is None:
+        return []
+    try:
+        above = store.ancestors(record) if "parent_id" in record else {}
+    except StoreFailure:
+        above = {}
+    return [record, *filter(None, above.values())]
+
+
 def _concerning(records: Iterable[Record], waiting: list[WaitingEvent]) -> list[WaitingEvent]:
     from gaia_sessions.store.inbox_keys import keys_of_record, matching_events
 
@@ -92,15 +98,13 @@ def _concerning(records: Iterable[Record], waiting: list[WaitingEvent]) -> list[
 
 
 def _with_applied(
-    store: StoreReader,
-    waiting: list[WaitingEvent],
-    now: datetime,
-    config: Config,
-    should_stop: IsLate = lambda: False,
+    store: StoreReader, waiting: list[WaitingEvent], now: datetime, config: Config, should_stop: IsLate
 ) -> Plan:
+    from gaia_sessions.store.planned import Plan
+
     plan = Plan(store, waiting)
     if waiting:
         from .deferred import apply_deferred
 
-        apply_deferred(plan, now, config, should_stop)  # type: ignore[arg-type]  # it calls what a plan has
+        apply_deferred(plan, now, config, should_stop)  # type: ignore[arg-type]  # it has what is called of it
     return plan

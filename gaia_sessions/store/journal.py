@@ -109,14 +109,11 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
         yield errors.InvalidInput(f"{invalid - _MOST_ERRORS} further lines cannot be read", path)
 
 
-def numbered(found: Iterator[Json | SessionsError], most: int | None = None) -> Iterator[Json | SessionsError]:
-    """The entries of ``found``, each that can be read with its place among those, from 1, as ``seq``.
-
-    Only the first ``most`` of them have one.
-    """
+def numbered(found: Iterator[Json | SessionsError]) -> Iterator[Json | SessionsError]:
+    """The entries of ``found``, each that can be read with its place among those, from 1, as ``seq``."""
     seq = 0
     for entry in found:
-        if isinstance(entry, dict) and seq != most:
+        if isinstance(entry, dict):
             seq += 1
             yield {**entry, "seq": seq}
         else:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from gaia_sessions.errors import LockTimeout, SessionExists, SessionNotFound, SessionsError
+from gaia_sessions import errors
+from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.index_keys import alias_key, conversation_key, keys_of, open_child_key, parent_key
 from gaia_sessions.session.record import is_child
@@ -226,7 +227,7 @@ class Plan:
         agent_id = check_agent_id(record["agent_id"])
         kept = fit_record(record, reserved)[0]
         if self.has(agent_id):
-            raise SessionExists(agent_id)
+            raise errors.SessionExists(agent_id)
         self.cancellation(kept)  # refused while that cannot be read
         self._put(kept, [entry] if entry else [])
         self._not_in_store.add(agent_id)
@@ -342,7 +343,7 @@ class _HeldKey:
 
     def __enter__(self) -> None:
         if self._key in self._held_keys:
-            raise LockTimeout(str(self._key), self._timeout, None)
+            raise errors.LockTimeout(str(self._key), self._timeout, None)
         self._held_keys.add(self._key)
 
     def __exit__(self, *_: object) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.ingest.foresight import foreseen
@@ -49,42 +48,6 @@ class OverlayOverNewSessions(Overlay):
         is_there = self.has(record["agent_id"]) or self._base.has(record["agent_id"])
         create = super().create if is_there else self._base.create
         create(record, entry, **others)
-
-
-class FilesReadThroughPreview(FileStore):
-    """Files of which the promises of ``Reader`` are kept by a preview."""
-
-    def read(self, agent_id: str) -> Record:
-        return self._preview().read(agent_id)
-
-    def scan(
-        self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
-    ) -> Iterator[tuple[str, RecordOrError]]:
-        return self._preview().scan(active_only=active_only, agent_name=agent_name, host_session_id=host_session_id)
-
-    def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
-        return self._preview().children(parent_ids, open_only=open_only)
-
-    def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
-        return self._preview().messages(agent_id, is_wanted=is_wanted)
-
-    def messages_backwards(self, agent_id: str) -> Messages:
-        return self._preview().messages_backwards(agent_id)
-
-    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
-        return self._preview().marks(agent_ids)
-
-    def figures(self) -> Iterator[dict[str, Json] | None]:
-        return self._preview().figures()
-
-    def output_path(self, agent_id: str, number: int) -> str:
-        return self._preview().output_path(agent_id, number)
-
-    def output(self, agent_id: str, number: int) -> bytes:
-        return self._preview().output(agent_id, number)
-
-    def _preview(self) -> Preview:
-        return Preview(FileStore(self.root), BEGAN, Config({}))
 
 
 def overlay_over_deleted(folder: Path) -> Store:
@@ -195,7 +158,6 @@ STORES: dict[str, Callable[[Path], Store]] = {
     "files": lambda folder: FileStore(f"{folder}/root", wait=locks.wait_with_filelock),
     "memory, read through a plan": lambda _folder: MemoryReadThroughPlan(),
     "files, read through a plan": lambda folder: FilesReadThroughPlan(f"{folder}/root"),
-    "files, read through a preview": lambda folder: FilesReadThroughPreview(f"{folder}/root"),
     "an overlay over what it has deleted": overlay_over_deleted,
     "an overlay over new sessions in files": lambda folder: OverlayOverNewSessions(FileStore(f"{folder}/root"), []),
 }

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.api import standing
-from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import deferred
+from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from tests.hook.conftest import ASKS, own_host, stopped_while_held
@@ -397,7 +397,8 @@ def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_i
             return super().deferred(names)
 
     now, config = datetime.now(UTC), Config({})
-    decided, _ = standing.read_and_decide(Preview(Overtaken(str(host.root)), now, config), now, agent_id, config.limits)
+    sessions = foreseen(Overtaken(str(host.root)), now, config)
+    decided, _ = standing.read_and_decide(sessions, now, agent_id, config.limits)
 
     assert host.waiting() == []
     assert (decided["reason"], decided["phase"]) == ("session_resumable", "approval")

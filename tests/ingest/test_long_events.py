@@ -11,13 +11,13 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from gaia_sessions.api.preview import Preview
 from gaia_sessions.config import Config
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.hook import apply_each
 from gaia_sessions.ingest import AT_ONCE, Terms
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
+from gaia_sessions.ingest.foresight import foreseen, foreseen_by_hook
 from gaia_sessions.ingest.several import IN_ONE_FILE, hold
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store.file_store import FileStore
@@ -178,18 +178,18 @@ def test_an_event_whose_time_ran_out_is_not_dropped_however_long_it_has_waited(t
 
 @table("kind", ["session_end", "killed workflow"])
 @own_folder
-def test_whoever_reads_through_a_preview_sees_all_of_it_applied(kind: str, tmp_path: Path) -> None:
+def test_whoever_looks_sees_all_of_it_applied(kind: str, tmp_path: Path) -> None:
     store = populate(tmp_path / "root", kind, MANY)
     tell(store, end_of(kind), stop_after(AT_ONCE + 1))
     assert open_agents(store) > 0
 
-    scanned = dict(Preview(store, NOW + MINUTE, Config({})).scan())
+    scanned = dict(foreseen(store, NOW + MINUTE, Config({})).scan())
     seen = [record for record in scanned.values() if not isinstance(record, Exception)]
 
     assert len(seen) == MANY + (kind == "killed workflow")
     assert all("ended_at" in record["runs"][-1] for record in seen)
     some = agents_in(store)[0]["agent_id"]
-    read = Preview(store, NOW + MINUTE, Config({}), is_late=stop_after(10 * MANY)).read(some)
+    read = foreseen_by_hook(store, some, NOW + MINUTE, Config({}), stop_after(10 * MANY)).read(some)
     assert "ended_at" in read["runs"][-1]
 
 

@@ -13,14 +13,18 @@ import pytest
 
 import gaia_sessions
 from gaia_sessions.api import at, records
-from gaia_sessions.api.preview import Preview
+from gaia_sessions.api.cleaning import CleanupPolicy, remove_unused
+from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.ingest.consumption import count_ended_runs
 from gaia_sessions.ingest.deferred import apply_deferred
+from gaia_sessions.ingest.foresight import foreseen, open_sessions
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
+from tests.frozen import FrozenPlan
 from tests.hook.conftest import ASKS, own_host, stopped_while_held
 from tests.hook.test_lives import CAPTURES, Life, of_captures
 from tests.table import table
@@ -64,10 +68,10 @@ def test_an_agent_whose_start_still_waits_is_listed_as_at_work(host: Host) -> No
 def test_a_preview_is_the_record_that_the_next_writer_leaves(host: Host) -> None:
     agent_id = stopped_while_held(host, ASKS)
 
-    foreseen = previewed(host, agent_id)
+    planned = previewed(host, agent_id)
 
-    assert foreseen == left(host, agent_id)
-    assert (foreseen["phase"], host.waiting()) == ("approval", [])
+    assert planned == left(host, agent_id)
+    assert (planned["phase"], host.waiting()) == ("approval", [])
 
 
 def test_a_conversation_that_begins_is_offered_work_whose_pause_still_waits(host: Host) -> None:
@@ -85,11 +89,11 @@ def test_several_sessions_are_previewed_together(host: Host) -> None:
     with host.held(host.work("toolu_9", "a9")):
         host.hear(host.event_payload("SessionEnd", reason="other"))
 
-    foreseen = {agent_id: line["phase"] for agent_id, line in listed(host).items()}
+    planned = {agent_id: line["phase"] for agent_id, line in listed(host).items()}
     gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
 
     left = {agent_id: record["phase"] for agent_id, record in host.records().items() if agent_id != "next-writer"}
-    assert foreseen == left
+    assert planned == left
     assert len(left) == 4
 
 
@@ -122,7 +126,7 @@ def test_a_list_looks_at_the_inbox_once_and_reads_each_event_once(host: Host, se
     waiting = len(host.waiting())
     counted = Counted(str(host.root))
 
-    found = dict(Preview(counted, now, Config({})).scan())
+    found = dict(foreseen(counted, now, Config({})).scan())
 
     assert len(found) == sessions
     assert counted.calls == {"waiting": 1, "read": waiting}
@@ -152,12 +156,12 @@ def paused(host: Host) -> str:
 
 
 def test_what_is_applied_while_somebody_lists_is_listed_all_the_same(host: Host, paused: str) -> None:
-    found: dict[str, Any] = dict(Preview(Overtaken(str(host.root)), datetime.now(UTC), Config({})).scan())
+    found: dict[str, Any] = dict(foreseen(Overtaken(str(host.root)), datetime.now(UTC), Config({})).scan())
     assert {agent_id: record["phase"] for agent_id, record in found.items()} == {paused: "approval"}
 
 
 def test_what_is_deleted_while_somebody_lists_is_not_there(host: Host, paused: str) -> None:
-    sessions = Preview(Deleting(str(host.root)), datetime.now(UTC), Config({}))
+    sessions = foreseen(Deleting(str(host.root)), datetime.now(UTC), Config({}))
     assert list(sessions.scan()) == []
     with pytest.raises(SessionNotFound):
         sessions.read(paused)
@@ -184,13 +188,34 @@ class Watched(Life):
     def look(self, store: FileStore, now: datetime) -> None:
         if not store.waiting():
             return
-        foreseen = dict(Preview(store, now, Config({})).scan())
+        planned = dict(foreseen(store, now, Config({})).scan())
         copy = self.folder / f"copy-{self.looks}"
         shutil.copytree(self.root, copy)
         writer = FileStore(str(copy), durable=False)
         apply_deferred(writer, now, Config({}))
-        assert {agent_id: writer.read(agent_id) for agent_id in foreseen} == foreseen
+        assert {agent_id: writer.read(agent_id) for agent_id in planned} == planned
         self.looks += 1
+
+
+class WatchedAsValues(Life):
+    """Before each line a dry run of all that a plan is given to, on records that cannot be changed in place."""
+
+    def tell(self, payload: dict[str, Any]) -> None:
+        now = datetime.now(UTC) + timedelta(days=30)
+        plan: Any = foreseen(FileStore(str(self.root)), datetime.now(UTC), Config({}))
+        close_runs(plan, now, str(self.root))
+        count_ended_runs(plan, with_labels=True)
+        remove_unused(plan, CleanupPolicy(now, 1, Config({}).limits, keep_days=1))
+        super().tell(payload)
+
+
+@of_captures(*CAPTURES)
+def test_whatever_plans_takes_records_as_values(capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a plan hands out the records that it keeps, and copies none."""
+    monkeypatch.setattr("gaia_sessions.store.planned.Plan", FrozenPlan)
+    life = WatchedAsValues(tmp_path / capture.parent.name / capture.stem, monkeypatch)
+    life.live(life.lines(capture))
+    assert life.errors == []
 
 
 @of_captures(*CAPTURES)
@@ -219,16 +244,16 @@ def two(host: Host) -> str:
 
 def test_a_preview_of_one_session_is_what_the_next_writer_leaves_of_it(host: Host) -> None:
     agent_id = two(host)
-    foreseen = previewed(host, agent_id)
-    assert (foreseen["phase"], listed(host)[agent_id]["phase"]) == ("abandoned", "abandoned")
-    assert foreseen == left(host, agent_id)
+    planned = previewed(host, agent_id)
+    assert (planned["phase"], listed(host)[agent_id]["phase"]) == ("abandoned", "abandoned")
+    assert planned == left(host, agent_id)
 
 
 def test_a_list_of_one_kind_of_agent_says_the_same_as_the_whole_list(host: Host) -> None:
     agent_id = two(host)
-    foreseen = listed(host, active_only=True, agent_name="Plan")
+    planned = listed(host, active_only=True, agent_name="Plan")
     assert left(host, agent_id)["phase"] == "abandoned"
-    assert foreseen == {}
+    assert planned == {}
 
 
 @pytest.fixture
@@ -262,10 +287,10 @@ def test_an_agent_that_was_woken_is_listed_as_at_work(host: Host) -> None:
     with host.held(agent_id):
         host.hear(host.starting())
     waited = len(host.waiting())
-    foreseen = {line["phase"] for line in listed(host, active_only=True).values()}
+    planned = {line["phase"] for line in listed(host, active_only=True).values()}
     gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
     real = {r["phase"] for i, r in host.records().items() if i != "next-writer" and r["phase"] == "investigating"}
-    assert (waited, foreseen) == (waited, real)
+    assert (waited, planned) == (waited, real)
 
 
 def test_a_stop_that_only_the_waiting_start_makes_fit_is_foreseen(host: Host) -> None:
@@ -278,10 +303,10 @@ def test_a_stop_that_only_the_waiting_start_makes_fit_is_foreseen(host: Host) ->
         host.run("every_event", stop)
     assert [event["kind"] for event in host.deferred()] == ["start", "stop"]
 
-    foreseen, line = previewed(host, agent_id), listed(host)[agent_id]
+    planned, line = previewed(host, agent_id), listed(host)[agent_id]
 
-    assert (line["phase"], foreseen["phase"]) == ("approval", "approval")
-    assert foreseen == left(host, agent_id)
+    assert (line["phase"], planned["phase"]) == ("approval", "approval")
+    assert planned == left(host, agent_id)
 
 
 def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Path) -> None:
@@ -295,11 +320,11 @@ def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Pat
     late: Any = {"kind": "stop", "at": format_time(now), "host_session_id": "c", "host_agent_id": "old"}
     store.defer(late | {"marker_phase": "approval", "marker_id": "s-1", "has_message": True, "last_message": "?"}, now)
 
-    foreseen = Preview(store, now, Config({})).read("s-1")
+    planned = foreseen(store, now, Config({})).read("s-1")
     apply_deferred(store, now, Config({}))
 
     assert store.read("s-1")["phase"] == "investigating"
-    assert foreseen == store.read("s-1")
+    assert planned == store.read("s-1")
 
 
 @pytest.fixture
@@ -338,7 +363,7 @@ def test_a_conversation_that_begins_is_offered_the_others(host: Host) -> None:
     assert "[gaia-sessions: resume other]" in told["additionalContext"]
 
 
-def test_in_a_hook_a_preview_stops_when_it_is_late(host: Host) -> None:
+def test_in_a_hook_no_more_is_foreseen_when_it_is_late(host: Host) -> None:
     now, store = datetime.now(UTC), FileStore(str(host.root), durable=False)
     for number in range(20):
         run: Any = {"run": 1, "host_session_id": "c", "claimed_at": format_time(now), "tool_use_id": f"t{number}"}
@@ -352,7 +377,7 @@ def test_in_a_hook_a_preview_stops_when_it_is_late(host: Host) -> None:
         looks += 1
         return looks > 1
 
-    found = dict(Preview(store, now, Config({}), is_late=is_late).scan(active_only=True))
+    found = dict(open_sessions(store, now, Config({}), is_late, None))
 
     assert (len(found), {record["phase"] for record in found.values()}) == (20, {"initializing"})  # type: ignore[index]
 
@@ -364,12 +389,11 @@ def test_the_children_of_a_session_have_the_events_applied_that_concern_them(hos
         event: Any = {"kind": "finalize", "at": format_time(now), "agent_id": f"s-{number:02}", "outcome": "completed"}
         store.defer(event, now)
 
-    for is_late in (None, lambda: False):
-        found = Preview(store, now, Config({}), is_late=is_late).children(["s-01"])
+    found = foreseen(store, now, Config({})).children(["s-01"])
 
-        assert sorted((record["agent_id"], record["phase"]) for record in found) == [
-            (f"s-{number:02}", "completed") for number in range(1, 20, 2)
-        ]
+    assert sorted((record["agent_id"], record["phase"]) for record in found) == [
+        (f"s-{number:02}", "completed") for number in range(1, 20, 2)
+    ]
 
 
 def test_many_ends_of_one_conversation_read_its_sessions_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,7 +411,7 @@ def test_many_ends_of_one_conversation_read_its_sessions_once(host: Host, monkey
 
     monkeypatch.setattr(FileStore, "scan", counted)
 
-    found = dict(Preview(store, now, Config({})).scan())
+    found = dict(foreseen(store, now, Config({})).scan())
 
     assert (len(found), len([asked for asked in scans if asked.get("host_session_id")])) == (3, 1)
 
@@ -442,12 +466,12 @@ def test_an_agent_that_the_journal_of_its_workflow_names_late_is_at_work_for_who
     agent_named_late(host)
 
     [line] = listed(host).values()
-    foreseen = previewed(host, line["agent_id"])
+    planned = previewed(host, line["agent_id"])
 
     assert (line["purpose"], line["phase"], line["running"]) == ("alpha", "investigating", True)
-    assert (foreseen["runs"][0]["workflow"]["key"], foreseen["agent_name"]) == ("v2:abc", "Explore")
-    assert foreseen["runs"][0]["transcript_path"] == str(host.agents / "workflows/wf_0a1b2c3d-4e5/agent-a1.jsonl")
-    assert foreseen == left(host, line["agent_id"])
+    assert (planned["runs"][0]["workflow"]["key"], planned["agent_name"]) == ("v2:abc", "Explore")
+    assert planned["runs"][0]["transcript_path"] == str(host.agents / "workflows/wf_0a1b2c3d-4e5/agent-a1.jsonl")
+    assert planned == left(host, line["agent_id"])
 
 
 def test_a_journal_that_was_not_written_since_a_start_is_not_read_again(host: Host) -> None:
@@ -474,14 +498,3 @@ def test_what_only_a_waiting_event_begins_is_found_by_a_part_of_its_id_and_can_b
     [cancelled] = json.loads(gaia(host, "cancel", agent_id, "--json"))["cancelled"]
     assert (cancelled["agent_id"], cancelled["new"]) == (agent_id, True)
     assert list(host.records()) == [agent_id]
-
-
-def test_what_only_a_waiting_event_begins_is_imported_as_it_is_listed(host: Host, tmp_path: Path) -> None:
-    agent_named_late(host)
-    [agent_id] = listed(host)
-    elsewhere = str(tmp_path / "elsewhere")
-
-    report = gaia_sessions.Sessions(elsewhere).import_from(str(host.root))
-
-    assert (report["imported"], report["failed"]) == ([agent_id], [])
-    assert FileStore(elsewhere).read(agent_id)["purpose"] == "alpha"
