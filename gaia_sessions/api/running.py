@@ -144,7 +144,9 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
 def _with_run(store: Reader, record: Record, fields: Run, now: datetime, shell: str | None = None) -> Record:
     begun = with_command_begun(record, fields, now, shell)
     run = begun["runs"][-1]
-    run["output_path"] = store.output_path(record["agent_id"], run["run"])
+    path = store.output_path(record["agent_id"], run["run"])
+    if path is not None:
+        run["output_path"] = path
     return begun
 
 

@@ -101,7 +101,7 @@ def run(
             client = client_of_run(sessions, begun.record, command, words)
             look = look_of(sessions, begun.record, client, asked)
             with sessions.store as store:
-                log = store.open_output(agent_id, begun.run["run"])
+                log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
             return _ended(
@@ -176,7 +176,7 @@ def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: 
     except OSError:
         supervisor.tell(BACKGROUND_UNREAD)
         return
-    supervisor.tell(*((BACKGROUND_LEFT, begun.run["output_path"]) if is_kept else (BACKGROUND_NOT_KEPT,)))
+    supervisor.tell(*((BACKGROUND_LEFT, begun.run.get("output_path", "")) if is_kept else (BACKGROUND_NOT_KEPT,)))
 
 
 def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:

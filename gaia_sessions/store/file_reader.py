@@ -256,11 +256,10 @@ class FileReader:
     def output_path(self, agent_id: str, number: int) -> str:
         return os.path.join(os.path.abspath(self.root), check_agent_id(agent_id), reading.output_name(number))
 
-    def output(self, agent_id: str, number: int) -> bytes:
+    def output(self, record: Record, number: int) -> bytes:
         from . import output_file
 
-        check_agent_id(agent_id)
-        with output_file.open_session(self.folder, agent_id) as session:
+        with output_file.open_session(self.folder, record, self.load) as session:
             return output_file.read(session, number)
 
     def figures(self) -> Iterator[dict[str, Json] | None]:

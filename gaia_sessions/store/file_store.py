@@ -155,11 +155,10 @@ class FileStore(FileReader):
         with self.open(agent_id, timeout=timeout) as session:
             return session.commit(rule(session.record), reserved=reserved)
 
-    def open_output(self, agent_id: str, number: int) -> OutputFile:
+    def open_output(self, record: Record, number: int) -> OutputFile:
         from . import output_file
 
-        check_agent_id(agent_id)
-        session = output_file.open_session(self.folder, agent_id)
+        session = output_file.open_session(self.folder, record, self.load)
         return output_file.OutputFile(session, number, durable=self.durable)
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:

@@ -34,7 +34,7 @@ from . import documents as files
 from . import marks, read_ancestors, read_or_corrupt
 from .inbox_keys import keys_of_event
 from .journal import entry_lines
-from .reading import EVENTS, output_name
+from .reading import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,21 +181,24 @@ class MemoryStore:
     def _own_messages_backwards(self, agent_id: str) -> Iterator[Message]:
         return map(decode_message, reversed(self._transcripts.get(agent_id, b"").splitlines()))
 
-    def output_path(self, agent_id: str, number: int) -> str:
-        return f"{check_agent_id(agent_id)}/{output_name(number)}"
+    def output_path(self, agent_id: str, number: int) -> str | None:  # noqa: ARG002  # it is no file
+        check_agent_id(agent_id)
+        return None
 
-    def open_output(self, agent_id: str, number: int) -> Output:
+    def open_output(self, record: Record, number: int) -> Output:
         from .output_file import Kept
 
-        if not self.has(agent_id):
-            raise errors.SessionNotFound(agent_id)
-        kept = self._outputs[agent_id, number] = Kept()
+        self._check_there(record)
+        kept = self._outputs[record["agent_id"], number] = Kept()
         return kept
 
-    def output(self, agent_id: str, number: int) -> bytes:
-        if not self.has(agent_id):
-            raise errors.SessionNotFound(agent_id)
-        return bytes(self._outputs.get((agent_id, number), b""))
+    def output(self, record: Record, number: int) -> bytes:
+        self._check_there(record)
+        return bytes(self._outputs.get((record["agent_id"], number), b""))
+
+    def _check_there(self, record: Record) -> None:
+        if self.read(record["agent_id"])["created_at"] != record["created_at"]:
+            raise errors.SessionNotFound(record["agent_id"])
 
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         found = ((agent_id, self._mark_of(agent_id)) for agent_id in agent_ids if is_agent_id(agent_id))

@@ -12,13 +12,16 @@ import stat
 from contextlib import suppress
 
 from gaia_sessions.errors import SessionNotFound, SessionsError
+from gaia_sessions.session.ids import check_agent_id
 
 from . import atomic, reading
 from .directory import PRIVATE_FILE, KeptDirectory, NotAFile, open_or_create, refusal, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from gaia_sessions.session.schema import Record
 
     from .directory import Directory
 
@@ -178,11 +181,22 @@ class OutputFile:
                 os.close(old)
 
 
-def open_session(root: Directory, agent_id: str) -> Directory:
-    """The session's directory. Raises like ``reading.open_session``."""
-    if not reading.has_record(root, agent_id):
+def open_session(root: Directory, record: Record, load: Callable[[Directory, str], Record]) -> Directory:
+    """The directory of the session of ``record``, which ``load`` reads there once more.
+
+    Raises ``SessionNotFound`` if another session has its id by now, ``CorruptSession``.
+    """
+    agent_id = check_agent_id(record["agent_id"])
+    session = reading.open_session(root, agent_id)
+    try:
+        is_same = load(session, agent_id)["created_at"] == record["created_at"]
+    except SessionsError:
+        os.close(session.fd)
+        raise
+    if not is_same:
+        os.close(session.fd)
         raise SessionNotFound(agent_id)
-    return reading.open_session(root, agent_id)
+    return session
 
 
 def read(folder: Directory, number: int) -> bytes:

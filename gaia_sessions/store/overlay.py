@@ -185,14 +185,15 @@ class Overlay(MemoryStore):
             below = self._base.entries(agent_id, journal)
         return (entry for part in (below, self.own_entries(agent_id, journal)) for entry in part)
 
-    def output_path(self, agent_id: str, number: int) -> str:
+    def output_path(self, agent_id: str, number: int) -> str | None:
         return self._base.output_path(agent_id, number)
 
-    def output(self, agent_id: str, number: int) -> bytes:
+    def output(self, record: Record, number: int) -> bytes:
+        agent_id = record["agent_id"]
         is_below = (agent_id, number) not in self._outputs and agent_id not in self._deleted
         if is_below and self._base.has(agent_id):
-            return self._base.output(agent_id, number)
-        return super().output(agent_id, number)
+            return self._base.output(record, number)
+        return super().output(record, number)
 
     def messages_backwards(self, agent_id: str) -> Messages:
         generation = generation_of(self.read(agent_id))

@@ -164,10 +164,10 @@ class Plan:
     def messages_backwards(self, agent_id: str) -> Messages:
         return iter(()) if self._is_new(agent_id) else self._store.messages_backwards(agent_id)
 
-    def output(self, agent_id: str, number: int) -> bytes:
-        return b"" if self._is_new(agent_id) else self._store.output(agent_id, number)
+    def output(self, record: Record, number: int) -> bytes:
+        return b"" if self._is_new(record["agent_id"]) else self._store.output(record, number)
 
-    def output_path(self, agent_id: str, number: int) -> str:
+    def output_path(self, agent_id: str, number: int) -> str | None:
         return self._store.output_path(agent_id, number)
 
     def _is_new(self, agent_id: str) -> bool:

@@ -210,14 +210,16 @@ class Reader(ReaderAbove, Protocol):
         ``StoreFailure``.
         """
 
-    def output_path(self, agent_id: str, number: int) -> str:
-        """Where the output of the run with this ``number`` is, or will be: absolute if it is a file."""
+    def output_path(self, agent_id: str, number: int) -> str | None:
+        """The absolute path of the output of the run with this ``number``, there or not; None if it is in no file."""
 
-    def output(self, agent_id: str, number: int) -> bytes:
+    def output(self, record: Record, number: int) -> bytes:
         """What is kept of the output of the run with this ``number``; empty if there is none.
 
-        Of more than 2 MiB it is the first MiB, a line of its own that says how many bytes are left out, and the last
-        MiB; while the run goes on more of the end may be there, and after a crash less. Raises ``SessionNotFound``.
+        A second after it was written it is there. Of more than 2 MiB it is the first MiB, a line of its own that says
+        how many bytes are left out, and the last MiB; while the run goes on more of the end may be there, and after a
+        crash less. What was written for another session with the same id, by ``created_at``, is never among it. Raises
+        ``SessionNotFound`` if the session of ``record`` is gone, or another one has its id.
         """
 
 
@@ -320,11 +322,12 @@ class Store(StoreReader, Protocol):
         What ``rule`` raises passes through, and nothing is written.
         """
 
-    def open_output(self, agent_id: str, number: int) -> Output:
+    def open_output(self, record: Record, number: int) -> Output:
         """Begins the output of the run with this ``number``, to be closed; an earlier one under this number goes.
 
-        Takes no lock. Raises ``SessionNotFound``, and ``StoreFailure`` if the system refuses the file for another
-        reason than want of room.
+        It stays that of the session of ``record``, by ``created_at``: once that is gone, nobody finds what is written.
+        Takes no lock. Raises ``SessionNotFound`` as ``output`` does, and ``StoreFailure`` if the system refuses the
+        file for another reason than want of room.
         """
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:

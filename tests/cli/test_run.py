@@ -803,6 +803,17 @@ def test_a_failure_says_where_all_of_the_output_is(gaia: Gaia, root: str) -> Non
     assert ("line 21" in shown, "line 20" in shown, path in shown) == (True, False, True)
 
 
+def test_where_the_output_is_in_no_file_no_path_is_named(
+    gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileStore, "output_path", lambda *_: None)
+    words = ["--keep-background", "--", *SHELL, "echo hello; (sleep 0.2; echo later) & exit 3"]
+    ended = forked("run", *words)
+    assert (ended.code, b"hello" in ended.out, b"output" in ended.err) == (11, True, False)
+    assert "output_path" not in only_record(root)["runs"][0]
+    assert "output-1.log" not in gaia("show", "latest").out.decode()
+
+
 def test_a_program_whose_name_is_no_text_is_run(root: str) -> None:
     Path(os.fsdecode(b"n\xff")).symlink_to("/bin/true")
     assert forked("run", "--", b"./n\xff").code == 0

@@ -59,7 +59,7 @@ def test_a_flood_takes_little_memory_and_little_of_the_disk(
     assert peak < 64 * MIB
     assert max(sizes) <= 3 * MIB + 100
     [record] = [json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")]
-    log = FileStore(root).output(record["agent_id"], 1)
+    log = FileStore(root).output(FileStore(root).read(record["agent_id"]), 1)
     left_out = (mebibytes - 2) * MIB + len("the end\n")
     assert (len(log) < 2 * MIB + 100, log[-8:]) == (True, b"the end\n")
     assert f"\n[gaia-sessions: {left_out} bytes left out]\n".encode() in log

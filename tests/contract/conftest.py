@@ -105,11 +105,8 @@ class ReadThroughPlan:
     def figures(self) -> Iterator[dict[str, Json] | None]:
         return self._foreseen().figures()
 
-    def output_path(self, agent_id: str, number: int) -> str:
-        return self._foreseen().output_path(agent_id, number)
-
-    def output(self, agent_id: str, number: int) -> bytes:
-        return self._foreseen().output(agent_id, number)
+    def output(self, record: Record, number: int) -> bytes:
+        return self._foreseen().output(record, number)
 
     def _foreseen(self) -> Plan:
         kind: Any = FileStore if isinstance(self, FileStore) else MemoryStore

@@ -34,7 +34,8 @@ import sys
 from gaia_sessions.store.file_store import FileStore
 with open(sys.argv[2], "rb") as file:
     written = file.read()
-output = FileStore(sys.argv[1]).open_output("agent-1", 1)
+store = FileStore(sys.argv[1])
+output = store.open_output(store.read("agent-1"), 1)
 for number in range({PIECES}):
     output.write(written[number * {PIECE}:(number + 1) * {PIECE}])
     print((number + 1) * {PIECE}, flush=True)
@@ -91,8 +92,9 @@ def fault_at(write: Write, calls: list[Call], tmp_path: Path) -> FaultAt:
     def inject(call: Call, fault: str, folder: Path) -> tuple[str, int, str, int]:
         trace = ["strace", "-f", "-e", f"trace={call.name}", "-e", "signal=none", "-o", f"{folder}.trace"]
         root, ended = write(folder, *trace, "-e", f"inject={call.name}:{fault}".replace("@", str(call.ordinal)))
-        told = ended.stdout.split()
-        return ended.stderr, ended.returncode, told[-1] if told else "0", end_of(FileStore(root).output("agent-1", 1))
+        told, store = ended.stdout.split(), FileStore(root)
+        log = end_of(store.output(store.read("agent-1"), 1))
+        return ended.stderr, ended.returncode, told[-1] if told else "0", log
 
     return lambda fault, step: {
         str(call): inject(call, fault, tmp_path / str(number)) for number, call in [*enumerate(calls)][::step]

@@ -255,17 +255,17 @@ def test_a_full_disk_costs_a_log_and_nothing_else_and_once_there_is_room_its_end
     fill(small_disk / "filling", leave=20_000)
     written = b"".join(b"%07d\n" % number for number in range(10_000))
 
-    output = store.open_output("agent-1", 1)
+    output = store.open_output(store.read("agent-1"), 1)
     for start in range(0, len(written), 1000):
         output.write(written[start : start + 1000])
-    kept = store.output("agent-1", 1)
-    full = store.open_output("agent-1", 2)
+    kept = store.output(store.read("agent-1"), 1)
+    full = store.open_output(store.read("agent-1"), 2)
     full.write(written)
     full.close()
 
     assert len(kept) >= 4096
     assert written.startswith(kept)
-    assert written.startswith(store.output("agent-1", 2))
+    assert written.startswith(store.output(store.read("agent-1"), 2))
     (small_disk / "filling").unlink()
     output.close()
-    assert store.output("agent-1", 1) == written
+    assert store.output(store.read("agent-1"), 1) == written

@@ -46,7 +46,7 @@ def path(store: FileStore) -> Path:
 
 
 def write(store: FileStore, data: bytes, number: int = 1) -> None:
-    output = store.open_output("one", number)
+    output = store.open_output(store.read("one"), number)
     output.write(data)
     output.close()
 
@@ -57,7 +57,7 @@ def test_the_file_is_private_whatever_the_umask_even_while_it_is_written(
 ) -> None:
     old = os.umask(umask)
     try:
-        output = store.open_output("one", 1)
+        output = store.open_output(store.read("one"), 1)
         modes = [stat.S_IMODE(path.stat().st_mode)]
         for _ in range(3):
             output.write(bytes(2 * MIB))
@@ -83,7 +83,7 @@ def test_the_file_is_never_larger_than_three_mebibytes_and_a_line_and_ends_as_wh
     store: FileStore, path: Path
 ) -> None:
     written = numbered(6 * MIB)
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     sizes = []
     for start in range(0, len(written), 99_983):
         output.write(written[start : start + 99_983])
@@ -122,9 +122,9 @@ def test_what_is_no_file_is_refused_and_stays(store: FileStore, path: Path, inst
     before = os.lstat(path)
 
     with pytest.raises(StoreFailure, match=r"/one/output-1\.log: cannot create: output-1\.log is not a regular file"):
-        store.open_output("one", 1)
+        store.open_output(store.read("one"), 1)
     with pytest.raises(StoreFailure, match=r"/one/output-1\.log: cannot read"):
-        store.output("one", 1)
+        store.output(store.read("one"), 1)
 
     assert os.path.samestat(before, os.lstat(path))
     assert (elsewhere.read_bytes(), path.with_name("nothing").exists()) == (b"of somebody", False)
@@ -133,7 +133,7 @@ def test_what_is_no_file_is_refused_and_stays(store: FileStore, path: Path, inst
 def test_a_link_that_comes_later_is_replaced_and_not_followed(store: FileStore, path: Path) -> None:
     elsewhere = path.with_name("elsewhere")
     elsewhere.write_bytes(b"of somebody")
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     path.unlink()
     path.symlink_to("elsewhere")
 
@@ -145,7 +145,7 @@ def test_a_link_that_comes_later_is_replaced_and_not_followed(store: FileStore, 
 
 
 def test_a_snapshot_by_hard_links_stays_as_it_is(store: FileStore, path: Path, tmp_path: Path) -> None:
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     output.write(b"before")
     subprocess.run(["cp", "-al", store.root, tmp_path / "snapshot"], check=True)
 
@@ -157,7 +157,7 @@ def test_a_snapshot_by_hard_links_stays_as_it_is(store: FileStore, path: Path, t
 
 
 def test_a_log_whose_session_is_gone_leaves_nothing_behind(store: FileStore, tmp_path: Path) -> None:
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     output.write(b"before")
     store.delete("one", lambda _: True)
     store.purge_trash()
@@ -175,13 +175,13 @@ def test_a_process_that_an_output_was_handed_over_to_writes_as_if_there_were_one
     store: FileStore, path: Path, size: int, more: int
 ) -> None:
     whole = numbered(size + more)
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     output.write(whole[:size])
 
     begin_copy(output, whole[size:])
 
     write(store, whole, 2)
-    assert path.read_bytes() == store.output("one", 2)
+    assert path.read_bytes() == store.output(store.read("one"), 2)
 
 
 COPY = """
@@ -202,7 +202,7 @@ def begin_copy(output: OutputFile, data: bytes, between: Callable[[], None] = la
 
 
 def test_what_was_handed_over_never_goes_into_the_file_of_another_run(store: FileStore, path: Path) -> None:
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     output.write(b"of the first")
 
     begin_copy(output, numbered(4 * MIB), lambda: write(store, b"of another"))  # as in a copy that was restored
@@ -211,7 +211,7 @@ def test_what_was_handed_over_never_goes_into_the_file_of_another_run(store: Fil
 
 
 def test_nobody_finds_what_is_written_for_a_session_that_was_removed(store: FileStore, path: Path) -> None:
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     store.delete("one", lambda _: True)
     store.create(new_record("one", "worker", "", {}, NOW))
 
@@ -222,7 +222,7 @@ def test_nobody_finds_what_is_written_for_a_session_that_was_removed(store: File
 
 def test_an_output_keeps_one_file_and_one_folder_open_until_it_is_closed(store: FileStore) -> None:
     before = len(os.listdir("/dev/fd"))
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     for _ in range(5):
         output.write(bytes(MIB))
         assert len(os.listdir("/dev/fd")) == before + 2
@@ -285,7 +285,7 @@ def test_an_import_copies_the_logs_of_a_session(store: FileStore, tmp_path: Path
 
     there.take_in(store.read("one"), source)
 
-    assert [there.output("one", number) for number in (1, 2, 12)] == [b"run 1", b"", b"run 12"]
+    assert [there.output(there.read("one"), number) for number in (1, 2, 12)] == [b"run 1", b"", b"run 12"]
 
 
 def test_a_corrupt_session_that_is_removed_goes_with_its_logs(store: FileStore, path: Path) -> None:
@@ -300,7 +300,8 @@ def test_a_corrupt_session_that_is_removed_goes_with_its_logs(store: FileStore, 
 FLOOD = """
 import resource, sys
 from gaia_sessions.store.file_store import FileStore
-output = FileStore(sys.argv[1]).open_output("one", 1)
+store = FileStore(sys.argv[1])
+output = store.open_output(store.read("one"), 1)
 piece = bytes(range(256)) * 256
 output.write(piece)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -321,7 +322,7 @@ def test_memory_does_not_follow_how_much_is_written(store: FileStore, path: Path
 
 def test_many_small_pieces_cost_what_they_are(store: FileStore, path: Path) -> None:
     """The beginning is not copied for each of them."""
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     began = time.process_time()
     for _ in range(100_000):
         output.write(b"x" * 16)
@@ -332,7 +333,7 @@ def test_many_small_pieces_cost_what_they_are(store: FileStore, path: Path) -> N
 
 def test_a_log_that_gets_no_more_room_gives_some_back_for_the_end_of_the_run(store: FileStore, path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    output = store.open_output("one", 1)
+    output = store.open_output(store.read("one"), 1)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
         for _ in range(20):

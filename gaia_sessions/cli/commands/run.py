@@ -223,6 +223,7 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
         output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
         if report["error"] and is_live:
             output.print_to_stderr(f"  {safe(report['error'])}")
-            output.print_to_stderr(Copyable(outcome.run["output_path"], before="  all of its output: "))
+            if "output_path" in outcome.run:
+                output.print_to_stderr(Copyable(outcome.run["output_path"], before="  all of its output: "))
     for line in session_reports.next_lines(report, stands):
         output.print_to_stderr(line)
