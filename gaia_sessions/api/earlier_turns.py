@@ -16,13 +16,14 @@ from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.rounds import is_answer
 from gaia_sessions.session.runs import has_ended, has_started, is_of_command, is_send, is_workflow_itself
 from gaia_sessions.session.transcript import (
-    committed_bytes,
     is_system_prompt,
+    last_seq,
     readable,
     replaced_through,
     system_prompt,
     without_place,
 )
+from gaia_sessions.store import has_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ class Turns:
         self._record = record
         self._is_late = is_late or (lambda: False)
         self._has_own = has_own
-        self._agents = [agent for agent in _agents_of(record) if agent.run.get("transcript_path") not in known]
+        self._agents = [
+            agent for agent in _agents_of(sessions, record) if agent.run.get("transcript_path") not in known
+        ]
         for agent in self._agents[:_LATEST]:
             agent.look()
         self.is_cut = False
@@ -113,8 +116,9 @@ class Turns:
     @property
     def is_empty(self) -> bool:
         """Whether nothing of it is known: no agent of a host, no message, no session before."""
-        nothing = not self._agents and (not self._has_own or not committed_bytes(self._record))
-        return nothing and (self._earlier is None or self._earlier.is_empty)
+        if self._agents or (self._has_own and has_messages(self._sessions, self._record)):
+            return False
+        return self._earlier is None or self._earlier.is_empty
 
     def records(self) -> list[Record]:
         """The records of the sessions whose turns these are, the oldest first."""
@@ -165,7 +169,7 @@ class Turns:
 
     def _own_messages(self) -> Iterator[Message]:
         """The messages of the session's own transcript, the first first; none if that cannot be read."""
-        if not (self._has_own and committed_bytes(self._record)):
+        if not (self._has_own and last_seq(self._record)):
             return
         try:
             yield from readable(self._sessions.messages(self._record["agent_id"]))
@@ -185,7 +189,7 @@ class Turns:
     def _own(self) -> Iterator[Said]:
         """The messages of the session's own transcript that are told, the newest first."""
         record = self._record
-        if not (self._has_own and committed_bytes(record)):
+        if not (self._has_own and last_seq(record)):
             return
         has_file = bool(self._agents) and self._agents[0].run is record["runs"][-1] and self._agents[0].is_readable
         through, complete = replaced_through(record), record.get("turns", 0)
@@ -298,11 +302,14 @@ class _Agent:
         return next((run for run in reversed(self.runs) if run.get("started_at", "") <= time), self.runs[0])
 
 
-def _agents_of(record: Record) -> list[_Agent]:
+def _agents_of(sessions: Reader, record: Record) -> list[_Agent]:
     """The agents of hosts that were at work, the latest first; those with one file are one."""
     runs_by_file: dict[str, list[Run]] = {}
-    for run in record.get("runs", ()):
-        is_told = not is_of_command(run) or not (is_send(run) or committed_bytes(record))  # else by its messages
+    runs = record.get("runs", ())
+    commands = [run["run"] for run in runs if is_of_command(run) and not is_send(run)]
+    told = [] if commands and has_messages(sessions, record) else commands  # else by the messages of the session
+    for run in runs:
+        is_told = not is_of_command(run) or run["run"] in told
         if is_told and (has_started(run) or "last_message" in run):
             file = run.get("transcript_path") or str(run["run"])
             runs_of_file = runs_by_file.pop(file, [])

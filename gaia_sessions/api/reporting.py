@@ -16,7 +16,8 @@ from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings
 from gaia_sessions.session.report import report as report_of
 from gaia_sessions.session.schema import MARKER_DETAIL
-from gaia_sessions.session.transcript import committed_bytes, readable
+from gaia_sessions.session.transcript import readable
+from gaia_sessions.store import has_messages
 
 from .standing import standing
 
@@ -91,7 +92,7 @@ def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) 
 
 def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
     """The latest messages of the session, the oldest of them first."""
-    if committed_bytes(record):
+    if has_messages(sessions, record):
         newest_first = readable(sessions.messages_backwards(record["agent_id"]))
         return [_as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]
     latest: list[NewMessage] = []

@@ -15,7 +15,8 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.transcript import committed_bytes, message_rule, new_message
+from gaia_sessions.session.transcript import message_rule, new_message
+from gaia_sessions.store import has_messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,9 +84,10 @@ def messages_of_agents(
     They may have many MB, and have no number and no turn. No path if the session has messages of its own, or if none is
     known. Raises ``StoreFailure``, at the first step, if there are some, and none can be opened.
     """
-    record = at.preview().read(agent_id)
+    sessions = at.preview()
+    record = sessions.read(agent_id)
     check_readable(record)
-    if committed_bytes(record):
+    if has_messages(sessions, record):
         return [], iter(())
     paths = dict.fromkeys(run["transcript_path"] for run in record.get("runs", []) if "transcript_path" in run)
     most = checked_number(last)

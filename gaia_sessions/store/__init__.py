@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import NewMessage
 
-    from .port import Entry, ReaderAbove, RecordOrError, Store
+    from .port import Entry, Reader, ReaderAbove, RecordOrError, Store
 
 
 MOST_ABOVE = 100
@@ -92,6 +92,18 @@ def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
         return sessions.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
         return None
+
+
+def has_messages(sessions: Reader, record: Record) -> bool:
+    """Whether there is a message in the transcript of ``record``, or what cannot be read in the place of one."""
+    from gaia_sessions.session.transcript import last_seq
+
+    if not last_seq(record):
+        return False
+    try:
+        return next(sessions.messages(record["agent_id"]), None) is not None
+    except errors.SessionsError:
+        return True
 
 
 def read_or_corrupt(sessions: ReaderAbove, agent_id: str) -> RecordOrError:
