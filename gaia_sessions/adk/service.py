@@ -34,10 +34,15 @@ from gaia_sessions.system import utc_now
 from .app_events import app_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope
+    from gaia_sessions.store.port import Store
+
+    Arguments = ParamSpec("Arguments")
+    Result = TypeVar("Result")
 
 DEFAULT_ROOT = os.path.join(".adk", "gaia-sessions")
 """Where sessions are if nobody says otherwise, from the working directory on."""
@@ -78,33 +83,33 @@ class GaiaSessionService(BaseSessionService):
         self.none_clears = none_clears
         self._types = sessions.config.state_keys
         self._limits = sessions.config.limits
-        self._store = sessions.store
+        self._sessions = sessions
         self._locks: WeakValueDictionary[tuple[object, ...], asyncio.Lock] = WeakValueDictionary()
 
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
         """As ADK says. A session that has ended or was cancelled keeps its id: ``AlreadyExistsError``."""
-        return await asyncio.to_thread(self._create, app_name, user_id, state or {}, (session_id or "").strip())
+        return await self._call(self._create, app_name, user_id, state or {}, (session_id or "").strip())
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
         """As ADK says, also of one that has ended; ``num_recent_events`` of those that ``after_timestamp`` leaves."""
-        return await asyncio.to_thread(self._get, app_name, user_id, session_id.strip(), config or GetSessionConfig())
+        return await self._call(self._get, app_name, user_id, session_id.strip(), config or GetSessionConfig())
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         """As ADK says, the oldest update first; without sessions that have ended, and those that cannot be read."""
-        return await asyncio.to_thread(self._list, app_name, user_id)
+        return await self._call(self._list, app_name, user_id)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """As ADK says. There need be no such session. What it shared with others stays."""
         who = app_name, user_id, session_id.strip()
-        await asyncio.to_thread(app_sessions.remove, self._store, utc_now(), self._limits, *who)
+        await self._call(app_sessions.remove, utc_now(), self._limits, *who)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """As ADK says."""
-        document: Document | None = await asyncio.to_thread(self._store.document, (app_name, user_id))
+        document = await self._call(lambda store: store.document((app_name, user_id)))
         return dict(document["state"]) if document else {}
 
     async def append_event(self, session: Session, event: Event) -> Event:
@@ -120,7 +125,7 @@ class GaiaSessionService(BaseSessionService):
             self._apply_temp_state(session, event)
             event = self._trim_temp_delta_state(event)
             seen = Seen.from_text(session._storage_update_marker or "")  # noqa: SLF001  # as ADK's own services do
-            work = asyncio.ensure_future(asyncio.to_thread(self._append, session, event, seen))
+            work = asyncio.ensure_future(self._call(self._append, session, event, seen))
             cancelled: asyncio.CancelledError | None = None
             while not work.done():  # what a thread has begun ends, however often it is cancelled: nobody comes between
                 try:
@@ -139,54 +144,51 @@ class GaiaSessionService(BaseSessionService):
         session.last_update_time = at
         return self._commit_event_to_session(session, event)
 
-    def _create(self, app: str, user: str, state: dict[str, Any], app_id: str) -> Session:
+    async def _call(
+        self, do: Callable[Concatenate[Store, Arguments], Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """What ``do`` returns in a thread, for a store that is open for this one call."""
+
+        def call() -> Result:
+            with self._sessions.store as store:
+                return do(store, *arguments, **named)
+
+        return await asyncio.to_thread(call)
+
+    def _create(self, store: Store, app: str, user: str, state: dict[str, Any], app_id: str) -> Session:
         with _as_value_errors():
             kept = {key: value for key, value in state.items() if not key.startswith(NEVER_STORED)}
             delta = first_delta(self._delta(kept).set, self._types)
             try:
-                record = app_sessions.create(self._store, utc_now(), os.urandom, app, user, app_id or None, delta)
+                record = app_sessions.create(store, utc_now(), os.urandom, app, user, app_id or None, delta)
             except errors.SessionExists:
                 raise AlreadyExistsError(f"Session with id {app_id} already exists.") from None
-            return self._session(record)
+            return _session(store, record)
 
-    def _get(self, app: str, user: str, app_id: str, config: GetSessionConfig) -> Session | None:
+    def _get(self, store: Store, app: str, user: str, app_id: str, config: GetSessionConfig) -> Session | None:
         since, last = config.after_timestamp, config.num_recent_events
-        while (record := app_sessions.find(self._store, app, user, app_id)) is not None:
+        while (record := app_sessions.find(store, app, user, app_id)) is not None:
             with suppress(errors.SessionNotFound):  # somebody has just removed it, or begun it anew
-                messages = app_sessions.messages_of(self._store, record, last if since is None else None)
+                messages = app_sessions.messages_of(store, record, last if since is None else None)
                 break
         if record is None:
             return None
         found = [Event.model_validate_json(message["event"]) for message in messages]
         wanted = [event for event in found if since is None or event.timestamp >= since]
-        session = self._session(record)
+        session = _session(store, record)
         session.events = wanted if last is None else wanted[max(len(wanted) - last, 0) :]
         return session
 
-    def _session(self, record: Record, known: dict[Scope, Document | None] | None = None) -> Session:
-        state, seen = app_sessions.values_of(self._store, record, known)
-        if known is not None:
-            state = deepcopy(state)  # nobody changes what several sessions share by changing one
-        session = Session(
-            id=app_id_of(record),
-            app_name=record["app"],
-            user_id=record["user"],
-            state=state,
-            last_update_time=event_time(record),
-        )
-        session._storage_update_marker = seen.text()  # noqa: SLF001  # see above
-        return session
-
-    def _list(self, app: str, user: str | None) -> ListSessionsResponse:
+    def _list(self, store: Store, app: str, user: str | None) -> ListSessionsResponse:
         known: dict[Scope, Document | None] = {}
         with suppress(errors.StoreFailure):  # after a reboot; else one user's sessions cost as much as all
-            self._store.ensure_index()
-        found = [self._session(record, known) for record in app_sessions.going_on(self._store, app, user)]
+            store.ensure_index()
+        found = [_session(store, record, known) for record in app_sessions.going_on(store, app, user)]
         return ListSessionsResponse(sessions=sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id)))
 
-    def _append(self, session: Session, event: Event, seen: Seen | None) -> tuple[str, float]:
+    def _append(self, store: Store, session: Session, event: Event, seen: Seen | None) -> tuple[str, float]:
         with _as_value_errors():
-            record = app_sessions.find(self._store, session.app_name, session.user_id, session.id)
+            record = app_sessions.find(store, session.app_name, session.user_id, session.id)
             if record is None or not is_open(record):
                 _not_found(session)
             if seen is None:
@@ -194,7 +196,7 @@ class GaiaSessionService(BaseSessionService):
             delta = self._delta(event.actions.state_delta)
             found = app_event(_written(event, delta))
             try:
-                seen = app_sessions.append(self._store, utc_now(), record, seen, found, delta, self._types)
+                seen = app_sessions.append(store, utc_now(), record, seen, found, delta, self._types)
             except errors.StateChanged as error:
                 raise StaleSessionError(
                     f"Session {session.id} was modified in storage: {error}. Load it again with get_session."
@@ -223,6 +225,21 @@ class GaiaSessionService(BaseSessionService):
         for key, value in (event.actions.state_delta if self.none_clears else {}).items():
             if value is None:
                 session.state.pop(key, None)
+
+
+def _session(store: Store, record: Record, known: dict[Scope, Document | None] | None = None) -> Session:
+    state, seen = app_sessions.values_of(store, record, known)
+    if known is not None:
+        state = deepcopy(state)  # nobody changes what several sessions share by changing one
+    session = Session(
+        id=app_id_of(record),
+        app_name=record["app"],
+        user_id=record["user"],
+        state=state,
+        last_update_time=event_time(record),
+    )
+    session._storage_update_marker = seen.text()  # noqa: SLF001  # see above
+    return session
 
 
 def register() -> None:

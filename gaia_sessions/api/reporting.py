@@ -53,7 +53,12 @@ def report(at: Reading, agent_id: str) -> Report:
 
     ``status`` is ``success``, ``error``, ``timeout``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
     """
-    return reporter(at)(agent_id)[0]
+    return report_and_standing(at, agent_id)[0]
+
+
+def report_and_standing(at: Reading, agent_id: str) -> tuple[Report, Standing]:
+    """The ``report``, and how the session stands."""
+    return reporter(at)(agent_id)
 
 
 def reporter(at: Reading) -> ReportOn:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.report import Report
 
-    from .at import Place
-    from .reporting import ReportOn
+    from .at import Place, Reading
     from .standing import Standing
 
     Found: TypeAlias = tuple[Report | "NoReport", Standing | None]
@@ -86,13 +85,7 @@ def looks(
     found: dict[str, Found] = {}
     pause, latest = _FIRST_PAUSE, float("inf")  # at the first look everybody is looked at
     while True:
-        report_on = at.read(place, reporter)
-        for agent_id in dict.fromkeys([*agent_ids(), *found]):
-            if agent_id in found and not is_at_work(found[agent_id]):
-                continue
-            found[agent_id] = _look(report_on, agent_id)
-            if time.monotonic() >= latest:
-                break
+        at.read(place, _look, dict.fromkeys([*agent_ids(), *found]), found, latest)
         yield found
         at_work = sum(map(is_at_work, found.values()))
         left = deadline - time.monotonic()
@@ -107,8 +100,15 @@ def is_at_work(found: Found) -> bool:
     return found[0]["status"] == RUNNING
 
 
-def _look(report_on: ReportOn, agent_id: str) -> Found:
-    try:
-        return report_on(agent_id)
-    except SessionNotFound:
-        return {"agent_id": agent_id, "status": NOT_FOUND}, None
+def _look(at: Reading, agent_ids: Iterable[str], found: dict[str, Found], latest: float) -> None:
+    """Puts what is found now of those who are at work into ``found``, and begins with no other after ``latest``."""
+    report_on = reporter(at)
+    for agent_id in agent_ids:
+        if agent_id in found and not is_at_work(found[agent_id]):
+            continue
+        try:
+            found[agent_id] = report_on(agent_id)
+        except SessionNotFound:
+            found[agent_id] = {"agent_id": agent_id, "status": NOT_FOUND}, None
+        if time.monotonic() >= latest:
+            return

@@ -28,7 +28,7 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
 
     Exit codes: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended.
     """
-    found, stands = at.read(call.sessions(), reporting.reporter)(call.session_id(agent_id))
+    found, stands = at.read(call.sessions(), reporting.report_and_standing, call.session_id(agent_id))
     if call.as_json:
         output.print_json(found)
         return CODES_OF_REPORTS[found["status"]]

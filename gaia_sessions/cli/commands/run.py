@@ -218,7 +218,7 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
         return
     from gaia_sessions.api import at, reporting
 
-    _, stands = at.read(sessions, reporting.reporter)(report["agent_id"])
+    _, stands = at.read(sessions, reporting.report_and_standing, report["agent_id"])
     if verbose or output.is_stderr_terminal() or report["status"] != SUCCESS:
         output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
         if report["error"] and is_live:

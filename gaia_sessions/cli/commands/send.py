@@ -129,7 +129,7 @@ def _print(call: Call, sessions: Sessions, session_id: str, outcome: SendOutcome
         return EXIT_DONE
     from gaia_sessions.api import at, reporting
 
-    report, stands = at.read(sessions, reporting.reporter)(session_id)
+    report, stands = at.read(sessions, reporting.report_and_standing, session_id)
     if call.as_json:
         output.print_json(report)
     else:
