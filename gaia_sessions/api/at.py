@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.planned import Plan
     from gaia_sessions.store.port import Store
 
@@ -41,7 +40,7 @@ class Place:
         self.config = config.load(self.root, os.environ, flags)
 
     @property
-    def store(self) -> FileStore:
+    def store(self) -> Store:
         """The store for one call, at whose end its block ends; each use of this is another one."""
         return open_store(self.root, self.config)
 

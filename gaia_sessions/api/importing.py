@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.import_source import Source
+    from gaia_sessions.store.port import Store
 
     from .at import Place
 
@@ -106,7 +106,7 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
 class _Import:
     """Takes the sessions of one folder."""
 
-    def __init__(self, store: FileStore, source: Source, now: datetime, report: Imported) -> None:
+    def __init__(self, store: Store, source: Source, now: datetime, report: Imported) -> None:
         self._store = store
         self._source = source
         self._now = now

@@ -65,10 +65,8 @@ def repair(place: Place, agent_id: str) -> str | None:
     Returns where that file is kept as it was, None if the record can be read. Raises ``CorruptSession`` if the file
     does not begin with a whole and valid record of that session, or has two.
     """
-    from gaia_sessions.store import record_repair
-
     with place.store as store:
-        return record_repair.repair(store, agent_id)
+        return store.repair(agent_id)
 
 
 def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:

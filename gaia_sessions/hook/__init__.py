@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.directory import Directory
-    from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.locks import Release
+    from gaia_sessions.store.port import Store
 
     Applied = TypeVar("Applied")
 
@@ -96,7 +96,7 @@ def argument_words(**told: str | bool | None) -> list[str]:
 
 
 def apply_waiting(
-    store: FileStore, now: datetime, config: Config, events: list[Event], is_late: Callable[[], bool]
+    store: Store, now: datetime, config: Config, events: list[Event], is_late: Callable[[], bool]
 ) -> list[str]:
     """Applies the events that wait in the inbox, first those that concern ``events``; a line on each that was tried.
 
@@ -116,7 +116,7 @@ def apply_waiting(
 
 
 def apply_each(
-    store: FileStore, events: list[Event], now: datetime, is_over: Callable[[], bool], apply: Callable[[Event], Applied]
+    store: Store, events: list[Event], now: datetime, is_over: Callable[[], bool], apply: Callable[[Event], Applied]
 ) -> tuple[list[Applied], list[Exception]]:
     """What ``apply`` returned for each of ``events``, and what it raised: one that fails does not stop the others.
 
@@ -144,7 +144,7 @@ def apply_each(
 
 
 def handle_event(
-    store: FileStore, event: Event, payload: HookPayload, host: Host, is_over: Callable[[], bool]
+    store: Store, event: Event, payload: HookPayload, host: Host, is_over: Callable[[], bool]
 ) -> EventResult:
     """What was done with ``event``. If no session has the agent that it comes from, that is recorded, if it can be."""
     from gaia_sessions.ingest import NO_KEY, Terms, dispatch
@@ -210,7 +210,7 @@ class TimeLimits:
         """Whether no other run may be changed: what is left of this call's events is left to the next call."""
         return self.seconds_left() < _SECONDS_TO_END
 
-    def open_store(self, root: str, config: Config) -> FileStore:
+    def open_store(self, root: str, config: Config) -> Store:
         """The store at ``root``, whose locks are waited for no longer than the time that is left."""
         from gaia_sessions.store.file_store import open_store
 

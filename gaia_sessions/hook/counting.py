@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.host_events import Event
-    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.port import Store
 
     from . import TimeLimits
 
@@ -22,7 +22,7 @@ COUNTING_TIMEOUT = 0.25
 """How many seconds of a call may be spent on reading transcripts; what is left then, ``reconcile`` counts."""
 
 
-def count_runs(results: list[tuple[FileStore, Event, EventResult]], limits: TimeLimits) -> None:
+def count_runs(results: list[tuple[Store, Event, EventResult]], limits: TimeLimits) -> None:
     """Counts the runs that the events of this call ended, until the time is up."""
     until = time.monotonic() + COUNTING_TIMEOUT
 

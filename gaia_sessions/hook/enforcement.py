@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.agent_limits import AgentLimits
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.port import Store
 
 _LONGEST_ERROR = 300
 
@@ -48,9 +48,7 @@ class Asking:
 
     __slots__ = ("host", "payload", "record", "run", "store", "until")
 
-    def __init__(
-        self, payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run, until: float
-    ) -> None:
+    def __init__(self, payload: HookPayload, host: Host, store: Store, record: Record, run: Run, until: float) -> None:
         self.payload = payload
         self.host = host
         self.store = store
@@ -99,7 +97,7 @@ class Verdict:
 
 
 def verdict(
-    payload: HookPayload, host: Host, store: FileStore, events: Iterable[Event], *, has_input: bool = True
+    payload: HookPayload, host: Host, store: Store, events: Iterable[Event], *, has_input: bool = True
 ) -> Verdict:
     """Whether the sender of ``payload``, which asks to use a tool, may do so; ``events`` are those that it reports.
 
@@ -130,9 +128,7 @@ def verdict(
     return Verdict(denied=_refused_tool(payload, [unknown]), unread=unread)
 
 
-def _verdict_on_session(
-    payload: HookPayload, host: Host, store: FileStore, record: Record, *, may_warn: bool
-) -> Verdict:
+def _verdict_on_session(payload: HookPayload, host: Host, store: Store, record: Record, *, may_warn: bool) -> Verdict:
     """Whether the sender may use the tool, whose session has this ``record``. Raises what reading about it raises."""
     denied = _denied_to_session(payload, store, record)
     run = run_of_agent(record, payload.host_session_id or "", payload.key("agent_id") or "")
@@ -151,7 +147,7 @@ def _verdict_on_session(
     return loop if is_told and found.denied is None else found
 
 
-def _denied_to_session(payload: HookPayload, store: FileStore, record: Record) -> str | None:
+def _denied_to_session(payload: HookPayload, store: Store, record: Record) -> str | None:
     """Why the work of ``record`` may not use the tool: it is cancelled, or the tool is not for it."""
     cancellation = Above(store).cancellation(record)
     if cancellation is not None:
@@ -179,7 +175,7 @@ def _verdict_on_loop(asking: Asking) -> Verdict:
     return Verdict(agent_id, repeats.refusal(tool, cancels=failed is None), unread=failed)
 
 
-def may_go_on_with(tool: str, payload: HookPayload, host: Host, store: FileStore, record: Record, run: Run) -> bool:
+def may_go_on_with(tool: str, payload: HookPayload, host: Host, store: Store, record: Record, run: Run) -> bool:
     """Whether the sender of ``payload``, which stops, could use ``tool`` next. Raises what reading about it raises."""
     raw: Payload = {**payload.raw, "tool_name": tool}
     use = HookPayload(payload.host, raw, payload.config, payload.now, payload.variables)

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.port import Store
 
 _MOST_TODOS = 10
 
 
 def hold(
-    store: FileStore, event: Event, payload: HookPayload, host: Host, is_late: Callable[[], bool]
+    store: Store, event: Event, payload: HookPayload, host: Host, is_late: Callable[[], bool]
 ) -> tuple[str, dict[str, object]] | None:
     """Holds the stop of ``event`` back: the session, and the reply by which its agent goes on. None if it stops.
 
@@ -56,9 +56,7 @@ def hold(
     return record and (record["agent_id"], stop["reply"](_reason(record, stop, program, store.root)))
 
 
-def _can_go_on(
-    store: FileStore, payload: HookPayload, host: Host, joined: tuple[Record, Run], stop: StopToHold
-) -> bool:
+def _can_go_on(store: Store, payload: HookPayload, host: Host, joined: tuple[Record, Run], stop: StopToHold) -> bool:
     """Whether the agent may close its todos: it is not cancelled, no limit forbids that, and nothing is news of it."""
     from .enforcement import may_go_on_with
 
@@ -66,7 +64,7 @@ def _can_go_on(
     return not has_news and may_go_on_with(stop["shell"], payload, host, store, *joined)
 
 
-def _counted(store: FileStore, record: Record, run: Run, stop: StopToHold, payload: HookPayload) -> Record | None:
+def _counted(store: Store, record: Record, run: Run, stop: StopToHold, payload: HookPayload) -> Record | None:
     """The record in which ``stop`` is counted as held back; None if the agent may stop by now."""
     from .enforcement import LOCK_TIMEOUT
 

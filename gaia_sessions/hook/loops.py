@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts import Host
     from gaia_sessions.hosts.payload import HookPayload
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.port import Store
 
 
 def calls_in_row(payload: HookPayload, host: Host, files: list[str], until: float) -> int:
@@ -39,7 +39,7 @@ def calls_in_row(payload: HookPayload, host: Host, files: list[str], until: floa
     return 0
 
 
-def cancel_around(store: FileStore, record: Record, payload: HookPayload) -> SessionsError | None:
+def cancel_around(store: Store, record: Record, payload: HookPayload) -> SessionsError | None:
     """Cancels the open session above ``record`` with everything below it, or itself if there is none; durably.
 
     What kept it from being cancelled is returned: the call is refused in any case.
@@ -55,7 +55,7 @@ def cancel_around(store: FileStore, record: Record, payload: HookPayload) -> Ses
     return None
 
 
-def _open_above(store: FileStore, record: Record) -> str | None:
+def _open_above(store: Store, record: Record) -> str | None:
     """The session above ``record``; None if it is final, or was removed."""
     above = parent_id_of(record)
     try:

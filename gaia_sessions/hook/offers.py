@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.port import Store
 
     from .texts import Resumable
 
@@ -35,7 +35,7 @@ _FORK = "fork"
 
 
 def unfinished_message(
-    store: FileStore, payload: HookPayload, event: Event, is_late: Callable[[], bool], wake_advice: str | None
+    store: Store, payload: HookPayload, event: Event, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
     """The sessions that the conversation of ``event`` may go on with; None if there are none.
 
@@ -50,7 +50,7 @@ def unfinished_message(
 
 
 def session_start_message(
-    store: FileStore, payload: HookPayload, event: Event, is_late: Callable[[], bool], wake_advice: str | None
+    store: Store, payload: HookPayload, event: Event, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
     """What a conversation that starts is to know of sessions to go on with, and of agents at work; None for nothing."""
     from gaia_sessions.store.above import Above
@@ -83,7 +83,7 @@ def _offer(offered: list[Resumable], wake_advice: str | None) -> str:
 
 
 def _sessions_of(
-    store: FileStore, payload: HookPayload, event: Event, is_late: Callable[[], bool], above: Above
+    store: Store, payload: HookPayload, event: Event, is_late: Callable[[], bool], above: Above
 ) -> Iterator[Record]:
     """The open sessions that the conversation may be told of; for one that continues, only its own."""
     from gaia_sessions.errors import SessionsError

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.file_store import FileStore
     from gaia_sessions.store.port import Store
 
     from .texts import Resumable
@@ -52,7 +51,7 @@ class AppliedEvent:
         event: Event,
         host: Host,
         result: EventResult,
-        store: FileStore,
+        store: Store,
         is_late: Callable[[], bool],
         *,
         reports: bool,

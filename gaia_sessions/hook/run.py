@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gaia_sessions.ingest import EventResult
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.file_store import FileStore
+    from gaia_sessions.store.port import Store
 
     from .replies import Reply
 
@@ -84,8 +84,8 @@ class HookCall:
         self.payload: Payload | None = None
         self.root: str | None = None
         self.line: dict[str, object] = {}
-        self.last: tuple[FileStore, Record] | None = None  # what the line is about, if it is below another session
-        self.results_to_count: list[tuple[FileStore, Event, EventResult]] = []
+        self.last: tuple[Store, Record] | None = None  # what the line is about, if it is below another session
+        self.results_to_count: list[tuple[Store, Event, EventResult]] = []
 
     def run(self) -> None:
         """Reads the input and does what it asks for; empty input asks for nothing."""
@@ -128,7 +128,7 @@ class HookCall:
         line = {"at": format_time(self.now), **self.line, "ms": self.time.milliseconds()}
         hook_log.append_line(self.root, self.hook, line)
 
-    def _add_root(self, store: FileStore, record: Record) -> None:
+    def _add_root(self, store: Store, record: Record) -> None:
         """Adds the first session above that of ``record``, by which a tree is found in the log."""
         from gaia_sessions.store.above import Above
 
@@ -235,7 +235,7 @@ class HookCall:
         return is_tracked and payload.text(hosts.EVENT_NAME_KEY) == host.asks_before_tools
 
     def _limited(
-        self, payload: HookPayload, host: Host, store: FileStore, events: list[Event], *, has_input: bool = True
+        self, payload: HookPayload, host: Host, store: Store, events: list[Event], *, has_input: bool = True
     ) -> Reply | None:
         """The reply before a use of a tool that is denied, or of which an agent is warned."""
         from .enforcement import unjudged, verdict
@@ -260,7 +260,7 @@ class HookCall:
             self.line["unknown_host"] = hook_log.shorten_id(configured)
         return hosts.host_of(configured, payload, os.environ)
 
-    def _apply(self, events: list[Event], payload: HookPayload, host: Host, store: FileStore) -> list[Reply]:
+    def _apply(self, events: list[Event], payload: HookPayload, host: Host, store: Store) -> list[Reply]:
         def apply(event: Event) -> Reply | None:
             return self._apply_event(event, payload, host, store)
 
@@ -269,7 +269,7 @@ class HookCall:
             self.fail(*failed)
         return [reply for reply in replies if reply]
 
-    def _apply_event(self, event: Event, payload: HookPayload, host: Host, store: FileStore) -> Reply | None:
+    def _apply_event(self, event: Event, payload: HookPayload, host: Host, store: Store) -> Reply | None:
         if payload.config.limits_completion_check and self.arguments["enforce"] and event["kind"] == STOP:
             reply = self._held(event, payload, host, store)
             if reply:
@@ -288,7 +288,7 @@ class HookCall:
             AppliedEvent(payload, event, host, result, store, self.time.is_over, reports=self.arguments["reports"])
         )
 
-    def _held(self, event: Event, payload: HookPayload, host: Host, store: FileStore) -> Reply | None:
+    def _held(self, event: Event, payload: HookPayload, host: Host, store: Store) -> Reply | None:
         """The reply by which an agent goes on that stops with open todos; None if it stops."""
         from .holding import hold
 

@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import NewMessage
 
     from .directory import Directory
-    from .import_source import Source
     from .key_lock import KeyLock
     from .open_session import OpenSession
     from .output_file import OutputFile
-    from .port import Entry, MarkRule, RecordOrError, StoreRule
+    from .port import Entry, ImportSource, MarkRule, RecordOrError, StoreRule
 
 _SECONDS_AFTER_REBUILD = 1.2
 """Seconds that a hook keeps of its call, to answer after it has rebuilt the index."""
@@ -106,13 +105,7 @@ class FileStore(FileReader):
             record = {**record, **committed}
         self._create(record, write_files, reserved, documents)
 
-    def take_in(self, record: Record, source: Source, *, reserved: int = 0) -> None:
-        """Creates a session as ``create`` does, with copies of the files that ``source`` has of it.
-
-        Also raises ``CorruptSession`` if one of the files cannot be
-        copied, and ``StoreFailure`` if the session was written meanwhile.
-        """
-
+    def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
         def copy_files(directory: Directory) -> None:
             source.copy(record["agent_id"], directory, durable=self.durable)
 
@@ -143,6 +136,12 @@ class FileStore(FileReader):
         """The root, which is made if need be."""
         self._folder = roots.make_root(self.root, durable=self.durable, root=self._folder)
         return self._folder
+
+    def repair(self, agent_id: str) -> str | None:
+        from . import record_repair
+
+        with self.open(agent_id) as session:
+            return record_repair.repair(session)
 
     def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
         from .open_session import OpenSession
@@ -194,7 +193,6 @@ class FileStore(FileReader):
             atomic.append(root, roots.STATS, lines, durable=self.durable)
 
     def sync(self) -> None:
-        """Makes durable which sessions are here: a process may have been killed before it did that."""
         if self.durable and self.folder.is_there:
             atomic.sync_folder(self.folder)
 

@@ -89,11 +89,6 @@ class Source(FileReader):
         return times
 
     def copy(self, agent_id: str, target: Directory | None, *, durable: bool) -> None:
-        """Copies the files of a session into ``target``, all but its record; with None only sees that it could.
-
-        Raises ``CorruptSession`` for what is no file of its own, and ``StoreFailure`` if the system refuses or the
-        session is written meanwhile.
-        """
         with reading.open_session(self.folder, agent_id) as session:
             self._copy_files(agent_id, session, target, durable=durable)
         if self.has_changed(agent_id):

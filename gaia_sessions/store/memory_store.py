@@ -53,20 +53,13 @@ if TYPE_CHECKING:
 
     from .inbox_keys import WaitingEvent
     from .output_file import Kept
-    from .port import Entry, IsWanted, MarkRule, Messages, Output, RecordOrError, StoreRule
+    from .port import Entry, ImportSource, IsWanted, MarkRule, Messages, Output, RecordOrError, StoreRule
 
 
 class MemoryStore:
     """Keeps records as bytes, so that a stored record cannot be changed through a value that was returned."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        return
+    root = ""
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
@@ -79,6 +72,24 @@ class MemoryStore:
         self._inbox: dict[str, tuple[str, bytes]] = {}
         self._held_keys: set[tuple[str, ...]] = set()
         self._deferred_count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        return
+
+    def sync(self) -> None:
+        return
+
+    def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
+        raise NotImplementedError  # nobody imports into memory
+
+    def repair(self, agent_id: str) -> None:
+        self.read(agent_id)  # which can be read as it is
 
     def read(self, agent_id: str) -> Record:
         if check_agent_id(agent_id) not in self._records:
@@ -228,7 +239,7 @@ class MemoryStore:
     def _journal(self, agent_id: str, name: str) -> list[bytes]:
         return self._journals.setdefault(agent_id, {}).setdefault(name, [])
 
-    def find(self, alias: Alias) -> Record | None:
+    def find(self, alias: Alias, *, strict: bool = False) -> Record | None:  # noqa: ARG002  # all can be read
         return newest_of(self.having(alias))
 
     def having(self, alias: Alias) -> list[Record]:

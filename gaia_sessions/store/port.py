@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.updates import Change
 
+    from .directory import Directory
     from .inbox_keys import WaitingEvent
 
     Entry: TypeAlias = dict[str, Json]
@@ -276,6 +277,17 @@ class StoreReader(Reader, Protocol):
         """
 
 
+class ImportSource(StoreReader, Protocol):
+    """The sessions in a folder that a user has named, which may be anybody's."""
+
+    def copy(self, agent_id: str, target: Directory | None, *, durable: bool) -> None:
+        """Copies the files of a session into ``target``, all but its record; with None only sees that it could.
+
+        Raises ``CorruptSession`` for what is no file of its own, and ``StoreFailure`` if the system refuses or the
+        session is written meanwhile.
+        """
+
+
 class Store(StoreReader, Protocol):
     """Records by id. Acknowledged means durable; a reader never waits; no writer is ever lost.
 
@@ -290,6 +302,13 @@ class Store(StoreReader, Protocol):
 
     def close(self) -> None:
         """Gives back what is held open. What is asked for after it opens that again; a second time does nothing."""
+
+    @property
+    def root(self) -> str:
+        """The place that ``open_store`` was given: by it a command finds the same sessions."""
+
+    def find(self, alias: Alias, *, strict: bool = False) -> Record | None:
+        """As above; ``strict`` raises in place of leaving out a session that may have it and cannot be read."""
 
     def create(
         self,
@@ -307,6 +326,15 @@ class Store(StoreReader, Protocol):
 
         Raises ``SessionExists``, ``LockTimeout``, ``TooLarge``, ``DurabilityUnknown``; and ``StoreFailure`` if the
         ``marks`` of the sessions above it cannot be read.
+        """
+
+    def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
+        """Creates a session as ``create`` does, with all else that ``source`` has of it; raises like ``copy`` too."""
+
+    def repair(self, agent_id: str) -> str | None:
+        """Keeps a record that cannot be read for what stands behind it, and returns where all of that is kept aside.
+
+        None if the record can be read as it is. Raises ``CorruptSession`` if it cannot be kept, and like ``open``.
         """
 
     def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
@@ -354,6 +382,9 @@ class Store(StoreReader, Protocol):
 
         A store that is to keep none does nothing. Raises ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
         """
+
+    def sync(self) -> None:
+        """Makes durable which sessions there are: whoever made one may have been killed before it did that."""
 
     def ensure_index(self) -> None:
         """Makes look-ups by alias and scans for active sessions cheap again after a reboot, unless they are cheap.

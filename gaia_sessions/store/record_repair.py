@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     from .directory import Directory
-    from .file_store import FileStore
+    from .open_session import OpenSession
 
 _LARGEST_FILE = 16 << 20
 """Bytes. A larger one is no record with something behind it."""
@@ -28,31 +28,30 @@ _LARGEST_FILE = 16 << 20
 _WHITE_SPACE = b" \t\r\n"
 
 
-def repair(store: FileStore, agent_id: str) -> str | None:
+def repair(session: OpenSession) -> str | None:
     """Puts the record in the place of the file that has it, and returns where all of that file is kept aside.
 
     None if the record can be read as it is. Raises ``CorruptSession`` where there is no such record in the file.
     """
-    with store.open(agent_id) as session:
-        folder = session.directory
-        try:
-            reading.load(folder, agent_id)
-        except CorruptSession as error:
-            problem = error
-        else:
-            return None
-        try:
-            data = _content(folder)
-            whole, record = _whole_record(data, agent_id)
-        except (InvalidInput, NewerSchema) as error:
-            raise CorruptSession(agent_id, problem.path, f"{problem.problem}; it cannot be repaired: {error}") from None
-        with translate_errors("repair", problem.path):
-            aside = reading.damaged_name(folder.names())
-            session.lock.check_held()
-            atomic.write_new(folder, aside, data, durable=store.durable)
-            index.add(session.root, agent_id, index_keys.keys_of(record))
-            atomic.replace(folder, reading.RECORD, whole, durable=store.durable)
-        return f"{folder.path}/{aside}"
+    folder, agent_id = session.directory, session.agent_id
+    try:
+        reading.load(folder, agent_id)
+    except CorruptSession as error:
+        problem = error
+    else:
+        return None
+    try:
+        data = _content(folder)
+        whole, record = _whole_record(data, agent_id)
+    except (InvalidInput, NewerSchema) as error:
+        raise CorruptSession(agent_id, problem.path, f"{problem.problem}; it cannot be repaired: {error}") from None
+    with translate_errors("repair", problem.path):
+        aside = reading.damaged_name(folder.names())
+        session.lock.check_held()
+        atomic.write_new(folder, aside, data, durable=session.durable)
+        index.add(session.root, agent_id, index_keys.keys_of(record))
+        atomic.replace(folder, reading.RECORD, whole, durable=session.durable)
+    return f"{folder.path}/{aside}"
 
 
 def is_repairable(root: Directory, agent_id: str) -> bool:

@@ -170,9 +170,9 @@ def test_an_event_that_waits_is_looked_up_once_each_time_it_is_tried() -> None:
     class Watched(MemoryStore):
         found: ClassVar[list[Alias]] = []
 
-        def find(self, alias: Alias) -> Record | None:
+        def find(self, alias: Alias, *, strict: bool = False) -> Record | None:
             self.found.append(alias)
-            return super().find(alias)
+            return super().find(alias, strict=strict)
 
     store = Watched()
     told(store, DELEGATE, 0)

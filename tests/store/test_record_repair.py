@@ -13,7 +13,7 @@ from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.store import atomic, reading, record_repair
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.record_repair import is_repairable, repair
+from gaia_sessions.store.record_repair import is_repairable
 from tests.records import START
 from tests.table import table
 
@@ -65,16 +65,16 @@ def test_the_record_is_kept_and_the_whole_file_beside_it(root: str, before: byte
     state = spoiled(store, damaged)
     assert may_repair(store)
 
-    aside = repair(store, "one")
+    aside = store.repair("one")
 
     assert (store.read("one"), state.read_bytes()) == (RECORD, WHOLE)
     assert aside == f"{store.root}/one/state-damaged-1.json"
     assert Path(aside).read_bytes() == damaged
     assert (Path(aside).stat().st_mode & 0o777, reading.is_file_name("state-damaged-1.json")) == (0o600, True)
-    assert repair(store, "one") is None, "it can be read now"
+    assert store.repair("one") is None, "it can be read now"
 
     spoiled(store, WHOLE + b"again")
-    assert repair(store, "one") == f"{store.root}/one/state-damaged-2.json"
+    assert store.repair("one") == f"{store.root}/one/state-damaged-2.json"
     assert Path(aside).read_bytes() == damaged
 
 
@@ -103,7 +103,7 @@ def test_what_does_not_begin_with_the_one_record_of_the_session_stays_as_it_is(s
     state = spoiled(store, data)
     assert not may_repair(store)
     with pytest.raises(CorruptSession, match="cannot be repaired"):
-        repair(store, "one")
+        store.repair("one")
     assert (state.read_bytes(), [file.name for file in state.parent.iterdir()]) == (data, ["state.json"])
 
 
@@ -111,13 +111,13 @@ def test_it_is_judged_again_under_the_lock(store: FileStore) -> None:
     state = spoiled(store, WHOLE + b"x")
     held = store.open("one")
     with held, pytest.raises(LockTimeout):
-        repair(FileStore(store.root, lock_timeout=0), "one")
+        FileStore(store.root, lock_timeout=0).repair("one")
     assert state.read_bytes() == WHOLE + b"x"
 
     assert may_repair(store)
     spoiled(store, b"{")
     with pytest.raises(CorruptSession):
-        repair(store, "one")
+        store.repair("one")
 
 
 def link_instead(state: Path) -> None:
@@ -137,12 +137,12 @@ def test_no_link_is_followed(root: str, harm: Callable[[Path], object]) -> None:
     harm(spoiled(store, WHOLE + b"x"))
     assert not may_repair(store)
     with pytest.raises((CorruptSession, StoreFailure)):
-        repair(store, "one")
+        store.repair("one")
 
 
 def test_there_is_nothing_to_repair_where_there_is_no_session(store: FileStore) -> None:
     with pytest.raises(SessionNotFound):
-        repair(store, "nobody")
+        store.repair("nobody")
     assert not may_repair(store, "nobody")
 
 
@@ -158,15 +158,15 @@ def test_what_is_refused_on_the_way_leaves_the_file_and_may_be_tried_again(
     with monkeypatch.context() as patched:
         patched.setattr(atomic, step, refuse)
         with pytest.raises(StoreFailure):
-            repair(store, "one")
+            store.repair("one")
     assert state.read_bytes() == WHOLE + b"x"
-    assert repair(store, "one")
+    assert store.repair("one")
     assert store.read("one") == RECORD
 
 
 def test_a_session_that_was_repaired_is_found_as_before(store: FileStore) -> None:
     spoiled(store, WHOLE + b"x")
-    repair(store, "one")
+    store.repair("one")
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
     store.change("one", lambda record: {**record, "purpose": "go on"})
     assert store.delete("one", lambda _: True, timeout=0)
