@@ -85,21 +85,23 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
     paths = [os.path.join(working_directory(), path) if path else path for path in named]
     if not dry_run:
         at.write(place, lambda _: None)
-    store, now = place.store, utc_now()
     sources = [open_source(path) for path in paths]
     report: Imported = {
         "dry_run": dry_run,
-        "root": well_formed(store.root),
+        "root": well_formed(place.root),
         "directories": list(dict.fromkeys(well_formed(source.root) for source in sources)),
         "imported": [],
         "already_there": [],
         "failed": [],
         "waiting": {},
     }
-    for source in sources:
-        _Import(store, source, now, report).take_each()
-    if report["already_there"] and not dry_run:
-        store.sync()
+    now = utc_now()
+    with place.store as store:
+        for source in sources:
+            with source:
+                _Import(store, source, now, report).take_each()
+        if report["already_there"] and not dry_run:
+            store.sync()
     return report
 
 

@@ -42,9 +42,12 @@ def open_source(path: str) -> Source:
     inside = os.path.join(folder, below)
     is_there = os.path.isdir(inside) and os.path.realpath(inside) == inside  # a link in what came leads elsewhere
     source = Source(inside if is_there else folder)
-    if not source.names() and os.path.lexists(os.path.join(source.root, reading.RECORD)):
+    with source:
+        is_session = not source.names() and os.path.lexists(os.path.join(source.root, reading.RECORD))
+    if is_session:
         source = Source(*os.path.split(source.root))
-    source.waiting()
+    with source:
+        source.waiting()
     return source
 
 

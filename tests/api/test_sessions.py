@@ -95,6 +95,7 @@ def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
         lambda agent_id: sessions.add_message(agent_id, "user", "lost"),
         lambda agent_id: sessions.create(agent_id=agent_id, parent_id="agent-missing"),
         *(sessions.show, sessions.report, sessions.messages, sessions.events, sessions.usage),
+        lambda agent_id: sessions.import_from(f"{root}/{agent_id}", f"{root}/nowhere"),
         lambda agent_id: SubAgentSession(print, agent_id=agent_id),
         lambda agent_id: EphemeralSession.open(agent_id, root=root),
     ]
