@@ -173,12 +173,14 @@ class Reader(ReaderAbove, Protocol):
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, RecordOrError]]:
-        """Every session with its record, or with the error its reading raised, in no order, one at a time.
+        """Every session with its record, or with the error its reading raised, in no order, each once.
 
         ``active_only`` permits leaving out final sessions, ``agent_name`` and ``host_session_id`` then also those of
         another name and of another conversation. This promises that the cost follows the number of sessions that are
         left, not that none of the others is among them. A session that is created or deleted meanwhile may be in or
-        out. Takes no lock, creates nothing.
+        out. Records may be read ahead, as many as fit into a few MiB. Between two steps nothing is held that anybody
+        waits for, however long the caller takes: it may write, also the session that it was just given, and it reads
+        again under the lock what it decides on. Takes no lock, creates nothing.
         """
 
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:

@@ -6,7 +6,7 @@ import tracemalloc
 from typing import TYPE_CHECKING, Any, cast
 
 from gaia_sessions.session.runs import agent_alias, delegation_alias
-from tests.contract.conftest import STATES, agree, bring_into, finished, in_every_state
+from tests.contract.conftest import STATES, agree, bring_into, finished, in_every_state, noted
 from tests.records import id_found
 
 if TYPE_CHECKING:
@@ -85,6 +85,16 @@ def test_sessions_may_come_and_go_during_a_scan(store: Store, new: New) -> None:
     found = {first, *(agent_id for agent_id, _ in scan)}
 
     assert before.keys() - set(gone) <= found <= {*before, "later"}
+
+
+def test_whoever_scans_may_write_each_session_that_is_found(store: Store, new: New) -> None:
+    for number in range(5):
+        store.create(new(f"agent-{number}"))
+
+    scanned = [(agent_id, store.change(agent_id, noted, timeout=0)) for agent_id, _ in store.scan(active_only=True)]
+
+    changed = {f"agent-{number}": new(f"agent-{number}", {"noted": True}, revision=2) for number in range(5)}
+    assert (len(scanned), dict(scanned), dict(store.scan())) == (5, changed, changed)
 
 
 def test_a_scan_holds_one_record_at_a_time(store: Store, new: New) -> None:
