@@ -369,6 +369,7 @@ class MemorySession:
     ) -> Record:
         """As the port says."""
         change = change if isinstance(change, Change) else Change(change)
+        self.added = ()
         if change.record is not self.record or messages or documents:
             self.record, self.added = self._store.commit(
                 self.record, change, reserved, proved, messages, documents or {}

@@ -187,6 +187,7 @@ class OpenSession:
     ) -> Record:
         """As the port says."""
         before, directory, transcript = self.record, self.directory, None
+        self.added = ()
         record, entries = (change.record, change.entries) if isinstance(change, Change) else (change, ())
         if record is before and not messages and not documents:
             self.lock.check_held()
@@ -210,17 +211,29 @@ class OpenSession:
         lines = journals.entry_lines(entries) if entries else b""
         record, data = fit_record(with_next_revision(record), reserved, before)
         if documents:
-            from .documents import replacing  # few sessions share anything
-
-            with replacing(self.root, documents, durable=self.durable):
-                self._write(before, record, data, transcript)
+            self._write_around(documents, before, record, data, transcript)
         else:
             self._write(before, record, data, transcript)
         self._record = record
         if lines:
             journals.append_events(directory, lines, durable=self.durable)
-        self.added = transcript.finish() if transcript else ()
+        if transcript:
+            self.added = transcript.finish()
         return record
+
+    def _write_around(
+        self,
+        documents: Mapping[Scope, Document],
+        before: Record,
+        record: Record,
+        data: bytes,
+        transcript: Uncommitted | None,
+    ) -> None:
+        """Writes what ``_write`` writes after all of ``documents`` is on the disk, and before it is in its place."""
+        from .documents import replacing  # few sessions share anything
+
+        with replacing(self.root, documents, durable=self.durable):
+            self._write(before, record, data, transcript)
 
     def _write(self, before: Record, record: Record, data: bytes, transcript: Uncommitted | None) -> None:
         """Puts ``record``, whose bytes are ``data``, in the place of ``before``, and what goes with it around it."""

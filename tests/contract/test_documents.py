@@ -66,9 +66,11 @@ def test_a_commit_of_documents_alone_raises_the_revision_and_adds_no_message(sto
 
     with store.open("agent-1") as session:
         session.commit(session.record, messages=[new_message("user", "before", NOW)])
+        added = [len(session.added)]
         record = session.commit(session.record, documents={APP: document(APP)})
+        added.append(len(session.added))
 
-    assert (record["revision"], [*session.added], shared(store)) == (3, [], [document(APP), None])
+    assert (record["revision"], added, shared(store)) == (3, [1, 0], [document(APP), None])
 
 
 LONG = "x" * LINE_LIMIT
