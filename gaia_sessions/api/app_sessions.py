@@ -5,8 +5,6 @@ Each event is one message, committed together with the state that it changes. Th
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from gaia_sessions.errors import (
     CorruptSession,
     InvalidInput,
@@ -83,9 +81,10 @@ def remove(store: Store, now: datetime, limits: Limits, app: str, user: str, app
         if error.agent_id != agent_id:  # nobody knows whose it is
             raise
     if agent_id is not None:
-        with suppress(SessionNotFound):
-            removal.remove_if(store, agent_id, lambda *_: True, removal.Leaving(store, now, limits), None)
-        store.purge_trash()
+        leaving = removal.Leaving(store, now, limits)
+        for _, outcome in removal.remove_each(store, [agent_id], lambda *_: True, leaving, None):
+            if isinstance(outcome, SessionsError) and not isinstance(outcome, SessionNotFound):
+                raise outcome
 
 
 def going_on(reader: StoreReader, app: str, user: str | None) -> Iterator[Record]:

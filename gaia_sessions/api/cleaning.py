@@ -25,7 +25,7 @@ from gaia_sessions.system import utc_now
 from . import at
 from .reconcile_rules import CLOSING_VERDICTS
 from .reconciling import close_runs
-from .removal import Judge, Leaving, make_children_cheap, may_run, remove_if
+from .removal import Judge, Leaving, may_run, remove_each
 from .standing import decide
 
 TYPE_CHECKING = False
@@ -173,29 +173,20 @@ def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None 
     reconciled = close_runs(store, cleanup_policy.now, root)
     report = _new_report(cleanup_policy, reconciled)
     judge, leaving = Judge(cleanup_policy, store), Leaving(store, cleanup_policy.now, cleanup_policy.limits)
-    active = set[str]()
-    removable = _look_through(judge, cleanup_policy.app, leaving, report, active)
+    removable = _look_through(judge, cleanup_policy.app, leaving, report)
     if removable:
-        make_children_cheap(store)
-    leaving.write()
-    remove_one = partial(_remove_or_report, store, judge, leaving, report)
-    active -= {agent_id for agent_id in judge.deepest_first(removable) if not remove_one(agent_id)}
+        _remove(store, judge, leaving, report, judge.deepest_first(removable))
     _add_unclosed(report, reconciled)
-    store.purge_trash()
-    report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now, active)]
+    report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now)]
     return report
 
 
-def _look_through(
-    judge: Judge, app: str | None, leaving: Leaving, report: CleanupReport, active: set[str]
-) -> list[str]:
+def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: CleanupReport) -> list[str]:
     """The ids of those that may go, and their figures in ``leaving``; of the others ``report`` says why they stay."""
     old: dict[str, tuple[SessionsError | None, str | None]] = {}
     left_out = Counter[str]()
     for agent_id, found in judge.look_through():
         error, own_app = (found, None) if isinstance(found, SessionsError) else (None, found.get("app"))
-        if not isinstance(found, SessionsError) and is_open(found):
-            active.add(agent_id)
         if own_app != app:
             left_out.update([own_app] if own_app is not None and app is None else [])
             continue
@@ -252,24 +243,23 @@ def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
-def _remove_or_report(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport, agent_id: str) -> bool:
-    """Removes the session or reports why not; returns whether it still exists afterwards."""
+def _remove(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport, agent_ids: list[str]) -> None:
+    """Removes the sessions, or reports why not."""
 
-    def may_go(found: RecordOrError, children: Sequence[Record]) -> bool:
+    def may_go(agent_id: str, found: RecordOrError, children: Sequence[Record]) -> bool:
         judge.look_below(children)
         return _or_unread(partial(judge.reason_to_keep, agent_id, found)) is None
 
-    try:
-        if remove_if(store, agent_id, may_go, leaving, children=judge.children.get(agent_id, ())):
+    leaving.write()
+    for agent_id, outcome in remove_each(store, agent_ids, may_go, leaving, children=judge.children):
+        if outcome is True:
             report["removed"].append(agent_id)
-            return False
-    except SessionNotFound:
-        return False
-    except LockTimeout:
-        report["busy"].append(agent_id)
-    except StoreFailure as error:
-        report["failed"].append({"agent_id": agent_id, "reason": str(error)})
-    return True
+        elif isinstance(outcome, LockTimeout):
+            report["busy"].append(agent_id)
+        elif isinstance(outcome, StoreFailure):
+            report["failed"].append({"agent_id": agent_id, "reason": str(outcome)})
+        elif isinstance(outcome, SessionsError) and not isinstance(outcome, SessionNotFound):
+            raise outcome
 
 
 def _report_kept(report: CleanupReport, agent_id: str, error: SessionsError | None, reason: str) -> None:

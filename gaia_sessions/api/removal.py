@@ -192,12 +192,6 @@ def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool
     return False
 
 
-def make_children_cheap(store: Store) -> None:
-    """Whoever removes sessions looks for the children of each, which is cheap only with a complete index."""
-    with suppress(StoreFailure):
-        store.ensure_index()
-
-
 class Leaving:
     """The figures that the sessions which one call removes leave in the ``store``.
 
@@ -255,32 +249,38 @@ class Leaving:
             self._has_warned = True
 
 
-def remove_if(
+def remove_each(
     store: Store,
-    agent_id: str,
-    should_delete: Callable[[RecordOrError, Sequence[Record]], bool],
+    agent_ids: Iterable[str],
+    should_delete: Callable[[str, RecordOrError, Sequence[Record]], bool],
     leaving: Leaving,
     timeout: float | None = 0,
-    children: Iterable[str] = (),
-) -> bool:
-    """Deletes the session if ``should_delete``, called with it and its children, says so; whether it did.
+    children: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[tuple[str, bool | SessionsError]]:
+    """Deletes each session if ``should_delete``, called with it and its children, says so; whether it did, or why not.
 
-    If it is cancelled with all that is below it, its children have that mark before: the known ``children``, and those
-    that came since. Nobody is put below it meanwhile. What it leaves is written before, if ``leaving`` has not yet.
-    ``timeout`` is as in ``Store.open``, also for each of its children. Raises what ``Store.delete`` raises.
+    If one is cancelled with all that is below it, its children have that mark before: those that are known, as
+    ``children`` has them, and those that came since. Nobody is put below it meanwhile. What it leaves is written
+    before, if ``leaving`` has not yet. ``timeout`` is as in ``Store.open``, also for each of its children. Raises what
+    ``Store.delete_each`` raises.
     """
     from .cancelling import hand_on
 
-    def should_delete_first_handing_on(found: RecordOrError) -> bool:
+    known = children or {}
+    with suppress(StoreFailure):
+        store.ensure_index()  # else to look for the children of one is to look at all sessions
+
+    def should_delete_first_handing_on(agent_id: str, found: RecordOrError) -> bool:
         by_now = store.children([agent_id])
-        if not should_delete(found, by_now):
+        if not should_delete(agent_id, found, by_now):
             return False
-        hand_on(store, agent_id, dict.fromkeys([*children, *(child["agent_id"] for child in by_now)]), timeout)
+        children_ids = [*known.get(agent_id, ()), *(child["agent_id"] for child in by_now)]
+        hand_on(store, agent_id, dict.fromkeys(children_ids), timeout)
         leaving.note(found, Above(store))  # it may have been cancelled since others looked
         leaving.write()
         return True
 
-    return store.delete(agent_id, should_delete_first_handing_on, timeout=timeout)
+    return store.delete_each(agent_ids, should_delete_first_handing_on, timeout=timeout)
 
 
 class NamedRule:
@@ -322,9 +322,8 @@ def remove_named(
     there = {agent_id: unless_refused(found) for agent_id, found in judge.look_through() if agent_id in rule.named}
     records = {one: there[one] if one in there else read_or_corrupt(store, one) for one in rule.named}
     _check(store, judge, records)
-    make_children_cheap(store)
 
-    def check_again(now_found: RecordOrError, children: Sequence[Record]) -> bool:
+    def check_again(agent_id: str, now_found: RecordOrError, children: Sequence[Record]) -> bool:
         judge.look_below(children)
         _check(store, judge, {agent_id: now_found})
         return True
@@ -333,18 +332,14 @@ def remove_named(
         leaving.note(record, judge.above)
     leaving.write()
     failed: dict[str, SessionsError] = {}
-    for agent_id in judge.deepest_first(records):
-        try:
-            remove_if(store, agent_id, check_again, leaving, None, judge.children.get(agent_id, ()))
-        except SessionsError as error:
-            failed[agent_id] = error
-    removed = [_removed(agent_id, records[agent_id]) for agent_id in records if agent_id not in failed]
     unsure: list[SessionsError] = []
-    if removed:
-        try:
-            store.purge_trash()
-        except (StoreFailure, errors.DurabilityUnknown) as error:
-            unsure = [errors.DurabilityUnknown(error.path, error.reason)]
+    order = judge.deepest_first(records)
+    try:
+        for agent_id, outcome in remove_each(store, order, check_again, leaving, None, judge.children):
+            failed |= {agent_id: outcome} if isinstance(outcome, SessionsError) else {}
+    except (StoreFailure, errors.DurabilityUnknown) as error:
+        unsure = [errors.DurabilityUnknown(error.path, error.reason)]
+    removed = [_removed(agent_id, records[agent_id]) for agent_id in records if agent_id not in failed]
     return removed, [*unsure, *failed.values()]
 
 

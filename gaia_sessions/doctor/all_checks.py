@@ -13,6 +13,7 @@ from typing import TypedDict
 from gaia_sessions import __version__
 from gaia_sessions.errors import EXPORT_ROOT_COMMAND, BadSetting, OwnedByAnother, StoreFailure, plural, well_formed
 from gaia_sessions.ingest.deferred import apply_deferred
+from gaia_sessions.store.sweep import sweep_sessions
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_links, check_owner, find_root_and_skipped, working_directory
 
@@ -205,8 +206,8 @@ def _make_root_accessible(inspection: Inspection) -> str:
 
 
 def _sweep(inspection: Inspection) -> str:
-    inspection.store.purge_trash()
-    removed = inspection.store.sweep(inspection.now, inspection.records.active)
+    store, now = inspection.store, inspection.now
+    removed = [*store.sweep(now), *sweep_sessions(store.folder, now)]
     return f"index corrected, {plural(len(removed), 'leftover')} removed"
 
 

@@ -13,7 +13,7 @@ import os
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.record import is_child, is_open_of_app
+from gaia_sessions.session.record import is_child, is_open, is_open_of_app
 from gaia_sessions.session.runs import aliases_of, newest_of, with_alias
 
 from . import index, read_ancestors, reading
@@ -59,6 +59,7 @@ class FileReader:
         self._ids_by_alias: dict[Alias, list[str]] | None = None
         self._folder: KeptDirectory | None = None
         self._has_complete_index = False
+        self.open_ids: set[str] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -135,6 +136,7 @@ class FileReader:
             is_full_scan = names is None
             if names is None:
                 names = reading.session_names(root)
+        open_ids = set[str]()
         for name in self._from_anywhere(names):
             if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
                 raise StoreFailure(
@@ -142,7 +144,11 @@ class FileReader:
                 )
             record = self._read_or_error(name)
             if not isinstance(record, SessionNotFound):
+                if not isinstance(record, SessionsError) and is_open(record):
+                    open_ids.add(name)
                 yield name, record
+        if is_full_scan:
+            self.open_ids = open_ids
 
     def _from_anywhere(self, names: list[str]) -> list[str]:  # calls of hooks that reach no end begin elsewhere
         start = int.from_bytes(os.urandom(4)) % len(names) if names and self.seconds_left else 0

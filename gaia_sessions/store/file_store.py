@@ -6,6 +6,7 @@ module that writes a session.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import SessionsError
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.ids import check_agent_id
 
@@ -17,7 +18,7 @@ from .file_reader import FileReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from gaia_sessions.config import Config
@@ -175,11 +176,23 @@ class FileStore(FileReader):
     def delete(
         self, agent_id: str, should_delete: Callable[[RecordOrError], bool], *, timeout: float | None = 0
     ) -> bool:
-        from . import session_directory
+        [(_, outcome)] = self.delete_each([agent_id], lambda _, found: should_delete(found), timeout=timeout)
+        if isinstance(outcome, SessionsError):
+            raise outcome
+        return outcome
 
-        with self.open(agent_id, timeout=timeout) as session:
-            record = self._read_or_error(agent_id)
-            return session_directory.delete_if(session, record, should_delete)
+    def delete_each(
+        self,
+        agent_ids: Iterable[str],
+        should_delete: Callable[[str, RecordOrError], bool],
+        *,
+        timeout: float | None = 0,
+    ) -> Iterator[tuple[str, bool | SessionsError]]:
+        from .session_directory import Deletion
+
+        seconds = self.lock_timeout if timeout is None else timeout
+        deletion = Deletion(self.folder, self._read_or_error, should_delete, seconds, self.wait, durable=self.durable)
+        return deletion.each(agent_ids)
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
         if not self.keeps_figures:
@@ -196,19 +209,17 @@ class FileStore(FileReader):
         if self.durable and self.folder.is_there:
             atomic.sync_folder(self.folder)
 
-    def purge_trash(self) -> None:
-        from . import session_directory
-
-        root = self.folder
-        with translate_errors("empty the trash of", self.root):
-            session_directory.purge_trash(root, durable=self.durable)
-
-    def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:
+    def sweep(self, now: datetime) -> list[str]:
+        from .session_directory import purge_trash
         from .sweep import sweep
 
         root = self.folder
+        if self.open_ids is None:
+            for _ in self.scan():
+                continue
         with translate_errors("sweep", self.root):
-            return sweep(root, now, set(active), self._read_or_error)
+            purge_trash(root, durable=self.durable)
+            return sweep(root, now, self.open_ids or set(), self._read_or_error)
 
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> KeyLock:
         from .key_lock import KeyLock

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from itertools import takewhile
 
 from gaia_sessions import errors
@@ -262,6 +263,19 @@ class MemoryStore:
         self._forget(agent_id)
         return True
 
+    def delete_each(
+        self,
+        agent_ids: Iterable[str],
+        should_delete: Callable[[str, RecordOrError], bool],
+        *,
+        timeout: float | None = 0,  # noqa: ARG002  # one process holds no lock
+    ) -> Iterator[tuple[str, bool | SessionsError]]:
+        for agent_id in agent_ids:
+            try:
+                yield agent_id, self.delete(agent_id, partial(should_delete, agent_id))
+            except errors.SessionsError as error:
+                yield agent_id, error
+
     def _forget(self, agent_id: str) -> None:
         self._records.pop(agent_id, None)
         self._transcripts.pop(agent_id, None)
@@ -279,10 +293,7 @@ class MemoryStore:
     def ensure_index(self) -> None:
         return
 
-    def purge_trash(self) -> None:
-        return
-
-    def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:  # noqa: ARG002  # nothing is ever left over
+    def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # nothing is ever left over
         return []
 
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> MemoryKeyLock:

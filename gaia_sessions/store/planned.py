@@ -8,6 +8,7 @@ records are values, and nobody changes one in place.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 
 from gaia_sessions import errors
@@ -284,16 +285,26 @@ class Plan:
             del self._entries[of]
         return True
 
+    def delete_each(
+        self,
+        agent_ids: Iterable[str],
+        should_delete: Callable[[str, RecordOrError], bool],
+        *,
+        timeout: float | None = 0,  # noqa: ARG002  # waits for nobody
+    ) -> Iterator[tuple[str, bool | SessionsError]]:
+        for agent_id in agent_ids:
+            try:
+                yield agent_id, self.delete(agent_id, partial(should_delete, agent_id))
+            except SessionsError as error:
+                yield agent_id, error
+
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
         """What nobody keeps: no session goes."""
 
     def ensure_index(self) -> None:
         """Does nothing: a plan finds by keys what it has looked at."""
 
-    def purge_trash(self) -> None:
-        """Does nothing: no session goes."""
-
-    def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:  # noqa: ARG002  # nothing goes
+    def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # nothing goes
         return []
 
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> _HeldKey:

@@ -374,9 +374,21 @@ class Store(StoreReader, Protocol):
     ) -> bool:
         """Deletes the session if ``should_delete``, called with what is found under the lock, says so; whether it did.
 
-        Durable once ``purge_trash`` has returned. A writer that waited for the session finds it gone. What
-        ``should_delete`` raises passes through. Raises ``SessionNotFound`` and ``LockTimeout``, that at once unless
-        another ``timeout`` is given, which is as in ``open``.
+        A writer that waited for the session finds it gone. What ``should_delete`` raises passes through. Raises
+        ``SessionNotFound`` and ``LockTimeout``, that at once unless another ``timeout`` is given, which is as in
+        ``open``; and ``DurabilityUnknown`` when it is gone.
+        """
+
+    def delete_each(
+        self,
+        agent_ids: Iterable[str],
+        should_delete: Callable[[str, RecordOrError], bool],
+        *,
+        timeout: float | None = 0,
+    ) -> Iterator[tuple[str, bool | SessionsError]]:
+        """Deletes each session as ``delete`` does; with its id, whether it did, or the error that prevented it.
+
+        All are durable after the last, which raises ``DurabilityUnknown`` if that cannot be said of them.
         """
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
@@ -394,13 +406,10 @@ class Store(StoreReader, Protocol):
         The store of a hook stops when the call has little time left, and the next call goes on from there.
         """
 
-    def purge_trash(self) -> None:
-        """Makes the deletions so far durable and removes what is left of them. Raises ``DurabilityUnknown``."""
+    def sweep(self, now: datetime) -> list[str]:
+        """Removes what is left of deleted sessions, and of processes that were killed over an hour before ``now``.
 
-    def sweep(self, now: datetime, active: Iterable[str]) -> list[str]:
-        """Removes what killed processes left behind over an hour before ``now``, and corrects the index.
-
-        ``active`` are the sessions that a scan has just shown not to be final. Returns what it removed.
+        Corrects the index. Returns what killed processes left, so far as it was removed.
         """
 
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> HeldLock:

@@ -1,6 +1,6 @@
-"""How the directory of a session leaves the root; the caller holds the lock of the session.
+"""How the directories of sessions leave the root, each under the lock of its session.
 
-It leaves by a rename into ``.trash``, and is emptied there only when that rename is on the disk. One whose record
+Each leaves by a rename into ``.trash``, and is emptied there only when that rename is on the disk. One whose record
 cannot be read may hold files of others: from that, only names that the store gives are removed.
 """
 
@@ -11,43 +11,119 @@ from contextlib import suppress
 
 from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session import index_keys
-from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.ids import check_agent_id, is_agent_id
 
-from . import atomic, index, reading
+from . import atomic, index, locks, reading
 from . import root as roots
 from .directory import translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gaia_sessions.session.index_keys import IndexKey
 
     from .directory import Directory
-    from .open_session import OpenSession
+    from .locks import Lock, WaitForLock
     from .port import RecordOrError
 
+_MOST_TOGETHER = 128
+"""Of so many sessions the locks are held until the index has lost the entries of all: each holds a file open."""
 
-def delete_if(session: OpenSession, record: RecordOrError, should_delete: Callable[[RecordOrError], bool]) -> bool:
-    """Deletes the session, its index entries and at last its lock, if ``should_delete`` says so; whether it did.
 
-    ``record`` is the record, or the error that reading it raised. Raises ``SessionNotFound``, ``StoreFailure``.
+class Deletion:
+    """Deletes sessions of ``root`` for which ``should_delete``, called with what ``read`` finds of each, says so.
+
+    The entries of many are removed at once, and their locks are held until then: another session may get the ID of one
+    that is gone. Who waits for a lock, up to ``seconds``, holds no others, since somebody may wait for those.
     """
-    root, agent_id = session.root, session.agent_id
-    if isinstance(record, SessionNotFound):
-        session.lock.remove()
-        raise record
-    if isinstance(record, StoreFailure):  # for the moment nobody can judge it
-        raise record
-    if not should_delete(record):
-        return False
-    with translate_errors("delete", f"{root.path}/{agent_id}"):
-        if isinstance(record, SessionsError):
-            _remove_own_files(root, agent_id, durable=session.durable)
+
+    def __init__(
+        self,
+        root: Directory,
+        read: Callable[[str], RecordOrError],
+        should_delete: Callable[[str, RecordOrError], bool],
+        seconds: float,
+        wait: WaitForLock,
+        *,
+        durable: bool,
+    ) -> None:
+        self._root = root
+        self._read = read
+        self._should_delete = should_delete
+        self._seconds = seconds
+        self._wait = wait
+        self._durable = durable
+        self._most = 1 if seconds > 0 else _MOST_TOGETHER
+        self._folder: Directory | None = None
+        self._gone: dict[str, tuple[Lock, list[IndexKey]]] = {}
+
+    def each(self, agent_ids: Iterable[str]) -> Iterator[tuple[str, bool | SessionsError]]:
+        """Whether each is deleted now, or why it could not be. After the last, that is on the disk."""
+        try:
+            for agent_id in agent_ids:
+                outcome = self._delete(agent_id)
+                if isinstance(outcome, StoreFailure) and self._gone:  # maybe for want of files that may be open
+                    self._let_go()
+                    outcome = self._delete(agent_id)
+                yield agent_id, outcome
+                if len(self._gone) >= self._most:
+                    self._let_go()
+        finally:
+            self._let_go()
+            if self._folder is not None:
+                os.close(self._folder.fd)
+        with translate_errors("empty the trash of", self._root.path):
+            purge_trash(self._root, durable=self._durable)
+
+    def _lock(self, agent_id: str) -> Lock:
+        with translate_errors("open", f"{self._root.path}/{agent_id}"):
+            if not self._root.has(check_agent_id(agent_id)):  # nobody waits for the lock of one that never existed
+                raise SessionNotFound(agent_id)
+            if self._folder is None:
+                self._folder = self._root.make(roots.LOCKS)
+        return locks.acquire(self._folder, locks.name_for(agent_id), self._seconds, self._wait)
+
+    def _delete(self, agent_id: str) -> bool | SessionsError:
+        lock = None
+        try:
+            lock = self._lock(agent_id)
+            keys = self._keys_of_deleted(agent_id, lock)
+        except SessionsError as error:
+            return error
         else:
-            _move_to_trash(root, agent_id)
-            index.remove(root, agent_id, index_keys.keys_of(record))
-    with suppress(OSError):  # a sweep removes it
-        session.lock.remove()
-    return True
+            if keys is None:
+                return False
+            self._gone[agent_id] = lock, keys
+            return True
+        finally:
+            if lock is not None and agent_id not in self._gone:
+                lock.__exit__()
+
+    def _keys_of_deleted(self, agent_id: str, lock: Lock) -> list[IndexKey] | None:
+        """The keys of the session, whose directory has left; None if it is to stay."""
+        found = self._read(agent_id)
+        if isinstance(found, SessionNotFound):
+            lock.remove()
+            raise found
+        if isinstance(found, StoreFailure):  # for the moment nobody can judge it
+            raise found
+        if not self._should_delete(agent_id, found):
+            return None
+        with translate_errors("delete", f"{self._root.path}/{agent_id}"):
+            if isinstance(found, SessionsError):
+                _remove_own_files(self._root, agent_id, durable=self._durable)
+                return []
+            _move_to_trash(self._root, agent_id)
+            return index_keys.keys_of(found)
+
+    def _let_go(self) -> None:
+        gone, self._gone = self._gone, {}
+        index.remove_each(self._root, {agent_id: keys for agent_id, (_, keys) in gone.items()})
+        for lock, _ in gone.values():
+            with suppress(OSError):  # a sweep removes it
+                lock.remove()
+            lock.__exit__()
 
 
 def _remove_own_files(root: Directory, agent_id: str, *, durable: bool) -> None:

@@ -1,7 +1,8 @@
 """What a store does for itself when it is cleaned up: it removes leftovers of killed processes and corrects its index.
 
 A leftover is older than an hour and has a name that only the store gives, and it goes under the lock of whoever could
-still be working on it. Runs beside everything else and beside itself.
+still be working on it. Runs beside everything else and beside itself. A file that a writer left in the directory of a
+session goes with the session, or when ``doctor`` is asked to fix: a walk through all directories is for nobody else.
 """
 
 from __future__ import annotations
@@ -37,21 +38,23 @@ _IS_UNFINISHED_IN: dict[str, Callable[[str], bool]] = {
 
 
 def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -> list[str]:
-    """Sweeps and corrects; returns what was removed. ``active`` are the sessions that are not final."""
+    """Sweeps and corrects; returns what was removed. ``active`` are the sessions that were not final lately.
+
+    The directories of sessions are not looked into: ``sweep_sessions`` does that.
+    """
     cutoff = (now - LEFTOVER_AGE).timestamp()
     existing = set(reading.session_names(root))
-    sessions = [agent_id for agent_id in existing if reading.has_record(root, agent_id)]
-    if not (root.has(roots.LOCKS) or sessions):
+    if not (root.has(roots.LOCKS) or any(reading.has_record(root, agent_id) for agent_id in existing)):
         return []  # no root of ours
     with root.make(roots.LOCKS) as folder:
-        removed = [*_sweep_stage(root, folder, cutoff), *_sweep_sessions(root, folder, cutoff, sessions)]
+        removed = [*_sweep_stage(root, folder, cutoff)]
         removed += _sweep_unfinished(root, cutoff, roots.is_unfinished)
         for name, is_unfinished in _IS_UNFINISHED_IN.items():
             if root.has(name):
                 with translate_errors("sweep", f"{root.path}/{name}"), root.below(name) as directory:
                     removed += _sweep_unfinished(directory, cutoff, is_unfinished)
         removed += _sweep_locks(folder, cutoff, existing)
-    index_repair.repair(root, active, existing, read)
+    index_repair.repair(root, active & existing, existing, read)
     return removed
 
 
@@ -65,16 +68,25 @@ def _sweep_stage(root: Directory, folder: Directory, cutoff: float) -> Iterator[
                 yield f"{stage.path}/{name}"
 
 
-def _sweep_sessions(root: Directory, folder: Directory, cutoff: float, agent_ids: Iterable[str]) -> Iterator[str]:
-    for agent_id in agent_ids:
-        try:
-            session = reading.open_session(root, agent_id)
-        except SessionsError:
-            continue
-        with session:
-            for name in _older_than(session, reading.unfinished(session.names()), cutoff, _is_file):
-                if locks.run_if_free(folder, locks.name_for(agent_id), partial(atomic.discard, session, name)):
-                    yield f"{session.path}/{name}"
+def sweep_sessions(root: Directory, now: datetime) -> list[str]:
+    """Removes what killed writers left in the directories of sessions; returns what that was."""
+    cutoff = (now - LEFTOVER_AGE).timestamp()
+    names = [name for name in reading.session_names(root) if reading.has_record(root, name)]
+    if not names:
+        return []
+    with root.make(roots.LOCKS) as folder:
+        return [path for name in names for path in _sweep_session(root, folder, cutoff, name)]
+
+
+def _sweep_session(root: Directory, folder: Directory, cutoff: float, agent_id: str) -> Iterator[str]:
+    try:
+        session = reading.open_session(root, agent_id)
+    except SessionsError:
+        return
+    with session:
+        for name in _older_than(session, reading.unfinished(session.names()), cutoff, _is_file):
+            if locks.run_if_free(folder, locks.name_for(agent_id), partial(atomic.discard, session, name)):
+                yield f"{session.path}/{name}"
 
 
 def _sweep_unfinished(folder: Directory, cutoff: float, is_unfinished: Callable[[str], bool]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from gaia_sessions.system.processes import describe
 from tests.examples import examples
 from tests.places import writing
 from tests.records import LIMITS, START, WHEN, record_with
+from tests.removals import remove_if
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def play(store: Store, model: Model, number: int, step: tuple[str, str, str | No
     elif what == "end":
         store.change(one, lambda record: {**record, "phase": "completed"})
     elif model.first_cancelled(one) or one not in model.parents.values():
-        assert removal.remove_if(store, one, lambda *_: True, removal.Leaving(store, LATER, LIMITS))
+        assert remove_if(store, one, lambda *_: True, removal.Leaving(store, LATER, LIMITS))
         model.removed.add(one)
 
 
@@ -218,7 +219,7 @@ def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_end
 
     def then_made_anew(above: Above, record: Record) -> object:
         found = proved(above, record)
-        removal.remove_if(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
+        remove_if(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
         put(store, 0, created_at=format_time(LATER))
         return found
 
@@ -232,7 +233,7 @@ def test_a_session_that_somebody_holds_to_put_one_below_it_is_not_removed(tmp_pa
     store = FileStore(str(tmp_path / "root"), durable=False)
     put(store, 0)
     with store.open("s-0"), pytest.raises(LockTimeout):
-        removal.remove_if(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
+        remove_if(store, "s-0", lambda *_: True, removal.Leaving(store, LATER, LIMITS))
     assert store.has("s-0")
 
 

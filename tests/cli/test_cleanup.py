@@ -333,7 +333,7 @@ def test_age_is_last_updated_and_neither_the_file_nor_the_id(gaia: Gaia, put: Ga
 def test_leftovers_of_the_dead_are_swept_and_named(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     gaia("update", "a")
-    left = Path(root, "a", ".state.json.0123456789abcdef.tmp")
+    left = Path(root, "..stats.jsonl.0123456789abcdef.tmp")
     left.write_bytes(b"half")
     os.utime(left, (0, 0))
     rest = f"kept 1 session updated since\nswept 1 file that killed processes had left\n  {left}\n"

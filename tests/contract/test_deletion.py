@@ -1,4 +1,4 @@
-"""What every store promises of removing: delete, purge_trash, sweep."""
+"""What every store promises of removing: delete, delete_each, sweep."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions.errors import LockTimeout
 from tests.contract.conftest import agree, check_missing, everything
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ def test_a_judge_who_objects_keeps_the_session_as_it_is(store: Store, new: New) 
 
     assert store.delete("agent-1", object_to) is False
 
-    store.purge_trash()
     assert everything(store) == {"agent-1": new()}
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
 
@@ -74,37 +74,47 @@ def test_a_deleted_id_can_be_created_anew_and_nothing_of_the_old_returns(store: 
     store.delete("agent-1", agree)
 
     store.create(new(purpose="anew"))
-    store.purge_trash()
 
     assert everything(store) == {"agent-1": new(purpose="anew")}
     assert list(store.entries("agent-1", "events.jsonl")) == []
     assert dict(store.scan(active_only=True)) == {"agent-1": new(purpose="anew")}
 
 
-def test_purging_and_sweeping_change_no_session(store: Store, new: New, began: datetime) -> None:
+def test_sweeping_changes_no_session(store: Store, new: New, began: datetime) -> None:
     store.create(new())
     store.create(new("final", phase="completed"))
     store.append("agent-1", "events.jsonl", [{"number": 1}])
 
-    store.purge_trash()
-    removed = store.sweep(began + timedelta(days=1), ["agent-1"])
+    removed = store.sweep(began + timedelta(days=1))
 
     assert removed == []
     assert everything(store) == {"agent-1": new(), "final": new("final", phase="completed")}
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
 
 
-def test_settling_twice_is_settling_once(store: Store, new: New) -> None:
-    store.create(new())
-    store.delete("agent-1", agree)
+def test_of_each_that_is_to_be_deleted_it_is_said_what_became_of_it(store: Store, new: New) -> None:
+    for agent_id in ("agent-1", "agent-2", "agent-3"):
+        store.create(new(agent_id))
+    seen: list[tuple[str, RecordOrError]] = []
 
-    store.purge_trash()
-    store.purge_trash()
+    def see(agent_id: str, found: RecordOrError) -> bool:
+        seen.append((agent_id, found))
+        if agent_id == "agent-3":
+            raise LockTimeout("a child", 0, None)
+        return agent_id == "agent-1"
 
-    assert everything(store) == {}
+    told = [*store.delete_each(["agent-2", "missing", "agent-3", "agent-1"], see)]
+
+    assert [(agent_id, type(outcome).__name__) for agent_id, outcome in told] == [
+        ("agent-2", "bool"),
+        ("missing", "SessionNotFound"),
+        ("agent-3", "LockTimeout"),
+        ("agent-1", "bool"),
+    ]
+    assert [told[0][1], told[3][1]] == [False, True]
+    assert seen == [(agent_id, new(agent_id)) for agent_id in ("agent-2", "agent-3", "agent-1")]
+    assert everything(store) == {"agent-2": new("agent-2"), "agent-3": new("agent-3")}
 
 
-def test_a_store_never_written_to_can_be_purged_and_swept(store: Store, began: datetime) -> None:
-    store.purge_trash()
-
-    assert store.sweep(began, []) == []
+def test_a_store_never_written_to_can_be_swept(store: Store, began: datetime) -> None:
+    assert store.sweep(began) == []

@@ -57,7 +57,6 @@ def test_the_first_and_the_last_mebibyte_are_kept_and_a_line_says_what_is_left_o
 
     assert store.output(store.read(agent_id), 3) == kept(written)
     store.delete(agent_id, lambda _: True)
-    store.purge_trash()
 
 
 def test_what_was_written_can_be_read_at_once_and_each_run_has_its_own(store: Store, new: New) -> None:
@@ -124,7 +123,6 @@ def test_output_goes_with_its_session_and_who_still_writes_it_does_no_harm(store
     output = store.open_output(first, 1)
     output.write(b"before")
     store.delete("agent-1", lambda _: True)
-    store.purge_trash()
     store.create(second)
 
     output.write(numbered(4 * MIB))

@@ -3,13 +3,14 @@
 Every call with which an operation touches its project is one kill point, and the write of its answer the
 last. The operation runs once per point, on a copy of its own, and dies there (before the call takes effect;
 the next point is the effect). Then the same operation runs again, and at last, everything aged by two hours,
-a cleanup.
+a cleanup, and what doctor does with --fix for what was left in the directories of sessions.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.runs import aliases_of, open_conversations
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.sweep import sweep_sessions
 from tests.faults.conftest import (
     A_SAMPLE,
     EACH_CHANGE,
@@ -324,6 +326,8 @@ def _cleaned(case: Case, project: str) -> Iterator[str]:
     for path in Path(root).rglob("*"):
         os.utime(path, (aged, aged), follow_symlinks=False)
     gaia_sessions.cleanup_sessions(root=root)
+    with FileStore(root) as store:
+        sweep_sessions(store.folder, datetime.now(UTC))  # as doctor does with --fix
     yield from case.leftovers(project)
     if case.documents(project).keys() != before:
         yield f"sessions: {sorted(case.documents(project))}"

@@ -24,6 +24,7 @@ from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from tests.removals import remove_if
 from tests.transcripts import begin_anew
 
 if TYPE_CHECKING:
@@ -80,9 +81,7 @@ def cancel(root: str, agent_id: str) -> object:
 def remove(root: str, agent_id: str) -> object:
     """Removes a session without asking what is below it."""
     store = FileStore(root)
-    is_removed = removal.remove_if(store, agent_id, lambda *_: True, _leaving(store))
-    store.purge_trash()
-    return is_removed
+    return remove_if(store, agent_id, lambda *_: True, _leaving(store))
 
 
 def _leaving(store: FileStore) -> removal.Leaving:

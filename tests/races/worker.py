@@ -43,6 +43,7 @@ from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore, open_store
+from tests.removals import remove_if
 from tests.transcripts import begin_anew
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def removes(root: str, parent_id: str, count: str) -> bool:
     leaving = removal.Leaving(store, datetime.now(UTC), Config({}).limits)
     while True:
         try:
-            if removal.remove_if(store, parent_id, lambda _, children: len(children) >= int(count), leaving):
+            if remove_if(store, parent_id, lambda _, children: len(children) >= int(count), leaving):
                 return True
         except LockTimeout:
             time.sleep(0.001)

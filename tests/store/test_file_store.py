@@ -52,9 +52,8 @@ store.change("two", lambda record: {**record, "phase": "completed"})
 store.append("one", "events.jsonl", [{"number": 1}])
 store.defer({"kind": "stop", "at": "2026-01-08T18:05:30Z"}, now)
 store.delete("three", lambda found: True)
-store.purge_trash()
 with store.lock_key(("delegation", "host", "tool"), 1):
-    store.sweep(now, ["one"])
+    store.sweep(now)
 """
 
 
@@ -237,7 +236,7 @@ def test_reading_where_no_root_is_creates_none(root: str, store: FileStore, name
     assert not Path(root).exists()
 
 
-@table("name", ["read", "change", "delete", "append", "scan", "create", "defer", "settle", "find", "deferred"])
+@table("name", ["read", "change", "delete", "append", "scan", "create", "defer", "sweep", "find", "deferred"])
 def test_a_root_that_is_a_file_is_a_failure_of_the_store(root: str, store: FileStore, now: datetime, name: str) -> None:
     Path(root).write_bytes(b"mine")
 
@@ -255,7 +254,7 @@ USES: dict[str, Callable[[FileStore, datetime], object]] = {
     "scan": lambda store, _: list(store.scan()),
     "create": lambda store, now: store.create(new_record("one", "Explore", "-", {}, now)),
     "defer": lambda store, now: store.defer({"kind": "stop"}, now),
-    "settle": lambda store, _: store.purge_trash(),
+    "sweep": lambda store, now: store.sweep(now),
     "find": lambda store, _: id_found(store, ALIAS),
     "deferred": lambda store, _: list(store.deferred()),
 }
@@ -384,8 +383,6 @@ def test_a_deleted_session_leaves_nothing_of_its_own_behind(root: str, store: Fi
     store.append("one", "events.jsonl", [1])
 
     store.delete("one", agree)
-    assert [path.name.split(".")[0] for path in Path(root, ".trash").iterdir()] == ["one"]
-    store.purge_trash()
 
     remains = [path for path in Path(root).rglob("*") if path.is_file() and path.suffix != ".keys"]
     assert {str(path.relative_to(root)) for path in remains} == {".gitignore", ".index/complete", ".locks/.index.lock"}
@@ -404,7 +401,6 @@ def test_a_sessions_trash_is_taken_whole_even_if_it_holds_links_and_folders(
     Path(root, "one", "folder", "link").symlink_to(victim)
 
     assert store.delete("one", agree)
-    store.purge_trash()
 
     assert list(Path(root, ".trash").iterdir()) == []
     assert (victim / "kept").read_bytes() == b"kept"

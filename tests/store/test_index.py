@@ -342,7 +342,7 @@ def test_what_stands_in_the_place_of_a_shard_is_not_trusted_and_hurts_no_writer(
             store.create({**for_host(f"new-{number}", now - timedelta(days=1))})
             assert not is_complete(root), kind
         ids = {agent_id for agent_id, _ in store.scan()}
-        store.sweep(now, ids)
+        store.sweep(now)
         assert is_complete(root), kind
         assert id_found(store, ALIAS) == "one", kind
         assert set(dict(store.scan(active_only=True))) == ids, kind
@@ -633,7 +633,7 @@ def test_a_sweep_rebuilds_the_index_whole(
         lose(root, "one", "active")
         plant(root, "three", "active")
 
-    store.sweep(now, ["one", "two"])
+    store.sweep(now)
 
     assert entries(root) == before
     assert {agent_id for agent_id, _ in store.scan(active_only=True)} == {"one", "two"}
@@ -653,7 +653,7 @@ def test_a_sweep_corrects_entries_too_many_and_too_few(root: str, store: FileSto
         plant(root, "never-was", *key)
     plant(root, "con", "active")
 
-    store.sweep(now, ["one", "two"])
+    store.sweep(now)
 
     assert entries(root) == before
     assert "con" not in shard_of(root, "active").read_text(encoding="utf-8")
@@ -676,7 +676,7 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
     assert isinstance(before, CorruptSession)
     shutil.rmtree(f"{root}/.index")
 
-    store.sweep(now, [])
+    store.sweep(now)
 
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
 
@@ -706,7 +706,7 @@ def test_what_is_no_file_of_the_index_is_passed_over_by_a_sweep_and_stays(
         (foreign / "dangling").touch()
 
     for _ in range(2):
-        store.sweep(now, {"one"})
+        store.sweep(now)
 
     assert entries(root) - {name, "dangling"} == before
     assert os.path.lexists(foreign)

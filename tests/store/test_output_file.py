@@ -21,6 +21,7 @@ from gaia_sessions.session.record import new_record
 from gaia_sessions.store import reading
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import open_source
+from gaia_sessions.store.sweep import sweep_sessions
 from tests.contract.test_outputs import numbered
 from tests.table import table
 
@@ -160,7 +161,6 @@ def test_a_log_whose_session_is_gone_leaves_nothing_behind(store: FileStore, tmp
     output = store.open_output(store.read("one"), 1)
     output.write(b"before")
     store.delete("one", lambda _: True)
-    store.purge_trash()
 
     for _ in range(5):
         output.write(bytes(MIB))
@@ -260,7 +260,7 @@ def test_a_sweep_removes_what_a_killed_writer_left_and_no_log(store: FileStore, 
         os.utime(file, (1, 1))
     os.utime(path, (1, 1))
 
-    assert store.sweep(datetime.now(UTC) + timedelta(hours=2), ["one"]) == [str(left)]
+    assert sweep_sessions(store.folder, datetime.now(UTC) + timedelta(hours=2)) == [str(left)]
     assert path.read_bytes() == b"hello"
 
 

@@ -140,7 +140,6 @@ def check_deletion(store: FileStore, damage: str, now: datetime) -> None:
         assert os.path.lexists(f"{store.root}/one")
         return
     assert store.delete("one", lambda found: isinstance(found, CorruptSession)) is True
-    store.purge_trash()
     assert dict(store.scan()) == {"two": new_record("two", "Explore", "-", {}, now)}
     assert os.path.lexists(f"{store.root}/one") == (damage == "a link"), "the file that it leads to has no name of ours"
 
@@ -193,7 +192,6 @@ def test_a_deleted_session_that_a_reader_still_holds_is_missing_not_corrupt(root
     """Seen from the reader: its directory was moved away and emptied between two of its steps."""
     with Directory.at(root) as opened, reading.open_session(opened, "one") as session:
         store.delete("one", lambda _found: True)
-        store.purge_trash()
         with pytest.raises(SessionNotFound):
             reading.load(session, "one")
 

@@ -1,4 +1,7 @@
-"""What cleanup sweeps: leftovers older than an hour and nothing younger, never what somebody is at work on."""
+"""What cleanup sweeps: leftovers older than an hour and nothing younger, never what somebody is at work on.
+
+What killed writers left in the directory of a session goes when ``doctor`` fixes, and with the session.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import atomic, index, locks
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
+from gaia_sessions.store.sweep import sweep_sessions
 from tests.records import LIMITS, id_found
 
 if TYPE_CHECKING:
@@ -57,12 +61,18 @@ def leftovers(root: str, now: datetime, age: timedelta, tag: str) -> set[Path]:
         planted(now, age, f"{root}/.stage/{tag}.0123456789abcdef/"),
         planted(now, age, f"{root}/..gitignore.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/..stats.jsonl.0123456789{digits}.tmp"),
-        planted(now, age, f"{root}/one/.state.json.0123456789{digits}.tmp"),
-        planted(now, age, f"{root}/one/.transcript-1.jsonl.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/.inbox/.20260108-180530-000000-01234567.json.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/.index/.complete.0123456789{digits}.tmp"),
         planted(now, age, f"{root}/.locks/gone-{tag}.lock"),
         planted(now, age, f"{root}/.locks/.key.delegation.host.{tag}.lock"),
+    }
+
+
+def leftovers_in_session(root: str, now: datetime, age: timedelta, tag: str) -> set[Path]:
+    digits = tag.encode().hex()[:6]
+    return {
+        planted(now, age, f"{root}/one/.state.json.0123456789{digits}.tmp"),
+        planted(now, age, f"{root}/one/.transcript-1.jsonl.0123456789{digits}.tmp"),
     }
 
 
@@ -73,11 +83,34 @@ def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
     old = leftovers(root, now, HOUR + timedelta(seconds=1), "old")
     young = leftovers(root, now, HOUR - timedelta(seconds=1), "young")
 
-    swept = store.sweep(now, ["one"])
+    swept = store.sweep(now)
 
     assert sorted(swept) == sorted(map(str, old))
     assert {path for path in old | young if path.exists()} == young
     assert store.read("one") == new_record("one", "Explore", "-", {}, now)
+
+
+def test_those_in_the_directory_of_a_session_go_when_they_are_looked_for(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    old = leftovers_in_session(root, now, HOUR + timedelta(seconds=1), "old")
+    young = leftovers_in_session(root, now, HOUR - timedelta(seconds=1), "young")
+
+    assert store.sweep(now) == []
+    assert all(path.exists() for path in old | young)
+    assert sorted(sweep_sessions(store.folder, now)) == sorted(map(str, old))
+    assert {path for path in old | young if path.exists()} == young
+    assert store.read("one") == new_record("one", "Explore", "-", {}, now)
+
+
+def test_those_in_the_directory_of_a_session_go_with_it(root: str, store: FileStore, now: datetime) -> None:
+    leftovers_in_session(root, now, timedelta(0), "young")
+    store.change("one", lambda record: {**record, "phase": "completed"})
+
+    cleaning.remove_unused(store, cleaning.CleanupPolicy(now + 25 * HOUR, 24, LIMITS, keep_days=7))
+
+    assert not Path(root, "one").exists()
+    assert list(Path(root, ".trash").iterdir()) == []
 
 
 def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: FileStore, now: datetime) -> None:
@@ -93,9 +126,7 @@ def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: Fil
     for name in ("folder.lock", "pipe.lock", "yarn.lock"):
         os.utime(Path(root, ".locks", name), (0, 0))
 
-    store.purge_trash()
-
-    assert store.sweep(now, ["one"]) == []
+    assert [*store.sweep(now), *sweep_sessions(store.folder, now)] == []
     assert all(path.exists() for path in (*kept, Path(root, ".locks/pipe.lock"), Path(root, ".locks/folder.lock")))
 
 
@@ -117,12 +148,12 @@ def test_a_dry_run_sweeps_nothing(root: str, now: datetime) -> None:
     assert all(path.exists() for path in old)
 
 
-def test_trash_that_a_killed_cleanup_left_goes_with_the_next_settling(root: str, store: FileStore) -> None:
+def test_trash_that_a_killed_cleanup_left_goes_with_the_next_sweep(root: str, store: FileStore, now: datetime) -> None:
     Path(root, ".trash", "two.0123456789abcdef", "folder").mkdir(parents=True)
     Path(root, ".trash", "two.0123456789abcdef", "state.json").write_bytes(b"{}")
     Path(root, ".trash", "link.0123456789abcdef").symlink_to(root)
 
-    store.purge_trash()
+    store.sweep(now)
 
     assert list(Path(root, ".trash").iterdir()) == []
     assert {agent_id for agent_id, _ in store.scan()} == {"one"}
@@ -151,7 +182,7 @@ def test_what_somebody_holds_the_lock_of_is_not_swept(root: str, store: FileStor
     with Directory.at(f"{root}/.locks") as folder:
         names = ["one.lock", "two.lock", ".key.delegation.host.tool.lock"]
         held = [locks.acquire(folder, name, 0, locks.sleep_and_retry) for name in names]
-        swept = store.sweep(now, ["one"])
+        swept = [*store.sweep(now), *sweep_sessions(store.folder, now)]
         for lock in held:
             lock.release()
 
@@ -164,19 +195,9 @@ def test_the_locks_of_sessions_and_of_the_index_stay_however_old(root: str, stor
     store.change("FINAL", lambda record: {**record, "phase": "completed"})
     before = sorted(os.listdir(f"{root}/.locks"))
 
-    store.sweep(now + timedelta(days=1000), ["one"])
+    store.sweep(now + timedelta(days=1000))
 
     assert sorted(os.listdir(f"{root}/.locks")) == before == [".index.lock", "final.lock", "one.lock"]
-
-
-def test_temporaries_of_a_session_finalized_later_are_swept_too(root: str, store: FileStore, now: datetime) -> None:
-    """Its finalization was killed, and then repeated."""
-    old = planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp")
-    store.change("one", lambda record: {**record, "phase": "completed"})
-
-    cleaning.remove_unused(store, cleaning.CleanupPolicy(now, 24, LIMITS, keep_days=7))
-
-    assert not old.exists()
 
 
 def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store: FileStore, now: datetime) -> None:
@@ -190,7 +211,7 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
         locks.acquire(folder, "two.lock", 0, locks.sleep_and_retry),
     ):
         index.add(opened, "two", index_keys.keys_of(record))
-        store.sweep(now, ["one"])
+        store.sweep(now)
         with opened.make("two") as session:
             atomic.write_new(session, "state.json", encode(record), durable=False)
 
@@ -203,9 +224,9 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
 
 def test_sweeping_twice_is_sweeping_once(root: str, store: FileStore) -> None:
     leftovers(root, datetime.now(UTC), 2 * HOUR, "old")
-    store.sweep(datetime.now(UTC), ["one"])
+    store.sweep(datetime.now(UTC))
     before = {str(path) for path in Path(root).rglob("*")}
 
-    assert store.sweep(datetime.now(UTC), ["one"]) == []
+    assert store.sweep(datetime.now(UTC)) == []
 
     assert {str(path) for path in Path(root).rglob("*")} == before
