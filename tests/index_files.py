@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gaia_sessions.session.ids import encode_key
-from gaia_sessions.store import index
+from gaia_sessions.store import index, index_repair
 from gaia_sessions.store.directory import Directory
 
 
@@ -24,7 +24,7 @@ def entries(root: str | Path) -> set[str]:
     """Every entry that nobody has removed, as a line, and the names of all other files of the index."""
     found: set[str] = set()
     for path in Path(root, ".index").rglob("*"):
-        if index.is_shard(path.name) and path.is_file():
+        if index_repair.is_shard(path.name) and path.is_file():
             found |= {one.decode() for one in path.read_bytes().split(b"\n") if index.is_entry(one)}
         elif path.is_file():
             found.add(path.name)

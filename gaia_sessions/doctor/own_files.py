@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.ids import is_agent_id
-from gaia_sessions.store import documents, inbox, index, locks, reading
+from gaia_sessions.store import documents, inbox, index, index_repair, locks, reading
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.session_directory import id_in_transit
@@ -84,7 +84,7 @@ _IS_OURS_IN: dict[str, Callable[[str], object]] = {
     roots.STAGE: id_in_transit,
     roots.TRASH: id_in_transit,
     roots.INBOX: lambda name: inbox.is_event_name(name) or inbox.is_unfinished(name),
-    roots.INDEX: index.is_own_name,
+    roots.INDEX: index_repair.is_own_name,
     roots.SHARED: documents.is_own_name,
 }
 """Which names in each folder beside the sessions only the store gives; so all that is below them is ours."""

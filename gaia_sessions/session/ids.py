@@ -164,11 +164,20 @@ def encode_key(*parts: str) -> str:
 def _escape(part: str) -> str:
     if _UNESCAPED.issuperset(part):
         return part or "%"
-    return "".join(char if char in _UNESCAPED else _percent_encode(char) for char in part)
+    return part.translate(_ESCAPES)
 
 
-def _percent_encode(char: str) -> str:
-    return "".join(f"%{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
+class _Escapes(dict[int, str]):
+    """What stands for each character, by its number: made when it is asked for the first time."""
+
+    def __missing__(self, number: int) -> str:
+        char = chr(number)
+        encoded = char.encode("utf-8", "surrogatepass")
+        self[number] = escaped = char if char in _UNESCAPED else "%" + encoded.hex("%")
+        return escaped
+
+
+_ESCAPES = _Escapes()
 
 
 def abbreviations(agent_id: str, length: int) -> set[str]:

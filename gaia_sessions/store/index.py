@@ -27,12 +27,12 @@ import errno
 import os
 
 from gaia_sessions import errors
-from gaia_sessions.session.ids import encode_key, is_agent_id, quick_digest
+from gaia_sessions.session.ids import encode_key, is_agent_id
 from gaia_sessions.system import boots
 
 from . import atomic, locks
 from . import root as roots
-from .directory import PRIVATE_FILE, NotAFile, TooBig, open_private, read_all
+from .directory import PRIVATE_FILE, NotAFile, TooBig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,14 +47,17 @@ if TYPE_CHECKING:
 LOCK = ".index.lock"
 """The lock file of whoever makes the index complete."""
 
-_VERSION = b"5"
-_PARTIAL_VERSION = b"5-partly"
-_COMPLETE = "complete"
-_MAX_NOTE = 1 << 10
+VERSION = b"5"
+COMPLETE = "complete"
+MAX_NOTE = 1 << 10
 
-_HEADER = b"gaia-sessions-index-%b\n" % _VERSION
-_SUFFIX = ".keys"
-_ACTIVE_SHARD = "active.keys"
+_HEADER = b"gaia-sessions-index-%b\n" % VERSION
+SUFFIX = ".keys"
+_ACTIVE = b"active"
+ACTIVE_SHARD = f"active{SUFFIX}"
+_MODULUS, _MULTIPLIER = 3_999_999_979, 2_654_435_761
+"""Of the digest: by the one every character of a key counts, by the other in every bit."""
+
 _REMOVED = b"!"
 """In place of the first byte of a line; no encoded key begins with it."""
 
@@ -73,53 +76,10 @@ def is_complete(root: Directory) -> bool:
     """Whether every session of this root surely has its entries."""
     try:
         with root.below(roots.INDEX) as index:
-            version, _, boot = index.read(_COMPLETE, _MAX_NOTE).partition(b" ")
+            version, _, boot = index.read(COMPLETE, MAX_NOTE).partition(b" ")
     except OSError:
         return False
-    return version == _VERSION and boots.is_this_boot(boot)
-
-
-def set_complete(root: Directory) -> None:
-    """Notes that every session has its entries; called under the lock ``LOCK``, after the last entry was made."""
-    with root.make(roots.INDEX) as index:
-        atomic.replace(index, _COMPLETE, _VERSION + b" " + boots.boot_signature(), durable=False)
-
-
-def is_unfinished(name: str) -> bool:
-    """Whether ``name`` is that of a file which somebody is writing, or was killed while writing."""
-    target = atomic.target_of(name)
-    return target == _COMPLETE or is_shard(target)
-
-
-def is_own_name(name: str) -> bool:
-    """Whether only the store gives this ``name`` to what stands in ``.index`` itself."""
-    return name == _COMPLETE or is_shard(name) or is_unfinished(name)
-
-
-def is_shard(name: str) -> bool:
-    """Whether a shard has this ``name``."""
-    stem = name.removesuffix(_SUFFIX)
-    return name == _ACTIVE_SHARD or (stem != name and len(stem) == 2 and set(stem) <= set("0123456789abcdef"))  # noqa: PLR2004  # the digits
-
-
-def last_indexed_id(root: Directory) -> str:
-    """The last id of a rebuild that stopped half-way: all up to it have their entries. Empty if there is none."""
-    try:
-        with root.below(roots.INDEX) as index:
-            version, _, rest = index.read(_COMPLETE, _MAX_NOTE).partition(b" ")
-    except OSError:
-        return ""
-    last, _, boot = rest.partition(b" ")
-    is_partial = version == _PARTIAL_VERSION and boots.is_this_boot(boot)
-    return last.decode("ascii", "replace") if is_partial else ""
-
-
-def save_progress(root: Directory, last: str) -> None:
-    """Every session up to the id ``last`` has its entries, but the index is not complete; under the lock ``LOCK``."""
-    with root.make(roots.INDEX) as index:
-        atomic.replace(
-            index, _COMPLETE, b" ".join([_PARTIAL_VERSION, last.encode(), boots.boot_signature()]), durable=False
-        )
+    return version == VERSION and boots.is_this_boot(boot)
 
 
 def ids_under(root: Directory, key: IndexKey) -> list[str]:
@@ -143,14 +103,21 @@ def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
 
 
 def _ids(root: Directory, key: IndexKey) -> list[str]:
-    name = encode_key(*key)
+    name = encode_key(*key).encode()
+    shard = _shard_of(name)
     try:
         with root.below(roots.INDEX) as index:
-            data = read(index, _shard_of(name))
+            data = index.read(shard, _MAX_SHARD)
     except FileNotFoundError:
         return []
-    rows = data.split(b"\n%b " % name.encode())
+    rows = _whole_lines(data).split(b"\n%b " % name)
     return list(dict.fromkeys(row.partition(b"\n")[0].decode("ascii", "replace") for row in rows[1:]))
+
+
+def _whole_lines(data: bytes) -> bytes:
+    if data and not data.startswith(_HEADER):
+        raise NotAFile("no file of the index")
+    return data[: data.rfind(b"\n") + 1]
 
 
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
@@ -175,25 +142,23 @@ def lines_by_shard(keys: Mapping[str, Iterable[IndexKey]]) -> LinesByShard:
     """The entries of sessions that have these keys."""
     found: LinesByShard = {}
     for agent_id, keys_of_it in keys.items():
-        for key in keys_of_it:
-            name = encode_key(*key)
-            found.setdefault(_shard_of(name), []).append(f"{name} {agent_id}".encode())
+        for name in [encode_key(*key).encode() for key in keys_of_it]:
+            found.setdefault(_shard_of(name), []).append(b"%b %b" % (name, agent_id.encode()))
     return found
 
 
-def _shard_of(name: str) -> str:
-    return (name if name == "active" else quick_digest(name)[-2:]) + _SUFFIX
+def _shard_of(name: bytes) -> str:
+    """By the first byte of a digest; a cryptographic one would cost a hook an import."""
+    digest = int.from_bytes(name) % _MODULUS * _MULTIPLIER % (1 << 32)
+    return ACTIVE_SHARD if name == _ACTIVE else f"{digest >> 24:02x}{SUFFIX}"
 
 
 def read(index: Directory, shard: str) -> bytes:
     """The whole lines of a shard, nothing if it is not there; ``OSError`` if somebody else made it."""
     try:
-        data = index.read(shard, _MAX_SHARD)
+        return _whole_lines(index.read(shard, _MAX_SHARD))
     except FileNotFoundError:
         return b""
-    if data and not data.startswith(_HEADER):
-        raise NotAFile(f"{shard} is no file of the index")
-    return data[: data.rfind(b"\n") + 1]
 
 
 def is_entry(line: bytes) -> bool:
@@ -215,39 +180,28 @@ def add_lines(root: Directory, index: Directory, shard: str, lines: Collection[b
 
 
 def _append(index: Directory, shard: str, lines: Iterable[bytes]) -> None:
-    while not _append_to_opened(index, shard, b"\n%b\n" % b"\n".join(lines)):
-        continue
-
-
-def _append_to_opened(index: Directory, shard: str, data: bytes) -> bool:
-    """Whether ``data`` is in the file that has the name: it may have been written anew since it was opened."""
-    fd, opened = open_private(index.fd, shard, os.O_RDWR | os.O_APPEND)
+    fd, opened = locks.open_shared(index, shard, os.O_RDWR | os.O_APPEND, _LOCK_SECONDS)
+    if opened.st_nlink > 1:  # the other name may be in a snapshot
+        locks.close_locked(fd)
+        rewrite(index, shard)
+        fd, opened = locks.open_shared(index, shard, os.O_RDWR | os.O_APPEND, _LOCK_SECONDS)
     try:
-        if opened.st_nlink > 1 and rewrite(index, shard):  # the other name may be in a snapshot
-            return False
-        _share(index, shard, fd)
+        data = b"\n%b\n" % b"\n".join(lines)
         if not opened.st_size:
             data = _HEADER + data
         elif os.pread(fd, len(_HEADER), 0) != _HEADER:
-            raise NotAFile(f"{shard} is no file of the index")
+            raise NotAFile("no file of the index")
         if os.write(fd, data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return index.is_at(shard, opened)
     finally:
-        locks.unlock_open_file(fd)
-        os.close(fd)
-
-
-def _share(index: Directory, shard: str, fd: int) -> None:
-    if not locks.share_open_file(fd, _LOCK_SECONDS):
-        raise errors.LockTimeout(f"{index.path}/{shard}", _LOCK_SECONDS, None)
+        locks.close_locked(fd)
 
 
 def remove_lines(root: Directory, lines: LinesByShard) -> None:
     """Removes entries, those of active sessions last: while a session has that, cleanup finds the session again."""
     try:
         with root.below(roots.INDEX) as index:
-            for shard in sorted(lines, key=_ACTIVE_SHARD.__eq__):
+            for shard in sorted(lines, key=ACTIVE_SHARD.__eq__):
                 _remove(index, shard, lines[shard])
     except OSError:  # there is no index
         return
@@ -257,34 +211,27 @@ def _remove(index: Directory, shard: str, lines: list[bytes]) -> None:
     try:
         if len(lines) > _MANY and rewrite(index, shard, lines):
             return
-        while (is_worn := _mark(index, shard, lines)) is None:
-            continue
-        if is_worn:
+        if _mark(index, shard, lines):
             rewrite(index, shard, lines)
     except (OSError, errors.SessionsError):  # an entry too many costs a reader one look; the next cleanup tries again
         return
 
 
-def _mark(index: Directory, shard: str, lines: Iterable[bytes]) -> bool | None:
-    """Marks ``lines`` wherever they stand; whether the shard is worth to be written anew, or must be in place of that.
-
-    None if another file has taken the place of the one that was opened.
-    """
-    fd, opened = open_private(index.fd, shard, os.O_RDWR)
+def _mark(index: Directory, shard: str, lines: Iterable[bytes]) -> bool:
+    """Marks ``lines`` wherever they stand; whether the shard should be written anew, or must in place of that."""
+    fd, opened = locks.open_shared(index, shard, os.O_RDWR, _LOCK_SECONDS)
     try:
-        _share(index, shard, fd)
-        if not index.is_at(shard, opened):
-            return None
-        data = read_all(fd, opened.st_size) if opened.st_size <= _MAX_SHARD else b""
-        if opened.st_nlink > 1 or not data.startswith(_HEADER):
+        if opened.st_nlink > 1 or opened.st_size > _MAX_SHARD:
             return opened.st_nlink > 1
+        data = os.pread(fd, opened.st_size, 0)
+        if not data.startswith(_HEADER):
+            return False
         for line in lines:
             start = -1
             while (start := data.find(b"\n%b\n" % line, start + 1)) >= 0:
                 os.pwrite(fd, _REMOVED, start + 1)
     finally:
-        locks.unlock_open_file(fd)
-        os.close(fd)
+        locks.close_locked(fd)
     return len(data) >= _MIN_REWRITTEN and data.count(b"\n" + _REMOVED) * 4 > data.count(b"\n")
 
 
@@ -310,8 +257,7 @@ def rewrite(index: Directory, shard: str, without: Iterable[bytes] = ()) -> bool
     except (NotAFile, TooBig, errors.StoreFailure):
         return False
     finally:
-        locks.unlock_open_file(fd)
-        os.close(fd)
+        locks.close_locked(fd)
     return True
 
 
@@ -327,8 +273,8 @@ def discard_foreign(index: Directory, shard: str) -> None:
     except OSError as error:
         if not _is_foreign(error):
             raise
-        atomic.discard(index, _COMPLETE)
-        if index.has(_COMPLETE):
+        atomic.discard(index, COMPLETE)
+        if index.has(COMPLETE):
             raise
         try:
             os.unlink(shard, dir_fd=index.fd)

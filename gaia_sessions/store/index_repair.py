@@ -11,9 +11,10 @@ import stat
 
 from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session import index_keys
-from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.ids import is_agent_id, is_hex
+from gaia_sessions.system import boots
 
-from . import index, locks, reading
+from . import atomic, index, locks, reading
 from . import root as roots
 
 TYPE_CHECKING = False
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from .port import RecordOrError
 
     ReadSession = Callable[[str], RecordOrError]
+
+_PARTLY = b"%b-partly" % index.VERSION
+"""In place of the version where only the sessions up to an id have their entries, which follows."""
 
 _MOST_HELD = 20_000
 """The entries of so many sessions a rebuild adds at once."""
@@ -43,7 +47,29 @@ def set_empty_complete(root: Directory) -> None:
 
 def _set_complete_if_empty(root: Directory) -> None:
     if not reading.session_names(root):
-        index.set_complete(root)
+        _note(root, index.VERSION)
+
+
+def _note(root: Directory, *words: bytes) -> None:
+    """Notes how complete the index is, in this boot; under the lock ``LOCK``."""
+    with root.make(roots.INDEX) as folder:
+        atomic.replace(folder, index.COMPLETE, b" ".join([*words, boots.boot_signature()]), durable=False)
+
+
+def is_shard(name: str) -> bool:
+    """Whether a shard has this ``name``."""
+    return name == index.ACTIVE_SHARD or (name.endswith(index.SUFFIX) and is_hex(name.removesuffix(index.SUFFIX), 2))
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether ``name`` is that of a file which somebody is writing, or was killed while writing."""
+    target = atomic.target_of(name)
+    return target == index.COMPLETE or is_shard(target)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether only the store gives this ``name`` to what stands in ``.index`` itself."""
+    return name == index.COMPLETE or is_shard(name) or is_unfinished(name)
 
 
 def rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool] = lambda: False) -> None:
@@ -54,16 +80,26 @@ def rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool] 
 
 def _rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool]) -> None:
     with root.make(roots.INDEX) as folder:
-        for shard in filter(index.is_shard, folder.names()):
+        for shard in filter(is_shard, folder.names()):
             index.discard_foreign(folder, shard)
-        last = index.last_indexed_id(root)
-        for shard in () if last else filter(index.is_shard, folder.names()):
+        last = _last_indexed_id(folder)
+        for shard in () if last else filter(is_shard, folder.names()):
             index.rewrite(folder, shard)  # it may be of an earlier boot, and hold anything
         last, is_done = _add_each_session(root, folder, last, read, should_stop)
         if is_done and _has_removed_earlier_layout(folder, should_stop):
-            index.set_complete(root)
+            _note(root, index.VERSION)
         else:
-            index.save_progress(root, last)
+            _note(root, _PARTLY, last.encode())
+
+
+def _last_indexed_id(folder: Directory) -> str:
+    """The last id of a rebuild that stopped half-way: all up to it have their entries. Empty if there is none."""
+    try:
+        version, _, rest = folder.read(index.COMPLETE, index.MAX_NOTE).partition(b" ")
+    except OSError:
+        return ""
+    last, _, boot = rest.partition(b" ")
+    return last.decode("ascii", "replace") if version == _PARTLY and boots.is_this_boot(boot) else ""
 
 
 def _add_each_session(
@@ -213,7 +249,7 @@ def _shards(root: Directory) -> dict[str, bytes | None]:
     found: dict[str, bytes | None] = {}
     try:
         with root.below(roots.INDEX) as folder:
-            for shard in filter(index.is_shard, folder.names()):
+            for shard in filter(is_shard, folder.names()):
                 try:
                     found[shard] = index.read(folder, shard)
                 except OSError:

@@ -198,29 +198,40 @@ def _try_lock(folder: Directory, name: str) -> Release | None:
         try:
             locked = lock_open_file(fd)
             if locked and _fork_count == forks_before and folder.is_at(name, opened):
-                return lambda: _close(fd)
+                return lambda: close_locked(fd)
         except BaseException:
-            _close(fd)
+            close_locked(fd)
             raise
-        _close(fd)
+        close_locked(fd)
         if not locked:
             return None
 
 
-def _close(fd: int) -> None:
+def close_locked(fd: int) -> None:
+    """Frees the lock of the open file ``fd``, if it has one, and closes it."""
     unlock_open_file(fd)
     os.close(fd)
 
 
-def share_open_file(fd: int, seconds: float) -> bool:
-    """Whether the open file ``fd`` is locked together with others; waits while somebody has the lock alone."""
+def open_shared(folder: Directory, name: str, flags: int, seconds: float) -> tuple[int, os.stat_result]:
+    """The file ``name`` of ``folder``, opened or created, and locked together with others until ``close_locked``.
+
+    Waits while somebody has the lock alone, and may put another file in its place. Raises ``LockTimeout``, ``OSError``.
+    """
     deadline = 0.0
-    while not lock_open_file(fd, fcntl.LOCK_SH):
+    while True:
+        fd, opened = open_private(folder.fd, name, flags)
+        try:
+            if lock_open_file(fd, fcntl.LOCK_SH) and folder.is_at(name, opened):
+                return fd, opened
+        except BaseException:
+            close_locked(fd)
+            raise
+        close_locked(fd)
         deadline = deadline or time.monotonic() + seconds
         if time.monotonic() >= deadline:
-            return False
+            raise errors.LockTimeout(f"{folder.path}/{name}", seconds, None)
         time.sleep(_MIN_SLEEP)
-    return True
 
 
 def lock_open_file(fd: int, kind: int = fcntl.LOCK_EX) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 
 from gaia_sessions.errors import SessionsError
 
-from . import atomic, documents, inbox, index, index_repair, locks, reading
+from . import atomic, documents, inbox, index_repair, locks, reading
 from . import root as roots
 from .directory import translate_errors
 from .session_directory import id_in_transit
@@ -31,7 +31,7 @@ LEFTOVER_AGE = timedelta(hours=1)
 
 _IS_UNFINISHED_IN: dict[str, Callable[[str], bool]] = {
     roots.INBOX: inbox.is_unfinished,
-    roots.INDEX: index.is_unfinished,
+    roots.INDEX: index_repair.is_unfinished,
     roots.SHARED: documents.is_unfinished,
 }
 """Whether a name in this folder is that of a file that somebody is writing, or was killed while writing."""
