@@ -37,9 +37,9 @@ from gaia_sessions.session.work_spans import overlap_of
 from gaia_sessions.store.above import Above, all_below
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.inbox_keys import events_to_try
-from gaia_sessions.store.memory_store import MemoryStore
-from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
+from tests.memory_store import MemoryStore
+from tests.places import planned
 from tests.records import LIMITS, START, WHEN, moved, record_with
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def sessions_that_would_be_removed(number: int) -> Callable[[], object]:
     store = MemoryStore()
     for one in range(number):
         store.create({**record_with(), "agent_id": f"s{one}"})
-    return lambda: remove_unused(Overlay(store, []), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
+    return lambda: remove_unused(planned(store), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
 
 
 def old_sessions_below_each_other(number: int) -> Callable[[], object]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.api.at import Writing
 from gaia_sessions.config import Config
+from gaia_sessions.store.planned import Plan
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.store.port import Store
+
+
+def planned(store: Store) -> Any:
+    """A plan above ``store``, which has what a dry run calls of a store."""
+    return Plan(store)
 
 
 def writing(store: Store, now: datetime) -> Writing:

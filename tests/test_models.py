@@ -32,8 +32,8 @@ from gaia_sessions.session.event_checks import REQUIRED_FIELDS
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import check_readable, decode, encode
 from gaia_sessions.session.schema import ENDS, INTERRUPTIONS, TODO_STATUSES
-from gaia_sessions.store.memory_store import MemoryStore
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 from tests.places import writing
 from tests.table import table
 

@@ -1,4 +1,4 @@
-"""Where records are stored: the port, the file store, and the store in memory that it is compared with.
+"""Where records are stored: the port, the file store, and what is planned above it.
 
 ``atomic`` is the only code that writes a file, ``locks`` the only code that locks. Owns what stands between a pure rule
 and the port of any store: an id that is free for a new record, and how the sessions above one are read.

@@ -20,11 +20,10 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import MOST_ABOVE
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.memory_store import MemoryStore
-from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
 from tests.examples import examples
-from tests.places import writing
+from tests.memory_store import MemoryStore
+from tests.places import planned, writing
 from tests.records import LIMITS, START, WHEN, record_with
 from tests.removals import remove_if
 from tests.table import table
@@ -174,9 +173,9 @@ LATER = START + timedelta(days=30)
 PASSES: dict[str, Callable[[Store], object]] = {
     "list": lambda store: listing.listed(writing(store, LATER)),
     "tree": lambda store: families.tree(writing(store, LATER)),
-    "reconcile": lambda store: close_runs(Overlay(store, []), LATER),
+    "reconcile": lambda store: close_runs(planned(store), LATER),
     "cleanup": lambda store: cleaning.remove_unused(
-        Overlay(store, []), cleaning.CleanupPolicy(LATER, 1, LIMITS, keep_days=7)
+        planned(store), cleaning.CleanupPolicy(LATER, 1, LIMITS, keep_days=7)
     ),
 }
 

@@ -20,7 +20,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import RESUMABLE
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 from tests.places import writing
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from gaia_sessions.api.families import subtree, tree
 from gaia_sessions.api.listing import listed
 from gaia_sessions.api.sums import sums_of, total_of
 from gaia_sessions.session.clock import format_time, timedelta
-from gaia_sessions.store.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 from tests.places import writing
 from tests.records import START, record_with
 

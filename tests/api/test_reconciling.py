@@ -22,9 +22,9 @@ from gaia_sessions.session.record import encode
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import LOG_NAMES
-from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.system.processes import describe
 from tests.hook.client import client
+from tests.places import planned
 from tests.records import WHEN, record_with
 from tests.table import table
 
@@ -246,7 +246,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(root: str) -> None:
     store = FileStore(f"{root}-dry")
     store.create(record_with(run, phase="executing"))
     before = encode(store.read("agent-1"))
-    assert close_runs(Overlay(store, []), NOW) == report
+    assert close_runs(planned(store), NOW) == report
     assert (encode(store.read("agent-1")), list(store.entries("agent-1", "events.jsonl"))) == (before, [])
 
 
@@ -340,6 +340,7 @@ WRITES = """
 import os, sys
 from gaia_sessions.system.processes import describe
 from gaia_sessions.session.record import new_record
+from tests.places import planned
 from gaia_sessions.store.file_store import FileStore
 from datetime import UTC, datetime
 root, *pids = sys.argv[1:]

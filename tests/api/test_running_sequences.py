@@ -19,9 +19,9 @@ from gaia_sessions.session.command_runs import CAUSES, CommandEnd
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE, is_final
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.schema import LOST
-from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
+from tests.memory_store import MemoryStore
 from tests.places import writing
 
 HERE: Any = describe(os.getpid())

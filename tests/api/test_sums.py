@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gaia_sessions.api.listing import Filter, list_sessions
 from gaia_sessions.api.sums import sums_of, total_of, usage_by_agent
-from gaia_sessions.store.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 from tests.places import writing
 from tests.records import LIMITS, START, record_with
 

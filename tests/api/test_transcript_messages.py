@@ -14,7 +14,7 @@ from gaia_sessions.errors import BadArgument, InvalidInput
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
-from gaia_sessions.store.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 from tests.places import writing
 from tests.table import table
 from tests.transcripts import add_messages

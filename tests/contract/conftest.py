@@ -1,6 +1,6 @@
 """Every store there is, made in one place: a new one joins by one line in ``STORES``.
 
-Random use of overlays over stores in memory, and over nothing, is in ``test_machine``.
+Random use of files, of a store in memory and of a plan above it is in ``test_machine``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,10 @@ from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
-from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.memory_store import MemoryStore
-from gaia_sessions.store.overlay import Overlay
 from gaia_sessions.store.planned import Plan
-from tests.transcripts import add_messages
+from tests.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -37,45 +34,6 @@ if TYPE_CHECKING:
     New = Callable[..., Record]
 
 BEGAN = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
-
-
-class OverlayOverNewSessions(Overlay):
-    """Has every new session below, and what is done to it later above."""
-
-    _base: Store
-
-    def create(self, record: Record, entry: Entry | None = None, **others: Any) -> None:
-        is_there = self.has(record["agent_id"]) or self._base.has(record["agent_id"])
-        create = super().create if is_there else self._base.create
-        create(record, entry, **others)
-
-
-def overlay_over_deleted(folder: Path) -> Store:
-    """An overlay in which all is deleted that is below: the ids, keys and names of events that the tests use."""
-    below = FileStore(f"{folder}/root", durable=False)
-    runs: list[Run] = [{"run": 1, "host_session_id": "host", "tool_use_id": "tool", "host_agent_id": "child"}]
-    for agent_id in ("agent-1", "agent-2", "agent-12"):
-        below.create({**new_record(agent_id, "Explore", "below", {}, BEGAN), "runs": runs}, {"below": True})
-        add_messages(below, agent_id, [new_message("user", "below", BEGAN)])
-    for number in range(3):
-        below.defer({"kind": "finalize", "at": format_time(BEGAN), "agent_id": f"agent-{number}"}, BEGAN)
-    overlay = Overlay(below, below.waiting())
-    for agent_id in below.ids():
-        overlay.delete(agent_id, lambda _found: True)
-    for name, _ in below.waiting():
-        overlay.dismiss(name)
-    return overlay
-
-
-def overlay_over_overlay(_folder: Path) -> Store:
-    """An overlay over one that has used the names which it would give to its own events."""
-    below = Overlay(MemoryStore(), [])
-    for _ in range(3):
-        below.defer({"kind": "finalize", "at": format_time(BEGAN), "agent_id": "below"}, BEGAN)
-    overlay = Overlay(below, below.waiting())
-    for name, _ in below.waiting():
-        overlay.dismiss(name)
-    return overlay
 
 
 class ReadThroughPlan:
@@ -155,8 +113,6 @@ STORES: dict[str, Callable[[Path], Store]] = {
     "files": lambda folder: FileStore(f"{folder}/root", wait=locks.wait_with_filelock),
     "memory, read through a plan": lambda _folder: MemoryReadThroughPlan(),
     "files, read through a plan": lambda folder: FilesReadThroughPlan(f"{folder}/root"),
-    "an overlay over what it has deleted": overlay_over_deleted,
-    "an overlay over new sessions in files": lambda folder: OverlayOverNewSessions(FileStore(f"{folder}/root"), []),
 }
 PLANS: dict[str, Callable[[Path], Any]] = {
     "a plan over nothing": lambda _folder: Plan(MemoryStore()),

@@ -13,7 +13,6 @@ from gaia_sessions.errors import LockTimeout, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.store.figures_file import KEY
 from gaia_sessions.store.file_store import FileStore, open_store
-from gaia_sessions.store.overlay import Overlay
 from tests.contract.conftest import not_planned
 from tests.table import table
 
@@ -34,14 +33,6 @@ def test_there_are_none_at_first_and_then_those_that_were_added_in_their_order(s
     store.add_figures([FIRST, SECOND])
     store.add_figures([FIRST])
     assert list(store.figures()) == [FIRST, SECOND, FIRST]
-
-
-def test_what_is_added_above_another_store_is_not_written_below(tmp_path: Path) -> None:
-    below = FileStore(f"{tmp_path}/root")
-    below.add_figures([FIRST])
-    above = Overlay(below, [])
-    above.add_figures([SECOND])
-    assert (list(above.figures()), list(below.figures())) == ([FIRST, SECOND], [FIRST])
 
 
 def test_asking_a_store_that_is_not_there_makes_none(tmp_path: Path) -> None:

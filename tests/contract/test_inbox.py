@@ -9,11 +9,10 @@ import pytest
 
 from gaia_sessions.errors import TooLarge
 from gaia_sessions.session.clock import format_time
-from tests.contract.conftest import STORES, overlay_over_overlay
+from tests.contract.conftest import not_planned
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from pathlib import Path
 
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.store.port import Store
@@ -27,9 +26,7 @@ KEYS = {1: "05979d02", 2: "05979d03"}
 """The keys of ``event`` by its number, which stand in names of files: other versions must make the same."""
 
 
-@pytest.fixture(params=[*STORES, "an overlay over an overlay"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return STORES.get(request.param, overlay_over_overlay)(tmp_path)
+pytestmark = not_planned
 
 
 def waiting(store: Store) -> list[object]:

@@ -39,10 +39,10 @@ from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.session.transcript import after, message_rule, new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.store.memory_store import MemoryStore
 from gaia_sessions.store.planned import Plan
 from gaia_sessions.store.reading import EVENTS
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 from tests.places import writing
 from tests.records import LIMITS, id_found
 from tests.transcripts import add_messages, begin_anew

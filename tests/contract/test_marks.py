@@ -185,7 +185,7 @@ def in_a_circle_of_links(path: Path) -> None:
     path.parent.symlink_to(path.parent.name)
 
 
-IN_FILES = ["files", "files, read through a plan", "an overlay over new sessions in files"]
+IN_FILES = ["files", "files, read through a plan"]
 UNREADABLE = [a_link, a_link_to_nothing, a_folder, a_pipe]
 
 

@@ -13,14 +13,14 @@ from gaia_sessions.config import Config
 from gaia_sessions.ingest import Terms, deferred, dispatch
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.host_events import KINDS
-from gaia_sessions.store.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 from tests.table import table
 
 if TYPE_CHECKING:
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.memory_store import MemoryKeyLock
+    from tests.memory_store import MemoryKeyLock
 
 BEGAN = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 HOST = {"host": "claude-code", "host_session_id": "h"}

@@ -22,7 +22,7 @@ from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import encode
 from gaia_sessions.session.retention import BYTES_FOR_RUN, RESERVED_BYTES
 from gaia_sessions.session.runs import CLAIM_LIFETIME
-from gaia_sessions.store.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 from tests.places import writing
 from tests.records import START
 from tests.table import table

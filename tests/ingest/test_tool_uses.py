@@ -19,10 +19,10 @@ from gaia_sessions.errors import LockTimeout
 from gaia_sessions.ingest import Terms
 from gaia_sessions.ingest.dispatch import apply_event
 from gaia_sessions.session.ids import quick_digest
-from gaia_sessions.store.memory_store import MemoryStore
 from tests.hook.conftest import SILENT, own_host
 from tests.hook.conftest import asking as asking_for
 from tests.ingest.conftest import wired
+from tests.memory_store import MemoryStore
 from tests.records import START, WHEN, record_with
 from tests.table import table
 

@@ -1,4 +1,4 @@
-"""A store in memory: the base of ``Overlay``, and the reference with which the contract tests compare the file store.
+"""A store in memory: the second engine, with which the contract tests compare the file store.
 
 Owns the simplest implementation of every method of the port, for one process and one thread. Nothing in it is durable.
 """
@@ -29,13 +29,12 @@ from gaia_sessions.session.transcript import (
     with_transcript,
 )
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
+from gaia_sessions.store import documents as files
+from gaia_sessions.store import marks, read_ancestors, read_or_corrupt
+from gaia_sessions.store.inbox_keys import keys_of_event
+from gaia_sessions.store.journal import entry_lines
+from gaia_sessions.store.reading import EVENTS
 from gaia_sessions.system.processes import describe
-
-from . import documents as files
-from . import marks, read_ancestors, read_or_corrupt
-from .inbox_keys import keys_of_event
-from .journal import entry_lines
-from .reading import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,10 +50,18 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import HostProcess, Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
-
-    from .inbox_keys import WaitingEvent
-    from .output_file import Kept
-    from .port import Entry, ImportSource, IsWanted, MarkRule, Messages, Output, RecordOrError, StoreRule
+    from gaia_sessions.store.inbox_keys import WaitingEvent
+    from gaia_sessions.store.output_file import Kept
+    from gaia_sessions.store.port import (
+        Entry,
+        ImportSource,
+        IsWanted,
+        MarkRule,
+        Messages,
+        Output,
+        RecordOrError,
+        StoreRule,
+    )
 
 
 class MemoryStore:
@@ -198,7 +205,7 @@ class MemoryStore:
         return None
 
     def open_output(self, record: Record, number: int) -> Output:
-        from .output_file import Kept
+        from gaia_sessions.store.output_file import Kept
 
         self._check_there(record)
         kept = self._outputs[record["agent_id"], number] = Kept()
