@@ -138,8 +138,11 @@ class CleanupPolicy:
 
     def by_age(self, record: Record) -> str | None:
         """Why nobody may say that the session is old enough: somebody used it, or its time lies in the future."""
-        if is_ahead(parse_time(record["last_updated"]), self.now):
+        updated = parse_time(record["last_updated"])
+        if is_ahead(updated, self.now):
             return "clock_skew"
+        if self.now - updated < self.age:  # as nearly all; what else happened since makes none older
+            return _YOUNG
         rested = self.now - resting_since(record, self.now, latest_write(record))
         return None if rested >= self.age else _YOUNG
 

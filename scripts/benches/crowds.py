@@ -26,7 +26,7 @@ from .timing import Start, compare, times_bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from gaia_sessions.session.host_events import Event
@@ -183,10 +183,10 @@ def memory(folder: str) -> Iterator[Finding]:
 
 
 def cleanup(folder: str) -> Iterator[Finding]:
-    """Choosing and removing old sessions, compared with removing copies of their directories."""
-    for old, all_, limit in ((500, 1000, 2.0), (1000, _MANY, 5.0)):
+    """Choosing and removing old sessions that agents of a host worked on, compared with removing their copies."""
+    for old, all_, limit in ((500, 1000, 2.0), (1000, _MANY, 4.5)):
         place = os.path.join(folder, str(all_))
-        store = _crowd(place, all_ - old - _ACTIVE)
+        store = _crowd(place, all_ - old - _ACTIVE, samples.create_run)
         ratio = compare(_CLEANUP_ROUNDS, partial(_cleaning, store, place, old))
         yield Finding(f"cleanup of {old} old among {all_}: time of rmtree", ratio.wall, limit)
 
@@ -194,7 +194,7 @@ def cleanup(folder: str) -> Iterator[Finding]:
 def _cleaning(store: FileStore, place: str, old: int, _round: int) -> tuple[Act, Act]:
     """Removes ``old`` new sessions of the past from the store, or the copies of their directories."""
     before = utc_now() - _OLD
-    names = [samples.create_ended(store, before) for _ in range(old)]
+    names = [samples.create_run(store, before) for _ in range(old)]
     copies = [os.path.join(place, "copies", name) for name in names]
     for name, copy in zip(names, copies, strict=True):
         shutil.copytree(os.path.join(store.root, name), copy)
@@ -213,12 +213,12 @@ def _remove(folders: list[str]) -> None:
         shutil.rmtree(folder)
 
 
-def _crowd(folder: str, ended: int) -> FileStore:
+def _crowd(folder: str, ended: int, create: Callable[[FileStore, datetime], str] = samples.create_ended) -> FileStore:
     """A store with ``ended`` final sessions, and a few active ones."""
     _, store = samples.project(folder)
     recently = utc_now() - _RECENT
     for _ in range(ended):
-        samples.create_ended(store, recently)
+        create(store, recently)
     for _ in range(_ACTIVE):
         samples.create_paused(store, utc_now())
     os.sync()

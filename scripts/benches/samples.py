@@ -10,6 +10,7 @@ import tempfile
 from datetime import timedelta
 
 from gaia_sessions.session import record, runs, updates
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.store.file_store import FileStore
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Record, Run
 
 STEERING = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_CONFIG_HOME", "COVERAGE_")
 """The prefixes of variables that change what hooks and commands do, or that measure them."""
@@ -83,6 +84,18 @@ def create_ended(store: FileStore, now: datetime) -> str:
     """The id of a new session that ended at ``now``."""
     agent_id = create_paused(store, now)
     store.change(agent_id, lambda found: updates.with_phase(found, "completed", now, "applied, nothing left to do"))
+    return agent_id
+
+
+def create_run(store: FileStore, now: datetime) -> str:
+    """The id of a new session that an agent of a host has worked on, and that ended at ``now``."""
+    made = _paused_record(now)
+    agent_id = made["agent_id"]
+    keys: Run = {"host": "claude-code", "host_session_id": f"of-{agent_id[:-1]}", "tool_use_id": f"of-{agent_id}"}
+    made = runs.with_claimed_run(made, keys, now)
+    run: Run = {**made["runs"][-1], "host_agent_id": f"agent-of-{agent_id}", "ended_at": format_time(now)}
+    made = updates.with_phase({**made, "runs": [{**run, "end": "returned"}]}, "completed", now, "applied")
+    store.create(made, {"event": "stop", "agent_id": agent_id})
     return agent_id
 
 
