@@ -297,7 +297,7 @@ def _populate_and_take_snapshot(root: str) -> None:
 
 
 def _populate_elsewhere(root: str) -> None:
-    """Beside the root is another one, whose only session has one file of each kind and an event that waits."""
+    """Beside the root is another one, whose only session has one file of each kind; an event of another waits there."""
     _populate(root)
     there, now = FileStore(_elsewhere(Path(root).parents[1])), datetime.now(UTC)
     store_new(there, now, os.urandom, requests.NewSession("worker", "from elsewhere", None, "agent-new"))
@@ -307,7 +307,7 @@ def _populate_elsewhere(root: str) -> None:
         add_messages(there, "agent-new", [new_message("user", text, now)])
     there.append("agent-new", JOURNAL, [{"by": "somebody before"}])
     cancelling.mark_cancelled(there, now, "agent-new", "by a worker", below=True)
-    ending: Event = {"kind": "finalize", "at": now.isoformat(), "agent_id": "agent-new", "outcome": "completed"}
+    ending: Event = {"kind": "finalize", "at": now.isoformat(), "agent_id": "agent-2", "outcome": "completed"}
     there.defer(ending, now)
 
 

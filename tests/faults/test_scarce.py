@@ -212,6 +212,7 @@ def beginners() -> Iterator[Forks]:
             "gaia_sessions.adk.app_events",
             "gaia_sessions.api.app_sessions",
             "gaia_sessions.api.removal",
+            "gaia_sessions.store.planned",
             "resource",
         ]
     )
