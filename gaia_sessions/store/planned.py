@@ -132,14 +132,19 @@ class Plan:
             yield agent_id
 
     def _look_at_all(self) -> None:
-        """Finds who has which key."""
-        self._stored_by_key, self._unreadable = {}, []
+        """Finds who has which key; a look that is broken off finds nothing."""
+        by_key: dict[IndexKey, list[str]] = {}
+        unreadable = []
         for agent_id, record in self._store.scan():
             if isinstance(record, SessionsError):
-                self._unreadable.append(agent_id)
+                unreadable.append(agent_id)
                 continue
             for key in keys_of(record):
-                self._stored_by_key.setdefault(key, []).append(agent_id)
+                by_key.setdefault(key, []).append(agent_id)
+        self._stored_by_key, self._unreadable = (
+            by_key,
+            unreadable,
+        ) 
 
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         parents = dict.fromkeys(map(check_agent_id, parent_ids))

@@ -223,3 +223,25 @@ def test_what_the_system_refuses_to_read_may_be_below_any_session(tmp_path: Path
         plan.children(["above"])
     assert [agent_id for agent_id, _ in plan.scan(active_only=True, host_session_id="host")] == ["one", "refused"]
     assert id_found(plan, ALIAS) == "one"
+
+
+def test_a_look_at_all_that_is_broken_off_is_taken_again(tmp_path: Path) -> None:
+    """Else a key that it had not come to would count as one that nobody has."""
+
+    class BrokenOff(FileStore):
+        looks = 0
+
+        def scan(self, **asked: Any) -> Any:
+            self.looks += 1
+            if self.looks == 1:
+                raise StoreFailure("look through", self.root, "too many sessions for one call of a hook")
+            return super().scan(**asked)
+
+    store = BrokenOff(f"{tmp_path}/root")
+    store.create(new("one"))
+    plan = Plan(store)
+    for number in range(16):
+        assert plan.having(delegation_alias("host", f"other-{number}")) == []
+    with pytest.raises(StoreFailure):
+        plan.find(ALIAS)
+    assert id_found(plan, ALIAS) == "one"
