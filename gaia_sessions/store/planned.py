@@ -141,10 +141,7 @@ class Plan:
                 continue
             for key in keys_of(record):
                 by_key.setdefault(key, []).append(agent_id)
-        self._stored_by_key, self._unreadable = (
-            by_key,
-            unreadable,
-        ) 
+        self._stored_by_key, self._unreadable = by_key, unreadable
 
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         parents = dict.fromkeys(map(check_agent_id, parent_ids))
