@@ -198,23 +198,23 @@ def _append(index: Directory, shard: str, lines: Iterable[bytes]) -> None:
 
 
 def remove_lines(root: Directory, lines: LinesByShard) -> None:
-    """Removes entries, those of active sessions last: while a session has that, cleanup finds the session again."""
+    """Removes entries, those of active sessions last, and only if all others went.
+
+    An entry too many costs a reader one look, and while a session counts as active, cleanup finds it again.
+    """
     try:
         with root.below(roots.INDEX) as index:
             for shard in sorted(lines, key=ACTIVE_SHARD.__eq__):
                 _remove(index, shard, lines[shard])
-    except OSError:  # there is no index
+    except (OSError, errors.SessionsError):
         return
 
 
 def _remove(index: Directory, shard: str, lines: list[bytes]) -> None:
-    try:
-        if len(lines) > _MANY and rewrite(index, shard, lines):
-            return
-        if _mark(index, shard, lines):
-            rewrite(index, shard, lines)
-    except (OSError, errors.SessionsError):  # an entry too many costs a reader one look; the next cleanup tries again
+    if len(lines) > _MANY and rewrite(index, shard, lines):
         return
+    if _mark(index, shard, lines):
+        rewrite(index, shard, lines)
 
 
 def _mark(index: Directory, shard: str, lines: Iterable[bytes]) -> bool:

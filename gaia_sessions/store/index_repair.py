@@ -138,28 +138,29 @@ def _add_missing(root: Directory, folder: Directory, keys: dict[str, list[IndexK
 
 def _has_removed_earlier_layout(folder: Directory, should_stop: Callable[[], bool]) -> bool:
     """Removes what the layout before left; False if ``should_stop`` said so before the end."""
-    for group in filter(folder.has, _EARLIER_GROUPS):
-        for _, folders, names, fd in os.fwalk(group, topdown=False, dir_fd=folder.fd):
-            for name in names:
-                if is_agent_id(name) and _is_empty(name, fd):
-                    os.unlink(name, dir_fd=fd)
-            for name in folders:
-                _remove_if_empty(name, fd)
-            if should_stop():
-                return False
-        _remove_if_empty(group, folder.fd)
+    for name in filter(folder.has, _EARLIER_GROUPS):
+        try:
+            group = folder.below(name)
+        except OSError:  # somebody else's
+            continue
+        with group:
+            for _, folders, names, fd in os.fwalk(".", topdown=False, dir_fd=group.fd):
+                for one in (*filter(is_agent_id, names), *folders):
+                    _remove_if_empty(one, fd)
+                if should_stop():
+                    return False
+        _remove_if_empty(name, folder.fd)
     return True
-
-
-def _is_empty(name: str, folder: int) -> bool:
-    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    return stat.S_ISREG(found.st_mode) and not found.st_size
 
 
 def _remove_if_empty(name: str, folder: int) -> None:
     try:
-        os.rmdir(name, dir_fd=folder)
-    except OSError:  # it holds files of others
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            os.rmdir(name, dir_fd=folder)
+        elif stat.S_ISREG(found.st_mode) and not found.st_size:
+            os.unlink(name, dir_fd=folder)
+    except OSError:  # it holds files of others, or the next cleanup tries again
         return
 
 
@@ -172,6 +173,8 @@ def repair(root: Directory, active: set[str], existing: set[str], read: ReadSess
     if not index.is_complete(root) or None in shards.values():
         rebuild(root, read)
         shards = _shards(root)
+    with root.make(roots.INDEX) as folder:
+        _has_removed_earlier_layout(folder, lambda: False)
     unknown = {shard: _ids_in(data) - existing for shard, data in shards.items()}
     _drop_what_is_no_entry(root, unknown)
     mismatched = set(index.ids_under(root, index_keys.ACTIVE_KEY)) ^ active

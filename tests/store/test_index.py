@@ -703,7 +703,7 @@ def test_what_is_no_file_of_the_index_is_passed_over_by_a_sweep_and_stays(
         os.mkfifo(foreign)
     else:
         foreign.mkdir()
-        (foreign / "dangling").touch()
+        (foreign / "dangling").write_text("mine", encoding="utf-8")
 
     for _ in range(2):
         store.sweep(now)
