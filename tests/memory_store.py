@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partial
 from itertools import takewhile
 
 from gaia_sessions import errors
@@ -258,18 +257,6 @@ class MemoryStore:
             if not isinstance(record, errors.SessionsError) and is_open_of_app(record, app, user):
                 yield record
 
-    def delete(
-        self,
-        agent_id: str,
-        should_delete: Callable[[RecordOrError], bool],
-        *,
-        timeout: float | None = 0,  # noqa: ARG002  # one process holds no lock
-    ) -> bool:
-        if not should_delete(read_or_corrupt(self, agent_id)):
-            return False
-        self._forget(agent_id)
-        return True
-
     def delete_each(
         self,
         agent_ids: Iterable[str],
@@ -279,9 +266,13 @@ class MemoryStore:
     ) -> Iterator[tuple[str, bool | SessionsError]]:
         for agent_id in agent_ids:
             try:
-                yield agent_id, self.delete(agent_id, partial(should_delete, agent_id))
+                is_deleted = should_delete(agent_id, read_or_corrupt(self, agent_id))
             except errors.SessionsError as error:
                 yield agent_id, error
+                continue
+            if is_deleted:
+                self._forget(agent_id)
+            yield agent_id, is_deleted
 
     def _forget(self, agent_id: str) -> None:
         self._records.pop(agent_id, None)

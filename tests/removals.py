@@ -1,4 +1,4 @@
-"""Removing one session by what ``api.removal`` removes many with."""
+"""One session, by what removes or deletes many."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from gaia_sessions.api.removal import remove_each
 from gaia_sessions.errors import SessionsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gaia_sessions.api.removal import Leaving
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.planned import Plan
     from gaia_sessions.store.port import RecordOrError, Store
 
 
@@ -19,7 +20,18 @@ def remove_if(
     store: Store, agent_id: str, should_delete: Callable[[RecordOrError, Sequence[Record]], bool], leaving: Leaving
 ) -> bool:
     """Whether the session was removed, because ``should_delete`` says so of it and its children; raises why not."""
-    [(_, outcome)] = remove_each(store, [agent_id], lambda _, *found: should_delete(*found), leaving)
+    return _or_raised(remove_each(store, [agent_id], lambda _, *found: should_delete(*found), leaving))
+
+
+def deleted(
+    store: Store | Plan, agent_id: str, should_delete: Callable[[RecordOrError], bool], *, timeout: float | None = 0
+) -> bool:
+    """Whether ``store`` deleted the session, because ``should_delete`` says so of what it found; raises why not."""
+    return _or_raised(store.delete_each([agent_id], lambda _, found: should_delete(found), timeout=timeout))
+
+
+def _or_raised(told: Iterable[tuple[str, bool | SessionsError]]) -> bool:
+    [(_, outcome)] = told
     if isinstance(outcome, SessionsError):
         raise outcome
     return outcome

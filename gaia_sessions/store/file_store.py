@@ -6,7 +6,6 @@ module that writes a session.
 
 from __future__ import annotations
 
-from gaia_sessions.errors import SessionsError
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.ids import check_agent_id
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.config import Config
+    from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.host_events import Event
@@ -172,14 +172,6 @@ class FileStore(FileReader):
                 from .index_repair import rebuild
 
                 rebuild(root, self._read_or_error, lambda: self._has_less_time_than(_SECONDS_AFTER_REBUILD))
-
-    def delete(
-        self, agent_id: str, should_delete: Callable[[RecordOrError], bool], *, timeout: float | None = 0
-    ) -> bool:
-        [(_, outcome)] = self.delete_each([agent_id], lambda _, found: should_delete(found), timeout=timeout)
-        if isinstance(outcome, SessionsError):
-            raise outcome
-        return outcome
 
     def delete_each(
         self,

@@ -8,7 +8,6 @@ records are values, and nobody changes one in place.
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import chain
 
 from gaia_sessions import errors
@@ -271,22 +270,6 @@ class Plan:
         entry_lines(entries)  # raises what a journal would
         self._entries.setdefault((agent_id, journal), []).extend(entries)
 
-    def delete(
-        self,
-        agent_id: str,
-        should_delete: Callable[[RecordOrError], bool],
-        *,
-        timeout: float | None = 0,  # noqa: ARG002  # waits for nobody
-    ) -> bool:
-        if not should_delete(read_or_corrupt(self, agent_id)):
-            return False
-        self._not_in_store.add(agent_id)
-        self._planned.pop(agent_id, None)
-        self._marks.pop(agent_id, None)
-        for of in [of for of in self._entries if of[0] == agent_id]:
-            del self._entries[of]
-        return True
-
     def delete_each(
         self,
         agent_ids: Iterable[str],
@@ -296,9 +279,20 @@ class Plan:
     ) -> Iterator[tuple[str, bool | SessionsError]]:
         for agent_id in agent_ids:
             try:
-                yield agent_id, self.delete(agent_id, partial(should_delete, agent_id))
+                is_deleted = should_delete(agent_id, read_or_corrupt(self, agent_id))
             except SessionsError as error:
                 yield agent_id, error
+                continue
+            if is_deleted:
+                self._forget(agent_id)
+            yield agent_id, is_deleted
+
+    def _forget(self, agent_id: str) -> None:
+        self._not_in_store.add(agent_id)
+        self._planned.pop(agent_id, None)
+        self._marks.pop(agent_id, None)
+        for of in [of for of in self._entries if of[0] == agent_id]:
+            del self._entries[of]
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
         """What nobody keeps: no session goes."""

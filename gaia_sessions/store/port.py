@@ -369,16 +369,6 @@ class Store(StoreReader, Protocol):
         cannot be read.
         """
 
-    def delete(
-        self, agent_id: str, should_delete: Callable[[RecordOrError], bool], *, timeout: float | None = 0
-    ) -> bool:
-        """Deletes the session if ``should_delete``, called with what is found under the lock, says so; whether it did.
-
-        A writer that waited for the session finds it gone. What ``should_delete`` raises passes through. Raises
-        ``SessionNotFound`` and ``LockTimeout``, that at once unless another ``timeout`` is given, which is as in
-        ``open``; and ``DurabilityUnknown`` when it is gone.
-        """
-
     def delete_each(
         self,
         agent_ids: Iterable[str],
@@ -386,9 +376,12 @@ class Store(StoreReader, Protocol):
         *,
         timeout: float | None = 0,
     ) -> Iterator[tuple[str, bool | SessionsError]]:
-        """Deletes each session as ``delete`` does; with its id, whether it did, or the error that prevented it.
+        """Deletes each session if ``should_delete``, called with what is found under its lock, says so.
 
-        All are durable after the last, which raises ``DurabilityUnknown`` if that cannot be said of them.
+        Says of each, in this order, whether it is deleted, or the error that prevented it: ``SessionNotFound``,
+        ``InvalidId``, ``LockTimeout``, that at once unless another ``timeout`` is given, which is as in ``open``,
+        ``StoreFailure``, or what ``should_delete`` raised. A writer that waited for a session finds it gone. After the
+        last all are durable; raises ``DurabilityUnknown`` if that cannot be said.
         """
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:

@@ -20,6 +20,7 @@ from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.planned import Plan
 from tests.memory_store import MemoryStore
+from tests.removals import deleted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -100,7 +101,7 @@ def plan_over_removed(below: Store) -> Plan:
         below.mark(agent_id, lambda _: {"at": format_time(BEGAN), "below": True})
     plan = Plan(below)
     for agent_id in below.ids():
-        plan.delete(agent_id, lambda _found: True)
+        deleted(plan, agent_id, lambda _found: True)
     return plan
 
 
@@ -181,7 +182,7 @@ def check_missing(store: Store, agent_id: str) -> None:
         lambda: store.change(agent_id, never),
         lambda: store.append(agent_id, "events.jsonl", [{}]),
         lambda: list(store.entries(agent_id, "events.jsonl")),
-        lambda: store.delete(agent_id, never),
+        lambda: deleted(store, agent_id, never),
     ]
     for ask in asked:
         with pytest.raises(SessionNotFound):

@@ -8,6 +8,7 @@ import pytest
 
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store import MOST_ABOVE
+from tests.removals import deleted
 
 if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
@@ -30,7 +31,7 @@ def test_they_are_the_whole_records_from_the_parent_up(store: Store, new: New) -
 def test_one_that_is_gone_is_the_last(store: Store, new: New) -> None:
     for record in (new("root"), new("middle", parent_id="root"), new("one", parent_id="middle")):
         store.create(record)
-    store.delete("middle", lambda _: True)
+    deleted(store, "middle", lambda _: True)
 
     assert above(store, "one") == [("middle", None)]
 

@@ -17,6 +17,7 @@ from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import with_phase
 from tests.contract.conftest import not_planned
 from tests.records import START
+from tests.removals import deleted
 from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def test_the_open_sessions_of_one_user_of_an_app_are_found(store: Store, now: da
     assert sorted(record["agent_id"] for record in store.open_of_app("kb", "u1")) == ["one", "two"]
     store.change("one", lambda record: with_phase(record, COMPLETED, now))
     assert [record["agent_id"] for record in store.open_of_app("kb", "u1")] == ["two"]
-    store.delete("two", lambda _: True)
+    deleted(store, "two", lambda _: True)
     assert [*store.open_of_app("kb", "u1")] == [*store.open_of_app("kb", "nobody")] == []
 
 
@@ -115,10 +116,10 @@ def test_a_session_that_was_begun_anew_under_its_id_or_in_its_transcript_is_anot
     begin_anew(store, "one")
     with pytest.raises(StateChanged, match="begun anew"):
         append(store, now, before, "answer")
-    store.delete("one", lambda _: True)
+    deleted(store, "one", lambda _: True)
     store.create(of_app("one"))
     first = seen(store)
-    store.delete("one", lambda _: True)
+    deleted(store, "one", lambda _: True)
     store.create(of_app("one", created_at="2026-01-09T18:00:00.000000Z"))
     with pytest.raises(StateChanged, match="begun anew"):
         append(store, now, first, "answer")

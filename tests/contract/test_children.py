@@ -8,6 +8,7 @@ import pytest
 
 from gaia_sessions.errors import InvalidId
 from tests.contract.conftest import STATES, bring_into, in_every_state, not_planned
+from tests.removals import deleted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ def test_those_of_several_sessions_come_together_each_once(store: Store, new: Ne
 def test_the_children_of_a_session_that_is_gone_are_found(store: Store, new: New) -> None:
     store.create(new("agent-1"))
     store.create(below(new, "agent-2", "agent-1"))
-    store.delete("agent-1", lambda _found: True)
+    deleted(store, "agent-1", lambda _found: True)
     for _ in in_every_state(store):
         assert children(store, "agent-1") == ["agent-2"]
 
@@ -66,7 +67,7 @@ def test_the_children_of_a_session_that_is_gone_are_found(store: Store, new: New
 def test_a_deleted_child_is_not_found(store: Store, new: New) -> None:
     store.create(below(new, "agent-2", "agent-1"))
     store.create(below(new, "agent-3", "agent-1"))
-    store.delete("agent-2", lambda _found: True)
+    deleted(store, "agent-2", lambda _found: True)
     for _ in in_every_state(store):
         assert children(store, "agent-1") == ["agent-3"]
 
@@ -97,7 +98,7 @@ def test_only_those_that_are_open_are_found_if_only_they_are_asked_for(store: St
     store.create(new("later"))
     store.change("child-2", lambda record: {**record, "phase": "completed"})
     store.change("later", lambda record: {**record, "parent_id": "agent-1"})
-    store.delete("child-3", lambda _found: True)
+    deleted(store, "child-3", lambda _found: True)
     for _ in in_every_state(store):
         found = store.children(["agent-1", "nobody"], open_only=True)
         assert sorted(record["agent_id"] for record in found) == ["child-1", "later"]

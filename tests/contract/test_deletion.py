@@ -1,4 +1,4 @@
-"""What every store promises of removing: delete, delete_each, sweep."""
+"""What every store promises of removing: delete_each, sweep."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from gaia_sessions.errors import LockTimeout
 from tests.contract.conftest import agree, check_missing, everything
+from tests.removals import deleted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,7 +27,7 @@ def test_a_deleted_session_is_gone_for_every_method(store: Store, new: New) -> N
     store.append("agent-1", "events.jsonl", [{"number": 1}])
     store.create(new("agent-2"))
 
-    assert store.delete("agent-1", agree) is True
+    assert deleted(store, "agent-1", agree) is True
 
     check_missing(store, "agent-1")
     assert everything(store) == {"agent-2": new("agent-2")}
@@ -41,7 +42,7 @@ def test_the_judge_sees_the_record_as_it_stands(store: Store, new: New) -> None:
         seen.append(found)
         return False
 
-    assert store.delete("agent-1", see) is False
+    assert deleted(store, "agent-1", see) is False
     assert seen == [changed]
 
 
@@ -49,7 +50,7 @@ def test_a_judge_who_objects_keeps_the_session_as_it_is(store: Store, new: New) 
     store.create(new())
     store.append("agent-1", "events.jsonl", [{"number": 1}])
 
-    assert store.delete("agent-1", object_to) is False
+    assert deleted(store, "agent-1", object_to) is False
 
     assert everything(store) == {"agent-1": new()}
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
@@ -62,16 +63,16 @@ def test_a_judge_who_fails_keeps_the_session_and_frees_it(store: Store, new: New
         raise LookupError("cannot decide")
 
     with pytest.raises(LookupError):
-        store.delete("agent-1", fail)
+        deleted(store, "agent-1", fail)
 
     assert everything(store) == {"agent-1": new()}
-    assert store.delete("agent-1", agree) is True
+    assert deleted(store, "agent-1", agree) is True
 
 
 def test_a_deleted_id_can_be_created_anew_and_nothing_of_the_old_returns(store: Store, new: New) -> None:
     store.create(new(purpose="old", metadata={"old": True}))
     store.append("agent-1", "events.jsonl", [{"old": True}])
-    store.delete("agent-1", agree)
+    deleted(store, "agent-1", agree)
 
     store.create(new(purpose="anew"))
 

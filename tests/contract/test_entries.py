@@ -14,6 +14,7 @@ from gaia_sessions.session.runs import agent_alias, delegation_alias
 from gaia_sessions.session.updates import Change
 from tests.contract.conftest import noted
 from tests.records import id_found
+from tests.removals import deleted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,7 +156,7 @@ def test_what_is_refused_is_not_noted(store: Store, new: New) -> None:
 
 def test_a_deleted_session_takes_its_entries_with_it(store: Store, new: New) -> None:
     store.create(new(), entry=numbered(1))
-    assert store.delete("agent-1", lambda _found: True)
+    assert deleted(store, "agent-1", lambda _found: True)
 
     store.create(new(), entry=numbered(2))
 

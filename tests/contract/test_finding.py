@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from gaia_sessions.session.runs import agent_alias, delegation_alias
 from tests.contract.conftest import STATES, agree, bring_into, finished, in_every_state, noted
 from tests.records import id_found
+from tests.removals import deleted
 
 if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
@@ -80,7 +81,7 @@ def test_sessions_may_come_and_go_during_a_scan(store: Store, new: New) -> None:
     first, _ = next(scan)
     gone = sorted(before.keys() - {first})[:4]
     for agent_id in gone:
-        store.delete(agent_id, agree)
+        deleted(store, agent_id, agree)
     store.create(new("later"))
     found = {first, *(agent_id for agent_id, _ in scan)}
 
@@ -140,7 +141,7 @@ def test_a_session_is_found_by_each_key_it_was_given_final_or_not_until_it_is_de
         store.change("agent-1", change)
         assert [id_found(store, alias) for alias in (delegation, agent)] == ["agent-1", "agent-1"]
 
-    store.delete("agent-1", agree)
+    deleted(store, "agent-1", agree)
     assert [id_found(store, alias) for alias in (delegation, agent)] == [None, None]
 
 
@@ -167,7 +168,7 @@ def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store:
     assert store.read("agent-1") == kept
     assert id_found(store, delegation_alias("h", "t1")) == "agent-2"
     assert {id_found(store, delegation_alias("h", f"t{number}")) for number in range(2, 52)} == {"agent-1"}
-    store.delete("agent-2", agree)
+    deleted(store, "agent-2", agree)
     assert id_found(store, delegation_alias("h", "t1")) is None
     assert id_found(store, agent_alias("h", "a")) == "agent-1"
 
@@ -200,7 +201,7 @@ def test_of_several_sessions_with_one_key_the_newest_is_found_whichever_was_writ
 
         for found in ("newer", "older", "oldest"):
             assert id_found(store, alias) == found
-            assert store.delete(found, agree)
+            assert deleted(store, found, agree)
         assert id_found(store, alias) is None
 
 
@@ -270,7 +271,7 @@ def test_a_session_is_counted_to_the_conversations_that_its_last_write_says(stor
     store.change("agent-1", lambda record: {**record, "phase": "planning"})
     assert (concerned("first"), concerned("second")) == ([], ["agent-1"])
 
-    store.delete("agent-1", agree)
+    deleted(store, "agent-1", agree)
     assert (concerned("first"), concerned("second")) == ([], [])
 
 

@@ -14,6 +14,7 @@ from gaia_sessions.session.transcript import new_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.above import Above
 from tests.contract.conftest import STORES
+from tests.removals import deleted
 from tests.table import table
 from tests.transcripts import add_messages, begin_anew
 
@@ -79,7 +80,7 @@ def test_a_mark_leaves_the_record_alone_and_goes_with_its_session(store: Store, 
     store.create(new())
     store.mark("agent-1", lambda _: MARK)
     assert store.read("agent-1") == new()
-    store.delete("agent-1", lambda _: True)
+    deleted(store, "agent-1", lambda _: True)
     assert store.marks(["agent-1"]) == []
     store.create(new())
     assert store.marks(["agent-1"]) == []

@@ -9,6 +9,7 @@ import pytest
 
 from gaia_sessions.errors import InvalidId, SessionNotFound
 from tests.contract.conftest import not_planned
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def test_the_first_and_the_last_mebibyte_are_kept_and_a_line_says_what_is_left_o
     output.close()
 
     assert store.output(store.read(agent_id), 3) == kept(written)
-    store.delete(agent_id, lambda _: True)
+    deleted(store, agent_id, lambda _: True)
 
 
 def test_what_was_written_can_be_read_at_once_and_each_run_has_its_own(store: Store, new: New) -> None:
@@ -122,7 +123,7 @@ def test_output_goes_with_its_session_and_who_still_writes_it_does_no_harm(store
     store.create(first)
     output = store.open_output(first, 1)
     output.write(b"before")
-    store.delete("agent-1", lambda _: True)
+    deleted(store, "agent-1", lambda _: True)
     store.create(second)
 
     output.write(numbered(4 * MIB))

@@ -11,6 +11,7 @@ from gaia_sessions.errors import TooLarge as RecordTooLarge
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.record import encode
 from tests.contract.conftest import check_missing, everything, never, not_planned, noted, untouched
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def test_an_id_is_there_from_creation_to_deletion_and_no_part_of_it_ever(store: 
         store.create(new(agent_id))
     there = sorted(store.ids())
 
-    store.delete("agent-12", lambda _found: True)
+    deleted(store, "agent-12", lambda _found: True)
 
     assert there == ["Agent-1", "agent-1", "agent-12"]
     assert sorted(store.ids()) == ["Agent-1", "agent-1"]
@@ -112,7 +113,7 @@ def test_an_impossible_id_is_refused_by_every_method(store: Store, new: New, bad
         lambda: store.create(new(bad)),
         lambda: store.read(bad),
         lambda: store.change(bad, never),
-        lambda: store.delete(bad, never),
+        lambda: deleted(store, bad, never),
         lambda: store.append(bad, "events.jsonl", [{}]),
         lambda: list(store.entries(bad, "events.jsonl")),
     ]

@@ -12,6 +12,7 @@ from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionFi
 from gaia_sessions.session.transcript import LINE_LIMIT, after, message_rule, new_message, number_messages
 from gaia_sessions.session.updates import Change
 from tests.contract.conftest import never, not_planned, untouched
+from tests.removals import deleted
 from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
@@ -324,7 +325,7 @@ def test_a_deleted_session_takes_its_transcript_with_it(store: Store, new: New) 
     store.create(new())
     add_messages(store, "agent-1", said("one"))
 
-    store.delete("agent-1", lambda _found: True)
+    deleted(store, "agent-1", lambda _found: True)
     store.create(new())
 
     assert contents(store) == []

@@ -10,6 +10,7 @@ import gaia_sessions
 from gaia_sessions.errors import InvalidId
 from gaia_sessions.store.file_store import FileStore
 from tests.faults.conftest import tree
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -120,5 +121,5 @@ def _calls(root: str) -> dict[str, Callable[[Any], object]]:
         "finalize": lambda bad: gaia_sessions.finalize_session(bad, "completed", root=root),
         "append": lambda bad: store.append(bad, "events.jsonl", [{}]),
         "entries": lambda bad: list(store.entries(bad, "events.jsonl")),
-        "delete": lambda bad: store.delete(bad, lambda _found: True),
+        "delete": lambda bad: deleted(store, bad, lambda _found: True),
     }

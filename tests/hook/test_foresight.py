@@ -27,6 +27,7 @@ from gaia_sessions.store.file_store import FileStore
 from tests.frozen import FrozenPlan
 from tests.hook.conftest import ASKS, own_host, stopped_while_held
 from tests.hook.test_lives import CAPTURES, Life, of_captures
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Overtaken(FileStore):
 class Deleting(Overtaken):
     def meanwhile(self) -> None:
         for agent_id, _ in FileStore(self.root).scan():
-            FileStore(self.root).delete(agent_id, lambda _: True)
+            deleted(FileStore(self.root), agent_id, lambda _: True)
 
 
 @pytest.fixture

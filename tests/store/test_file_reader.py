@@ -18,6 +18,7 @@ from gaia_sessions.session.runs import aliases_of
 from gaia_sessions.store import reading
 from gaia_sessions.store.file_store import FileStore
 from tests.records import id_found
+from tests.removals import deleted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +112,7 @@ def edited_in_place(state: Path) -> None:
 def deleted_and_created_anew(state: Path) -> None:
     record = decode(state.read_bytes(), "one")
     store = FileStore(str(state.parents[1]))
-    assert store.delete("one", lambda _found: True)
+    assert deleted(store, "one", lambda _found: True)
     store.create({**record, "metadata": {"step": 7}})
 
 
@@ -138,7 +139,7 @@ def test_what_happens_between_a_look_and_the_lock_is_seen_under_the_lock(
 def test_what_is_deleted_between_a_look_and_the_lock_is_not_found_under_the_lock(root: str) -> None:
     store = one_call(root)
     store.read("one")
-    assert FileStore(root).delete("one", lambda _found: True)
+    assert deleted(FileStore(root), "one", lambda _found: True)
 
     with pytest.raises(SessionNotFound):
         store.change("one", step_on)

@@ -25,6 +25,7 @@ from gaia_sessions.store.file_store import FileStore
 from tests.contract.conftest import agree, finished, untouched
 from tests.index_files import entries
 from tests.records import id_found
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ store.change("one", lambda record: {**record, "phase": "planning"})
 store.change("two", lambda record: {**record, "phase": "completed"})
 store.append("one", "events.jsonl", [{"number": 1}])
 store.defer({"kind": "stop", "at": "2026-01-08T18:05:30Z"}, now)
-store.delete("three", lambda found: True)
+list(store.delete_each(["three"], lambda *_: True))
 with store.lock_key(("delegation", "host", "tool"), 1):
     store.sweep(now)
 """
@@ -189,7 +190,7 @@ READS: dict[str, Callable[[FileStore], object]] = {
     "read": lambda store: store.read("one"),
     "read, missing": lambda store: refused(lambda: store.read("missing")),
     "change, missing": lambda store: refused(lambda: store.change("missing", untouched)),
-    "delete, missing": lambda store: refused(lambda: store.delete("missing", agree)),
+    "delete, missing": lambda store: refused(lambda: deleted(store, "missing", agree)),
     "scan": lambda store: list(store.scan()),
     "scan, active": lambda store: list(store.scan(active_only=True, agent_name="Explore")),
     "find": lambda store: [id_found(store, ALIAS), id_found(store, delegation_alias("nobody", "knows"))],
@@ -249,7 +250,7 @@ def test_a_root_that_is_a_file_is_a_failure_of_the_store(root: str, store: FileS
 USES: dict[str, Callable[[FileStore, datetime], object]] = {
     "read": lambda store, _: store.read("one"),
     "change": lambda store, _: store.change("one", finished),
-    "delete": lambda store, _: store.delete("one", agree),
+    "delete": lambda store, _: deleted(store, "one", agree),
     "append": lambda store, _: store.append("one", "events.jsonl", [1]),
     "scan": lambda store, _: list(store.scan()),
     "create": lambda store, now: store.create(new_record("one", "Explore", "-", {}, now)),
@@ -335,7 +336,7 @@ def test_who_waits_for_what_is_being_deleted_finds_it_gone_and_does_not_bring_it
 
     store = FileStore(root)
     store.create(new_record("one", "Explore", "-", {}, now))
-    assert store.delete("one", judge) is True
+    assert deleted(store, "one", judge) is True
     waiter.join()
 
     assert outcomes == ["one"]
@@ -360,7 +361,7 @@ def test_deleting_a_session_somebody_is_at_work_on_is_refused_at_once(store: Fil
     store.create(new_record("one", "Explore", "-", {}, now))
 
     with _lock_of(store, "one"), pytest.raises(LockTimeout) as refused:
-        FileStore(store.root, lock_timeout=3600).delete("one", agree)
+        deleted(FileStore(store.root, lock_timeout=3600), "one", agree)
 
     assert refused.value.seconds == 0
     assert dict(store.scan()) == {"one": new_record("one", "Explore", "-", {}, now)}
@@ -382,7 +383,7 @@ def test_a_deleted_session_leaves_nothing_of_its_own_behind(root: str, store: Fi
     store.create(record_for_host("one", now))
     store.append("one", "events.jsonl", [1])
 
-    store.delete("one", agree)
+    deleted(store, "one", agree)
 
     remains = [path for path in Path(root).rglob("*") if path.is_file() and path.suffix != ".keys"]
     assert {str(path.relative_to(root)) for path in remains} == {".gitignore", ".index/complete", ".locks/.index.lock"}
@@ -400,7 +401,7 @@ def test_a_sessions_trash_is_taken_whole_even_if_it_holds_links_and_folders(
     Path(root, "one", "folder").mkdir()
     Path(root, "one", "folder", "link").symlink_to(victim)
 
-    assert store.delete("one", agree)
+    assert deleted(store, "one", agree)
 
     assert list(Path(root, ".trash").iterdir()) == []
     assert (victim / "kept").read_bytes() == b"kept"

@@ -30,6 +30,7 @@ from gaia_sessions.system import boots
 from tests.contract.conftest import agree, finished
 from tests.index_files import entries, line, lose, plant, shard_of
 from tests.records import id_found
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def test_a_session_has_all_its_entries_while_it_is_open_and_its_alias_until_it_i
     store.change("one", lambda record: {**record, "phase": "approval"})
     assert entries(root) == while_open
 
-    store.delete("one", agree)
+    deleted(store, "one", agree)
     assert entries(root) == {"complete"}
 
 
@@ -80,7 +81,7 @@ def test_a_session_has_an_entry_below_its_parent_until_it_is_deleted(
     store.change("one", finished)
     assert entries(root) == {"complete", of_parent}
 
-    store.delete("one", agree)
+    deleted(store, "one", agree)
     assert entries(root) == {"complete"}
 
 
@@ -159,7 +160,7 @@ def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore
     store.create(for_host("one", now))
     Path(root, "one", "state.json").write_bytes(b"unreadable")
 
-    store.delete("one", agree)
+    deleted(store, "one", agree)
 
     assert entries(root) == {"complete"}
 
@@ -526,7 +527,7 @@ def test_one_look_at_all_sessions_answers_every_key_of_a_hooks_call_and_what_cam
     assert (found, sorted(hook.read_ids)) == (["a", "e", None, "c"], list("abcde"))
 
     store.create(for_host("new", now))
-    store.delete("c", agree)
+    deleted(store, "c", agree)
     found = [id_found(hook, ALIAS), id_found(hook, delegation_alias("host", "c"))]
     assert (found, is_complete(root), len(hook.read_ids)) == (["new", None], False, 5)
 
@@ -713,4 +714,4 @@ def test_what_is_no_file_of_the_index_is_passed_over_by_a_sweep_and_stays(
     assert kind != "folder" or (foreign / "dangling").exists()
     assert (own / "elsewhere" / "dangling").exists()
     Path(root, "one", "state.json").write_bytes(b"unreadable")
-    assert store.delete("one", agree)
+    assert deleted(store, "one", agree)

@@ -23,6 +23,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.import_source import open_source
 from gaia_sessions.store.sweep import sweep_sessions
 from tests.contract.test_outputs import numbered
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def test_a_snapshot_by_hard_links_stays_as_it_is(store: FileStore, path: Path, t
 def test_a_log_whose_session_is_gone_leaves_nothing_behind(store: FileStore, tmp_path: Path) -> None:
     output = store.open_output(store.read("one"), 1)
     output.write(b"before")
-    store.delete("one", lambda _: True)
+    deleted(store, "one", lambda _: True)
 
     for _ in range(5):
         output.write(bytes(MIB))
@@ -212,7 +213,7 @@ def test_what_was_handed_over_never_goes_into_the_file_of_another_run(store: Fil
 
 def test_nobody_finds_what_is_written_for_a_session_that_was_removed(store: FileStore, path: Path) -> None:
     output = store.open_output(store.read("one"), 1)
-    store.delete("one", lambda _: True)
+    deleted(store, "one", lambda _: True)
     store.create(new_record("one", "worker", "", {}, NOW))
 
     assert list(output.handed_over()) == []
@@ -292,7 +293,7 @@ def test_a_corrupt_session_that_is_removed_goes_with_its_logs(store: FileStore, 
     write(store, b"hello")
     path.with_name("state.json").write_bytes(b"no record")
 
-    assert store.delete("one", lambda _: True)
+    assert deleted(store, "one", lambda _: True)
 
     assert not path.parent.exists()
 

@@ -17,6 +17,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.planned import Plan
 from tests.contract.conftest import finished
 from tests.records import id_found
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def test_nothing_that_is_planned_changes_a_file_below(below: FileStore, plan: Pl
     plan.change("one", finished)
     plan.append("one", EVENTS, [{"number": 2}])
     plan.mark("one", lambda _: {"at": format_time(BEGAN), "below": True})
-    plan.delete("two", lambda _found: True)
+    deleted(plan, "two", lambda _found: True)
     plan.add_figures([{"agent_id": "two"}])
     plan.dismiss(plan.waiting()[0][0])
     with plan.lock_key(("key",), 0):
@@ -100,7 +101,7 @@ def test_a_key_that_a_session_loses_leads_to_the_one_that_has_it_still(plan: Pla
     plan.change("two", without_runs)
     assert id_found(plan, ALIAS) == "one"
 
-    plan.delete("one", lambda _found: True)
+    deleted(plan, "one", lambda _found: True)
     assert id_found(plan, ALIAS) is None
 
 
@@ -127,7 +128,7 @@ def test_a_corrupt_session_below_has_a_journal_and_can_be_deleted(below: FileSto
     assert [*plan.entries("one", EVENTS)] == [{"number": 1}, {"number": 2}]
     with pytest.raises(CorruptSession):
         plan.change("one", finished)
-    assert plan.delete("one", judge)
+    assert deleted(plan, "one", judge)
 
     assert [type(found) for found in judged] == [CorruptSession]
     assert dict(plan.scan()) == {"two": new("two")}
@@ -141,7 +142,7 @@ def test_a_session_that_only_a_plan_has_has_neither_messages_nor_output(plan: Pl
     assert [*plan.messages("three"), *plan.messages_backwards("three")] == []
     assert plan.output(plan.read("three"), 1) == b""
     assert ([*plan.entries("three", EVENTS)], plan.marks(["three", "one"])) == ([{"number": 1}], [])
-    plan.delete("three", lambda _: True)
+    deleted(plan, "three", lambda _: True)
     for read in (plan.messages, plan.messages_backwards, lambda agent_id: plan.entries(agent_id, EVENTS)):
         with pytest.raises(SessionNotFound):
             read("three")

@@ -17,6 +17,7 @@ from gaia_sessions.store import reading
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from tests.contract.conftest import finished
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -136,10 +137,10 @@ def test_what_is_there_and_is_no_record_is_corrupt_kept_and_hides_no_other_until
 def check_deletion(store: FileStore, damage: str, now: datetime) -> None:
     if damage in NOT_OURS:
         with pytest.raises(StoreFailure):
-            store.delete("one", lambda found: isinstance(found, CorruptSession))
+            deleted(store, "one", lambda found: isinstance(found, CorruptSession))
         assert os.path.lexists(f"{store.root}/one")
         return
-    assert store.delete("one", lambda found: isinstance(found, CorruptSession)) is True
+    assert deleted(store, "one", lambda found: isinstance(found, CorruptSession)) is True
     assert dict(store.scan()) == {"two": new_record("two", "Explore", "-", {}, now)}
     assert os.path.lexists(f"{store.root}/one") == (damage == "a link"), "the file that it leads to has no name of ours"
 
@@ -163,7 +164,7 @@ def test_a_folder_without_a_record_is_no_session_whatever_it_holds(
         with pytest.raises(SessionNotFound):
             asks("docs")
     with pytest.raises(SessionNotFound):
-        store.delete("docs", lambda _found: True)
+        deleted(store, "docs", lambda _found: True)
 
 
 def test_a_record_cut_off_anywhere_is_corrupt(root: str, store: FileStore) -> None:
@@ -191,7 +192,7 @@ def test_files_and_foreign_folders_in_the_root_are_no_sessions(root: str, store:
 def test_a_deleted_session_that_a_reader_still_holds_is_missing_not_corrupt(root: str, store: FileStore) -> None:
     """Seen from the reader: its directory was moved away and emptied between two of its steps."""
     with Directory.at(root) as opened, reading.open_session(opened, "one") as session:
-        store.delete("one", lambda _found: True)
+        deleted(store, "one", lambda _found: True)
         with pytest.raises(SessionNotFound):
             reading.load(session, "one")
 

@@ -15,6 +15,7 @@ from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.record_repair import is_repairable
 from tests.records import START
+from tests.removals import deleted
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -169,6 +170,6 @@ def test_a_session_that_was_repaired_is_found_as_before(store: FileStore) -> Non
     store.repair("one")
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]
     store.change("one", lambda record: {**record, "purpose": "go on"})
-    assert store.delete("one", lambda _: True, timeout=0)
+    assert deleted(store, "one", lambda _: True, timeout=0)
     assert not Path(store.root, "one").exists()
     assert record_repair.__doc__

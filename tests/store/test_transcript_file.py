@@ -24,6 +24,7 @@ from gaia_sessions.session.transcript import (
 from gaia_sessions.store import transcript_reader
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import generation_in, is_file_name, transcript_name
+from tests.removals import deleted
 from tests.transcripts import add_messages, begin_anew
 
 if TYPE_CHECKING:
@@ -456,7 +457,7 @@ def test_who_reads_while_the_transcript_is_emptied_reads_the_one_that_there_was(
 
 def test_a_session_that_is_deleted_while_it_is_read_is_not_found(store: FileStore) -> None:
     messages = store.messages("one")
-    store.delete("one", lambda _found: True)
+    deleted(store, "one", lambda _found: True)
 
     with pytest.raises(SessionNotFound):
         next(messages)
