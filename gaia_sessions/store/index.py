@@ -68,6 +68,9 @@ _MANY = 8
 _MIN_REWRITTEN = 1 << 12
 """Bytes. No smaller shard is written anew for the removed lines in it."""
 
+_CHANCES_OF_256 = 8
+"""With which a removal counts the removed lines: that takes longer than to find one."""
+
 _LOCK_SECONDS = 2.0
 _FOREIGN = frozenset([errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO])
 
@@ -232,7 +235,9 @@ def _mark(index: Directory, shard: str, lines: Iterable[bytes]) -> bool:
                 os.pwrite(fd, _REMOVED, start + 1)
     finally:
         locks.close_locked(fd)
-    return len(data) >= _MIN_REWRITTEN and data.count(b"\n" + _REMOVED) * 4 > data.count(b"\n")
+    if len(data) < _MIN_REWRITTEN or os.urandom(1)[0] >= _CHANCES_OF_256:
+        return False
+    return data.count(b"\n" + _REMOVED) * 4 > data.count(b"\n")
 
 
 def rewrite(index: Directory, shard: str, without: Iterable[bytes] = ()) -> bool:

@@ -26,7 +26,7 @@ from gaia_sessions.session.runs import delegation_alias
 from gaia_sessions.store import index
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
-from gaia_sessions.system import boots
+from gaia_sessions.system import boots, utc_now
 from tests.contract.conftest import agree, finished
 from tests.index_files import entries, line, lose, plant, shard_of
 from tests.records import id_found
@@ -715,3 +715,14 @@ def test_what_is_no_file_of_the_index_is_passed_over_by_a_sweep_and_stays(
     assert (own / "elsewhere" / "dangling").exists()
     Path(root, "one", "state.json").write_bytes(b"unreadable")
     assert deleted(store, "one", agree)
+
+
+def test_a_shard_that_is_mostly_removed_lines_is_written_anew_without_them(root: str, store: FileStore) -> None:
+    store.create({**new_record("here", "Explore", "-", {}, utc_now())})
+    path = shard_of(root, "active")
+    for number in range(2000):
+        plant(root, f"s-{number}", "active")
+        lose(root, f"s-{number}", "active")
+
+    assert path.stat().st_size < 16 << 10  # of some 30 KiB that were written
+    assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["here"]
