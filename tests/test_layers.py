@@ -69,6 +69,7 @@ CALLED_BY_HOOKS = [
         "cancelling",
         "creating",
         "earlier_turns",
+        "foresight",
         "keys",
         "permitting",
         "preconditions",

@@ -61,7 +61,7 @@ class Reading:
 
     def preview(self) -> Plan:
         """The sessions as they will be once the events that wait are applied; each asks for these anew."""
-        from gaia_sessions.ingest.foresight import foreseen
+        from .foresight import foreseen
 
         return foreseen(self.store, self.now, self.config)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from gaia_sessions import config
+from gaia_sessions.api.foresight import foreseen
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
-from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of, words_that_are_no_answers
 from gaia_sessions.store.file_store import open_store

@@ -135,7 +135,7 @@ def _decide(agent_id: str | None, call: DirectCall) -> Answer:
     if agent_id is None:
         return _refusal(None, "no_existing_session")
     from gaia_sessions.api import standing
-    from gaia_sessions.ingest.foresight import foreseen_by_hook
+    from gaia_sessions.api.foresight import foreseen_by_hook
 
     sessions = foreseen_by_hook(call.store, agent_id, call.now, call.config, call.time.is_late)
     decision, record = standing.read_and_decide(sessions, call.now, agent_id, call.config.limits)

@@ -86,8 +86,8 @@ def _sessions_of(
     store: Store, payload: HookPayload, event: Event, is_late: Callable[[], bool], above: Above
 ) -> Iterator[Record]:
     """The open sessions that the conversation may be told of; for one that continues, only its own."""
+    from gaia_sessions.api.foresight import open_sessions
     from gaia_sessions.errors import SessionsError
-    from gaia_sessions.ingest.foresight import open_sessions
 
     only_conversation = event["host_session_id"] if event.get("source") in _CONTINUING_SOURCES else None
     found = open_sessions(store, payload.now, payload.config, is_late, only_conversation)

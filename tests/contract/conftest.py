@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions.api.foresight import foreseen
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store import locks

@@ -27,10 +27,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gaia_sessions.api import cancelling, cleaning, ending, reconciling, updating
 from gaia_sessions.api.creating import store_new
+from gaia_sessions.api.foresight import foreseen
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.ingest.deferred import apply_deferred
-from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session import requests
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import PHASES

@@ -14,13 +14,13 @@ import pytest
 import gaia_sessions
 from gaia_sessions.api import at, records
 from gaia_sessions.api.cleaning import CleanupPolicy, remove_unused
+from gaia_sessions.api.foresight import foreseen, open_sessions
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.ingest.consumption import count_ended_runs
 from gaia_sessions.ingest.deferred import apply_deferred
-from gaia_sessions.ingest.foresight import foreseen, open_sessions
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store.file_store import FileStore

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.api import standing
+from gaia_sessions.api.foresight import foreseen
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import deferred
-from gaia_sessions.ingest.foresight import foreseen
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from tests.hook.conftest import ASKS, own_host, stopped_while_held

@@ -11,13 +11,13 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.api.foresight import foreseen, foreseen_by_hook
 from gaia_sessions.config import Config
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.hook import apply_each
 from gaia_sessions.ingest import AT_ONCE, Terms
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.ingest.dispatch import handle_event
-from gaia_sessions.ingest.foresight import foreseen, foreseen_by_hook
 from gaia_sessions.ingest.several import IN_ONE_FILE, hold
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.store.file_store import FileStore

@@ -73,7 +73,7 @@ def _waiting(store: StoreReader) -> list[WaitingEvent]:
 def _are_many(waiting: list[WaitingEvent]) -> bool:
     if not waiting:
         return False
-    from .deferred import TRY_ALL_LIMIT
+    from gaia_sessions.ingest.deferred import TRY_ALL_LIMIT
 
     return len(waiting) > TRY_ALL_LIMIT
 
@@ -104,7 +104,7 @@ def _with_applied(
 
     plan = Plan(store, waiting)
     if waiting:
-        from .deferred import apply_deferred
+        from gaia_sessions.ingest.deferred import apply_deferred
 
         apply_deferred(plan, now, config, should_stop)  # type: ignore[arg-type]  # it has what is called of it
     return plan
