@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
 import json
 import os
@@ -99,6 +100,7 @@ def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
         lambda agent_id: SubAgentSession(print, agent_id=agent_id),
         lambda agent_id: EphemeralSession.open(agent_id, root=root),
     ]
+    gc.collect()  # other tests may have left a store to it, which has its root open
     before = open_files()
     kept = []
     for call in calls:
@@ -128,6 +130,7 @@ def test_what_is_read_step_by_step_keeps_the_session_open_and_not_the_root(root:
         FileStore(root).append("agent", "events.jsonl", [{"kind": word}])
     reads: list[Callable[[str], Iterator[object]]] = [sessions.messages, sessions.events]
     opened = {os.path.realpath(f"{root}/agent/{name}") for name in (".", "transcript.jsonl", "events.jsonl")}
+    gc.collect()  # other tests may have left a store to it, which has its root open
     before = open_files()
     for read in reads:
         left_alone, abandoned = read("agent"), read("agent")
