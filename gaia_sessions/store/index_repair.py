@@ -6,9 +6,6 @@ unreadable sessions need: looking through every entry. What an entry means is in
 
 from __future__ import annotations
 
-import os
-import stat
-
 from gaia_sessions.errors import SessionNotFound, SessionsError
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.ids import is_agent_id, is_hex
@@ -34,9 +31,6 @@ _PARTLY = b"%b-partly" % index.VERSION
 
 _MOST_HELD = 20_000
 """The entries of so many sessions a rebuild adds at once."""
-
-_EARLIER_GROUPS = ("active", "name", "conversation", "host_key", "parent", "open_child", "app_user")
-"""The folders of the layout before, in which each entry was an empty file named by the id of its session."""
 
 
 def set_empty_complete(root: Directory) -> None:
@@ -86,7 +80,7 @@ def _rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool]
         for shard in () if last else filter(is_shard, folder.names()):
             index.rewrite(folder, shard)  # it may be of an earlier boot, and hold anything
         last, is_done = _add_each_session(root, folder, last, read, should_stop)
-        if is_done and _has_removed_earlier_layout(folder, should_stop):
+        if is_done:
             _note(root, index.VERSION)
         else:
             _note(root, _PARTLY, last.encode())
@@ -136,34 +130,6 @@ def _add_missing(root: Directory, folder: Directory, keys: dict[str, list[IndexK
             index.add_lines(root, folder, shard, missing)
 
 
-def _has_removed_earlier_layout(folder: Directory, should_stop: Callable[[], bool]) -> bool:
-    """Removes what the layout before left; False if ``should_stop`` said so before the end."""
-    for name in filter(folder.has, _EARLIER_GROUPS):
-        try:
-            group = folder.below(name)
-        except OSError:  # somebody else's
-            continue
-        with group:
-            for _, folders, names, fd in os.fwalk(".", topdown=False, dir_fd=group.fd):
-                for one in (*filter(is_agent_id, names), *folders):
-                    _remove_if_empty(one, fd)
-                if should_stop():
-                    return False
-        _remove_if_empty(name, folder.fd)
-    return True
-
-
-def _remove_if_empty(name: str, folder: int) -> None:
-    try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode):
-            os.rmdir(name, dir_fd=folder)
-        elif stat.S_ISREG(found.st_mode) and not found.st_size:
-            os.unlink(name, dir_fd=folder)
-    except OSError:  # it holds files of others, or the next cleanup tries again
-        return
-
-
 def repair(root: Directory, active: set[str], existing: set[str], read: ReadSession) -> None:
     """Completes the index and corrects its entries; ``active`` are the sessions that are not final.
 
@@ -173,8 +139,6 @@ def repair(root: Directory, active: set[str], existing: set[str], read: ReadSess
     if not index.is_complete(root) or None in shards.values():
         rebuild(root, read)
         shards = _shards(root)
-    with root.make(roots.INDEX) as folder:
-        _has_removed_earlier_layout(folder, lambda: False)
     unknown = {shard: _ids_in(data) - existing for shard, data in shards.items()}
     _drop_what_is_no_entry(root, unknown)
     mismatched = set(index.ids_under(root, index_keys.ACTIVE_KEY)) ^ active
