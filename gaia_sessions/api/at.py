@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_sessions.config import Config
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.planned import Plan
-    from gaia_sessions.store.port import Store
+    from gaia_sessions.store.port import Store, StoreReader
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
@@ -59,8 +59,14 @@ class Reading:
         self.config = config
         self.root = root
 
-    def preview(self) -> Plan:
+    def preview(self) -> StoreReader | Plan:
         """The sessions as they will be once the events that wait are applied; each asks for these anew."""
+        from .foresight import foreseen_by_reader
+
+        return foreseen_by_reader(self.store, self.now, self.config)
+
+    def plan(self) -> Plan:
+        """The same as a plan, which takes what a dry run does."""
         from .foresight import foreseen
 
         return foreseen(self.store, self.now, self.config)
@@ -104,7 +110,7 @@ def store_of(place: Place, *, dry_run: bool) -> Iterator[Store]:
         write(place, lambda _: None)
     with place.store as store:
         reading = Reading(store, utc_now(), place.config, place.root)
-        yield reading.preview() if dry_run else store  # type: ignore[misc]  # a plan has what is called of it
+        yield reading.plan() if dry_run else store  # type: ignore[misc]  # a plan has what is called of it
 
 
 def write(

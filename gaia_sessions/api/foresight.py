@@ -31,6 +31,12 @@ def foreseen(store: StoreReader, now: datetime, config: Config) -> Plan:
     return _with_applied(store, _waiting(store), now, config, lambda: False)
 
 
+def foreseen_by_reader(store: StoreReader, now: datetime, config: Config) -> StoreReader | Plan:
+    """What a reader sees: ``store`` itself while nothing waits."""
+    waiting = _waiting(store)
+    return _with_applied(store, waiting, now, config, lambda: False) if waiting else store
+
+
 def foreseen_by_hook(store: StoreReader, agent_id: str, now: datetime, config: Config, is_late: IsLate) -> Reader:
     """What a hook reads one session by, and those above it."""
     waiting = _waiting(store)

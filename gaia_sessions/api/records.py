@@ -82,7 +82,7 @@ def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | Ses
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.journal import behind, numbered
 
-    sessions = at.preview()
+    sessions = at.plan()
     stored, planned = sessions.entries_by_origin(agent_id, EVENTS)
     entries = behind(chain(numbered(stored), planned), since)
     record = read_if_readable(sessions, agent_id)
