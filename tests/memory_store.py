@@ -194,9 +194,6 @@ class MemoryStore:
 
     def messages_backwards(self, agent_id: str) -> Messages:
         self.read(agent_id)
-        return self._own_messages_backwards(agent_id)
-
-    def _own_messages_backwards(self, agent_id: str) -> Iterator[Message]:
         return map(decode_message, reversed(self._transcripts.get(agent_id, b"").splitlines()))
 
     def output_path(self, agent_id: str, number: int) -> str | None:  # noqa: ARG002  # it is no file
@@ -313,20 +310,14 @@ class MemoryStore:
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:
         if not self.has(agent_id):
             raise errors.SessionNotFound(agent_id)
-        return self.own_entries(agent_id, journal)
-
-    def own_entries(self, agent_id: str, journal: str) -> Iterator[Json]:
-        """The entries that were written to this very store."""
         return (json.loads(line) for line in self._journals.get(agent_id, {}).get(journal, ()))
 
     def defer(self, event: Event, now: datetime) -> str:  # noqa: ARG002  # order of arrival is order of time
-        data, name = strict.dumps(event), self._new_event_name()
+        data = strict.dumps(event)
+        self._deferred_count += 1
+        name = f"{self._deferred_count:09}"
         self._inbox[name] = keys_of_event(event), data
         return name
-
-    def _new_event_name(self) -> str:
-        self._deferred_count += 1
-        return f"{self._deferred_count:09}"
 
     def waiting(self) -> list[WaitingEvent]:
         return [(name, keys) for name, (keys, _) in self._inbox.items()]
