@@ -32,7 +32,7 @@ from gaia_sessions.system import boots
 
 from . import atomic, locks
 from . import root as roots
-from .directory import PRIVATE_FILE, NotAFile, TooBig
+from .directory import PRIVATE_FILE, NotAFile, TooBig, open_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ _CHANCES_OF_256 = 8
 """With which a removal counts the removed lines: that takes longer than to find one."""
 
 _LOCK_SECONDS = 2.0
-_FOREIGN = frozenset([errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO])
+_FOREIGN = frozenset([errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EPERM])
 
 
 def is_complete(root: Directory) -> bool:
@@ -272,8 +272,12 @@ def _is_foreign(error: OSError) -> bool:
 
 
 def discard_foreign(index: Directory, shard: str) -> None:
-    """Removes what somebody else made in the place of a shard; under the lock ``LOCK``. Raises ``OSError``."""
+    """Removes what no writer can use in the place of a shard; under the lock ``LOCK``. Raises ``OSError``.
+
+    A folder is given another name, since it may hold files of others.
+    """
     try:
+        os.close(open_private(index.fd, shard, os.O_RDWR)[0])
         read(index, shard)
     except OSError as error:
         if not _is_foreign(error):
@@ -284,4 +288,4 @@ def discard_foreign(index: Directory, shard: str) -> None:
         try:
             os.unlink(shard, dir_fd=index.fd)
         except IsADirectoryError:
-            os.rmdir(shard, dir_fd=index.fd)
+            os.rename(shard, atomic.with_random_suffix(shard), src_dir_fd=index.fd, dst_dir_fd=index.fd)

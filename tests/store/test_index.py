@@ -288,17 +288,17 @@ def spoiled_shards(path: Path, elsewhere: Path) -> Iterator[str]:
     """Puts into the place of a shard what no writer of ours makes, one after the other."""
     whole = path.read_bytes()
     elsewhere.write_bytes(whole)
-    for kind in ("link", "link to nothing", "pipe", "folder", "text", "torn", "zeros", "of a later layout", "huge"):
-        if path.is_dir() and not path.is_symlink():
-            path.rmdir()
-        else:
-            path.unlink(missing_ok=True)
+    kinds = ("link", "link to nothing", "pipe", "folder", "full folder", "text", "torn", "zeros", "of a later layout")
+    for kind in (*kinds, "huge"):
+        path.unlink()
         if kind.startswith("link"):
             path.symlink_to(elsewhere if kind == "link" else "nothing")
         elif kind == "pipe":
             os.mkfifo(path)
-        elif kind == "folder":
+        elif kind.endswith("folder"):
             path.mkdir()
+            if kind == "full folder":
+                (path / "mine").touch()
         elif kind == "huge":
             path.write_bytes(whole)
             os.truncate(path, 65 << 20)
@@ -331,6 +331,7 @@ def test_what_stands_in_the_place_of_a_shard_is_not_trusted_and_hurts_no_writer(
         assert id_found(store, ALIAS) == "one", kind
         assert set(dict(store.scan(active_only=True))) == ids, kind
     assert (own / "elsewhere").read_bytes().count(b"one") == 1
+    assert len([*path.parent.glob(f"{path.name}.*/mine")]) == 1
 
 
 def test_a_final_session_is_found_by_its_key_alone(root: str, store: FileStore, now: datetime) -> None:

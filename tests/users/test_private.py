@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -219,3 +220,20 @@ def test_sessions_that_somebody_else_left_are_taken_in_if_they_may_be_read(
     assert [path.stat().st_uid for path in [taken] if path.exists()] == [bob.uid] * (code == 0)
     said = f"{session.name}: not imported: {left}/{session.name}: cannot open: Permission denied"
     assert (said in done.err) == (code == 8)
+
+
+def test_a_shard_of_the_index_that_its_user_may_only_read_is_made_anew(world: Path, alice: User, bob: User) -> None:
+    project = alice.make(world / "project", world / "project" / ".claude").parent
+    shard = project / ".claude" / "session" / ".index" / "active.keys"
+    ids = set()
+    for owner, mode in ((alice, 0o400), (bob, 0o644), (bob, 0o666), (bob, 0o600)):
+        ids.add(create(alice, project)[0])
+        os.chown(shard, owner.uid, owner.gid)
+        shard.chmod(mode)
+
+        ids.add(create(alice, project)[0])
+        listed = json.loads(alice.gaia(project, "list", "--active-only", "--json").out)
+        assert {row["agent_id"] for row in listed} == ids
+        assert alice.gaia(project, "cleanup").code == 0
+        status = shard.stat()
+        assert (status.st_uid, status.st_mode & 0o777) == (alice.uid, 0o600)
