@@ -144,7 +144,7 @@ def short_digest(data: bytes) -> str:
 
 
 def fold_id(agent_id: str) -> str:
-    """The name that ids share if some file system treats them as one; locks are named by it."""
+    """The name that ids share if some file system treats them as one."""
     return agent_id.casefold()
 
 

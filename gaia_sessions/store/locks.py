@@ -20,7 +20,7 @@ import sys
 import time
 
 from gaia_sessions import errors
-from gaia_sessions.session.ids import fold_id, is_agent_id
+from gaia_sessions.session.ids import is_agent_id
 
 from .directory import PRIVATE_FILE, give_to_folder_owner, open_private, refusal
 
@@ -83,15 +83,14 @@ class Lock:
 
 
 def name_for(agent_id: str) -> str:
-    """The name of the lock file of a session."""
-    return fold_id(agent_id) + SUFFIX
+    """The name of the lock file of a session: where a file system ignores case, two such ids have one lock."""
+    return agent_id + SUFFIX
 
 
 def is_name(name: str) -> bool:
     """Whether the lock of a session, or of a host's key, has this ``name``."""
     stem = name.removesuffix(SUFFIX)
-    is_session_lock = is_agent_id(stem) and fold_id(stem) == stem
-    return stem != name and (is_session_lock or name.startswith(KEY_PREFIX))
+    return stem != name and (is_agent_id(stem) or name.startswith(KEY_PREFIX))
 
 
 def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> Lock:

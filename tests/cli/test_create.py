@@ -213,3 +213,9 @@ def test_an_argument_too_many_is_a_usage_error(gaia: Gaia, root: str) -> None:
         "the form is gaia-sessions create [OPTIONS]",
     )
     assert not os.path.exists(root)
+
+
+def test_a_session_may_be_below_one_whose_id_differs_in_case_alone(gaia: Gaia, state: Gaia) -> None:
+    for agent_id, above in (("A", []), ("a", ["--parent", "A"])):
+        assert gaia("--lock-timeout", "0", "create", "--id", agent_id, *above).answer == [agent_id]
+    assert state("a")["parent_id"] == "A"

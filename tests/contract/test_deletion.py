@@ -56,6 +56,15 @@ def test_a_judge_who_objects_keeps_the_session_as_it_is(store: Store, new: New) 
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
 
 
+def test_sessions_whose_ids_differ_in_case_alone_go_in_one_step(store: Store, new: New) -> None:
+    for agent_id in ("A", "a", "b"):
+        store.create(new(agent_id))
+
+    assert [*store.delete_each(["A", "a"], lambda *_: True)] == [("A", True), ("a", True)]
+
+    assert everything(store) == {"b": new("b")}
+
+
 def test_a_judge_who_fails_keeps_the_session_and_frees_it(store: Store, new: New) -> None:
     store.create(new())
 

@@ -197,7 +197,7 @@ def test_the_locks_of_sessions_and_of_the_index_stay_however_old(root: str, stor
 
     store.sweep(now + timedelta(days=1000))
 
-    assert sorted(os.listdir(f"{root}/.locks")) == before == [".index.lock", "final.lock", "one.lock"]
+    assert sorted(os.listdir(f"{root}/.locks")) == before == [".index.lock", "FINAL.lock", "one.lock"]
 
 
 def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store: FileStore, now: datetime) -> None:
