@@ -128,7 +128,7 @@ def test_a_session_is_one_directory_with_its_record_alone_and_its_lock_is_elsewh
     assert sorted(os.listdir(root)) == [".gitignore", ".index", ".locks", ".stage", "One.session"]
     assert os.listdir(f"{root}/One.session") == ["state.json"]
     assert os.listdir(f"{root}/.stage") == []
-    assert sorted(os.listdir(f"{root}/.locks")) == [".index.lock", "one.session.lock"]
+    assert sorted(os.listdir(f"{root}/.locks")) == [".index.lock", "One.session.lock"]
 
 
 def test_a_rule_that_changes_nothing_or_raises_leaves_the_file_itself_and_nothing_beside_it(
@@ -350,11 +350,12 @@ def _lock_of(store: FileStore, agent_id: str) -> locks.Lock:
     return locks.acquire(kept, f"{agent_id}.lock", 0, locks.sleep_and_retry)
 
 
-def test_ids_that_differ_only_by_case_share_a_lock(store: FileStore, now: datetime) -> None:
-    store.create(new_record("ONE", "Explore", "-", {}, now))
+def test_ids_that_differ_only_by_case_have_a_lock_each(store: FileStore, now: datetime) -> None:
+    for agent_id in ("one", "ONE"):
+        store.create(new_record(agent_id, "Explore", "-", {}, now))
 
-    with _lock_of(store, "one"), pytest.raises(LockTimeout):
-        store.change("ONE", finished, timeout=0)
+    with _lock_of(store, "one"):
+        assert store.change("ONE", finished, timeout=0)["phase"] == "completed"
 
 
 def test_deleting_a_session_somebody_is_at_work_on_is_refused_at_once(store: FileStore, now: datetime) -> None:
