@@ -260,7 +260,7 @@ def _stale_ids(inspection: Inspection, root: Directory) -> list[str]:
     """The sessions for which the index is wrong, read twice: one may have been created or ended meanwhile."""
     disagreeing = _disagreeing(inspection, root)
     active_ids, indexed_ids = (
-        set(index.ids_under(root, index_keys.ACTIVE_KEY)),
+        set(index.ids_under(root, index_keys.ACTIVE_KEY) or ()),
         index_repair.indexed_ids(root) if disagreeing else set(),
     )
     return sorted(agent_id for agent_id in disagreeing if _is_stale(inspection, agent_id, active_ids, indexed_ids))
@@ -270,7 +270,7 @@ def _disagreeing(inspection: Inspection, root: Directory) -> set[str]:
     """The sessions for which index and records disagree; one that cannot be read may be active."""
     unsure = {*inspection.records.corrupt, *inspection.records.refused}
     dangling = index_repair.indexed_ids(root) - set(reading.session_names(root))
-    return ((set(index.ids_under(root, index_keys.ACTIVE_KEY)) ^ inspection.records.active) - unsure) | dangling
+    return ((set(index.ids_under(root, index_keys.ACTIVE_KEY) or ()) ^ inspection.records.active) - unsure) | dangling
 
 
 def _is_stale(inspection: Inspection, agent_id: str, active_ids: set[str], indexed_ids: set[str]) -> bool:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ACTIVE_KEY: IndexKey = ("active",)
 """The key of every session that is not final, and of every one that cannot be read: it may be active."""
 
+ACTIVE_GROUPS = frozenset(["active", "name", "conversation", "open_child", "app_user"])
+"""The groups of keys that a session loses with its end, so that few have one."""
+
 _KEYED = ("runs", "agent_name", "parent_id")
 """What of a record its keys are made of, beside whether it is open."""
 

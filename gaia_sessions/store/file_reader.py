@@ -129,7 +129,7 @@ class FileReader:
         root = self.folder
         with translate_errors("list", self.root):
             names = (
-                index.all_ids_under(root, index_keys.narrowest_key(agent_name, host_session_id))
+                index.ids_under(root, index_keys.narrowest_key(agent_name, host_session_id))
                 if active_only and self._has_index()
                 else None
             )
@@ -177,7 +177,7 @@ class FileReader:
         ids: set[str] = set()
         for parent_id in parent_ids:
             key = index_keys.open_child_key(parent_id) if open_only else index_keys.parent_key(parent_id)
-            indexed_ids = index.all_ids_under(self.folder, key) if self._has_index() else None
+            indexed_ids = index.ids_under(self.folder, key) if self._has_index() else None
             if indexed_ids is None:
                 return None
             ids.update(indexed_ids)
@@ -198,7 +198,7 @@ class FileReader:
 
     def having(self, alias: Alias, *, strict: bool = False) -> list[Record]:
         root = self.folder
-        indexed_ids = index.all_ids_under(root, index_keys.alias_key(alias)) if self._has_index() else None
+        indexed_ids = index.ids_under(root, index_keys.alias_key(alias)) if self._has_index() else None
         ids = self._candidate_ids(alias) if indexed_ids is None and self.seconds_left else indexed_ids
         existing = reading.read_existing(self._read, root, ids or (), strict=strict)
         records = with_alias(alias, existing) if ids else []
@@ -209,7 +209,7 @@ class FileReader:
     def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
         root = self.folder
         if user is not None and self._has_index():
-            ids = index.all_ids_under(root, index_keys.app_user_key(app, user))
+            ids = index.ids_under(root, index_keys.app_user_key(app, user))
             if ids is not None:
                 records = reading.read_existing(self._read, root, ids)
                 yield from (record for record in records if is_open_of_app(record, app, user))
@@ -229,9 +229,8 @@ class FileReader:
                 for session_alias in () if isinstance(record, SessionsError) else set(aliases_of(record)):
                     ids.setdefault(session_alias, []).append(agent_id)
             self._ids_by_alias = ids
-        with translate_errors("look up", self.root):
-            indexed_ids = index.ids_under(self.folder, index_keys.alias_key(alias))
-        return list(dict.fromkeys([*indexed_ids, *self._ids_by_alias.get(alias, ())]))
+        indexed_ids = index.ids_under(self.folder, index_keys.alias_key(alias))
+        return list(dict.fromkeys([*(indexed_ids or ()), *self._ids_by_alias.get(alias, ())]))
 
     def _has_less_time_than(self, seconds: float) -> bool:
         return self.seconds_left is not None and self.seconds_left() < seconds

@@ -1,9 +1,10 @@
 """An index that makes cost follow the sessions that are looked for, not their total.
 
-Owns ``.index``: 256 files, the shards, and one more for the sessions that are not final. A digest of the key says which
-shard has it. An entry is a line: the encoded key of ``session.index_keys``, a space, and the id of a session with it.
+Owns ``.index``: 256 files, the shards, and one more for the keys of sessions that are not final. A digest of any other
+key says which shard has it. An entry is a line: the encoded key of ``session.index_keys``, a space, and the id of a
+session with it.
 
-    gaia-sessions-index-5
+    gaia-sessions-index-6
 
     parent.agent-20260108-180530-01234567 agent-20260108-180641-89abcdef
     !arent.agent-20260108-180530-01234567 agent-20260108-180702-00112233
@@ -28,6 +29,7 @@ import os
 
 from gaia_sessions import errors
 from gaia_sessions.session.ids import encode_key, is_agent_id
+from gaia_sessions.session.index_keys import ACTIVE_GROUPS
 from gaia_sessions.system import boots
 
 from . import atomic, locks
@@ -36,7 +38,7 @@ from .directory import PRIVATE_FILE, NotAFile, TooBig, open_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from gaia_sessions.session.index_keys import IndexKey
 
@@ -47,13 +49,12 @@ if TYPE_CHECKING:
 LOCK = ".index.lock"
 """The lock file of whoever makes the index complete."""
 
-VERSION = b"5"
+VERSION = b"6"
 COMPLETE = "complete"
 MAX_NOTE = 1 << 10
 
 _HEADER = b"gaia-sessions-index-%b\n" % VERSION
 SUFFIX = ".keys"
-_ACTIVE = b"active"
 ACTIVE_SHARD = f"active{SUFFIX}"
 _MODULUS, _MULTIPLIER = 3_999_999_979, 2_654_435_761
 """Of the digest: by the one every character of a key counts, by the other in every bit."""
@@ -67,9 +68,6 @@ _MANY = 8
 
 _MIN_REWRITTEN = 1 << 12
 """Bytes. No smaller shard is written anew for the removed lines in it."""
-
-_CHANCES_OF_256 = 8
-"""With which a removal counts the removed lines: that takes longer than to find one."""
 
 _LOCK_SECONDS = 2.0
 _FOREIGN = frozenset([errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EPERM])
@@ -85,36 +83,21 @@ def is_complete(root: Directory) -> bool:
     return version == VERSION and boots.is_this_boot(boot)
 
 
-def ids_under(root: Directory, key: IndexKey) -> list[str]:
-    """The ids that have ``key``, and maybe some that had it; some may be missing if the index is not complete."""
-    try:
-        return list(filter(is_agent_id, _ids(root, key)))
-    except OSError:
-        return []
-
-
-def all_ids_under(root: Directory, key: IndexKey) -> list[str] | None:
+def ids_under(root: Directory, key: IndexKey) -> list[str] | None:
     """The ids that have ``key``, all of them if the index is complete, and maybe some that had it.
 
     None if that is not known, because somebody else made what stands there.
     """
-    try:
-        ids = _ids(root, key)
-    except OSError:
-        return None
-    return ids if all(map(is_agent_id, ids)) else None
-
-
-def _ids(root: Directory, key: IndexKey) -> list[str]:
     name = encode_key(*key).encode()
-    shard = _shard_of(name)
     try:
         with root.below(roots.INDEX) as index:
-            data = index.read(shard, _MAX_SHARD)
+            rows = read(index, _shard_of(key, name)).split(b"\n%b " % name)
     except FileNotFoundError:
         return []
-    rows = _whole_lines(data).split(b"\n%b " % name)
-    return list(dict.fromkeys(row.partition(b"\n")[0].decode("ascii", "replace") for row in rows[1:]))
+    except OSError:
+        return None
+    ids = list(dict.fromkeys(row.partition(b"\n")[0].decode("ascii", "replace") for row in rows[1:]))
+    return ids if all(map(is_agent_id, ids)) else None
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -145,15 +128,17 @@ def lines_by_shard(keys: Mapping[str, Iterable[IndexKey]]) -> LinesByShard:
     """The entries of sessions that have these keys."""
     found: LinesByShard = {}
     for agent_id, keys_of_it in keys.items():
-        for name in [encode_key(*key).encode() for key in keys_of_it]:
-            found.setdefault(_shard_of(name), []).append(b"%b %b" % (name, agent_id.encode()))
+        for key, name in [(key, encode_key(*key).encode()) for key in keys_of_it]:
+            found.setdefault(_shard_of(key, name), []).append(b"%b %b" % (name, agent_id.encode()))
     return found
 
 
-def _shard_of(name: bytes) -> str:
-    """By the first byte of a digest; a cryptographic one would cost a hook an import."""
+def _shard_of(key: IndexKey, name: bytes) -> str:
+    """By the first byte of a digest of its ``name``; a cryptographic one would cost a hook an import."""
+    if key[0] in ACTIVE_GROUPS:
+        return ACTIVE_SHARD
     digest = int.from_bytes(name) % _MODULUS * _MULTIPLIER % (1 << 32)
-    return ACTIVE_SHARD if name == _ACTIVE else f"{digest >> 24:02x}{SUFFIX}"
+    return f"{digest >> 24:02x}{SUFFIX}"
 
 
 def read(index: Directory, shard: str) -> bytes:
@@ -183,11 +168,7 @@ def add_lines(root: Directory, index: Directory, shard: str, lines: Collection[b
 
 
 def _append(index: Directory, shard: str, lines: Iterable[bytes]) -> None:
-    fd, opened = locks.open_shared(index, shard, os.O_RDWR | os.O_APPEND, _LOCK_SECONDS)
-    if opened.st_nlink > 1:  # the other name may be in a snapshot
-        locks.close_locked(fd)
-        rewrite(index, shard)
-        fd, opened = locks.open_shared(index, shard, os.O_RDWR | os.O_APPEND, _LOCK_SECONDS)
+    fd, opened = _open(index, shard, os.O_RDWR | os.O_APPEND)
     try:
         data = b"\n%b\n" % b"\n".join(lines)
         if not opened.st_size:
@@ -200,8 +181,21 @@ def _append(index: Directory, shard: str, lines: Iterable[bytes]) -> None:
         locks.close_locked(fd)
 
 
+def _open(index: Directory, shard: str, flags: int) -> tuple[int, os.stat_result]:
+    """A shard, opened and locked together with others; one that has another name is written anew first.
+
+    The other name may be in a snapshot.
+    """
+    fd, opened = locks.open_shared(index, shard, flags, _LOCK_SECONDS)
+    if opened.st_nlink == 1:
+        return fd, opened
+    locks.close_locked(fd)
+    rewrite(index, shard)
+    return locks.open_shared(index, shard, flags, _LOCK_SECONDS)
+
+
 def remove_lines(root: Directory, lines: LinesByShard) -> None:
-    """Removes entries, those of active sessions last, and only if all others went.
+    """Removes entries, ``ACTIVE_KEY`` last, and only if all others went.
 
     An entry too many costs a reader one look, and while a session counts as active, cleanup finds it again.
     """
@@ -220,24 +214,20 @@ def _remove(index: Directory, shard: str, lines: list[bytes]) -> None:
         rewrite(index, shard, lines)
 
 
-def _mark(index: Directory, shard: str, lines: Iterable[bytes]) -> bool:
-    """Marks ``lines`` wherever they stand; whether the shard should be written anew, or must in place of that."""
-    fd, opened = locks.open_shared(index, shard, os.O_RDWR, _LOCK_SECONDS)
+def _mark(index: Directory, shard: str, lines: Sequence[bytes]) -> bool:
+    """Marks ``lines`` wherever they stand, the last one first; whether the shard should be written anew."""
+    fd, opened = _open(index, shard, os.O_RDWR)
     try:
-        if opened.st_nlink > 1 or opened.st_size > _MAX_SHARD:
-            return opened.st_nlink > 1
-        data = os.pread(fd, opened.st_size, 0)
+        data = os.pread(fd, min(opened.st_size, _MAX_SHARD), 0)
         if not data.startswith(_HEADER):
             return False
-        for line in lines:
+        for line in reversed(lines):
             start = -1
             while (start := data.find(b"\n%b\n" % line, start + 1)) >= 0:
                 os.pwrite(fd, _REMOVED, start + 1)
     finally:
         locks.close_locked(fd)
-    if len(data) < _MIN_REWRITTEN or os.urandom(1)[0] >= _CHANCES_OF_256:
-        return False
-    return data.count(b"\n" + _REMOVED) * 4 > data.count(b"\n")
+    return len(data) > _MIN_REWRITTEN and data.count(b"\n" + _REMOVED) * 4 > data.count(b"\n")
 
 
 def rewrite(index: Directory, shard: str, without: Iterable[bytes] = ()) -> bool:

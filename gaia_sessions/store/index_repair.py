@@ -141,7 +141,7 @@ def repair(root: Directory, active: set[str], existing: set[str], read: ReadSess
         shards = _shards(root)
     unknown = {shard: _ids_in(data) - existing for shard, data in shards.items()}
     _drop_what_is_no_entry(root, unknown)
-    mismatched = set(index.ids_under(root, index_keys.ACTIVE_KEY)) ^ active
+    mismatched = set(index.ids_under(root, index_keys.ACTIVE_KEY) or ()) ^ active
     wrong = mismatched.union(*(filter(is_agent_id, ids) for ids in unknown.values()))
     present = _lines_of(wrong, shards)
     with root.make(roots.LOCKS) as folder:

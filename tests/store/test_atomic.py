@@ -202,7 +202,7 @@ def test_a_journal_nobody_reads_from_a_pipe_is_refused_without_waiting(folder: D
     ("act", "order"),
     [
         ("change", ["fsync", "write", "fsync", "rename", "fsync"]),
-        ("create", ["write", "write", "write", "fsync", "fsync", "rename", "fsync"]),  # two entries of the index first
+        ("create", ["write", "write", "fsync", "fsync", "rename", "fsync"]),  # its entries in the index first
         ("append", ["write", "fdatasync", "fsync"]),
         ("defer", ["write", "fsync", "rename", "fsync"]),
     ],
