@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gaia_sessions.session.phases import waits_for_approval
-from gaia_sessions.session.requests import check_approved, check_ending, reserved_for_texts, with_ending
+from gaia_sessions.session.stated_ends import check_ending, reserved_for_texts, with_ending
 from gaia_sessions.system import gone_runs
 
 from .updating import Written, check_not_cancelled
@@ -26,6 +26,8 @@ def finalize(
         before = session.record
         check_not_cancelled(session, outcome)
         if at.config.limits.explicit_approvals and waits_for_approval(before["phase"]):
+            from gaia_sessions.session.requests import check_approved
+
             check_approved(before, outcome, at.now, gone_runs(before), at.shell())
         record = with_ending(before, outcome, at.now, summary, error)
         session.commit(record, reserved=reserved_for_texts(summary, error))

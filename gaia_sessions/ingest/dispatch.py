@@ -167,20 +167,20 @@ def finalize(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _finalize_with_texts(store: Store, event: Event, terms: Terms, max_length: int | None) -> EventResult:
-    from gaia_sessions.session import requests
+    from gaia_sessions.session import stated_ends
     from gaia_sessions.session.phases import is_final, waits_for_approval
 
     texts = (event.get("summary"), event.get("error"))
     summary, error = (None if text is None or max_length == 0 else text[:max_length] for text in texts)
     outcome, is_assumed = event["outcome"], event.get("outcome_assumed", False)
-    requests.check_ending(outcome, summary, error)
+    stated_ends.check_ending(outcome, summary, error)
 
     def rule(record: Record) -> Record:
         if is_assumed and waits_for_approval(record["phase"]):  # nobody stated the outcome, so it goes on waiting
             return record
-        return requests.with_ending(record, outcome, terms.now, summary, error)
+        return stated_ends.with_ending(record, outcome, terms.now, summary, error)
 
-    reserved = requests.reserved_for_texts(summary, error)
+    reserved = stated_ends.reserved_for_texts(summary, error)
     record = store.change(event["agent_id"], rule, timeout=terms.timeout, reserved=reserved)
     return EventResult("finalized" if is_final(record["phase"]) else WAITS_FOR_APPROVAL, record=record)
 

@@ -1,4 +1,4 @@
-"""What is asked for with a new session, a run, an update, an answer or an end, and the record that comes of it.
+"""What is asked for with a new session, a run, an update or an answer, and the record that comes of it.
 
 Owns the order in which the rules of ``updates`` and ``runs`` apply within one write. Commands and hosts' events both
 use these rules. Pure: ``now`` is an argument.
@@ -13,7 +13,7 @@ from . import updates
 from .checks import check_flag, check_string, integer_from
 from .host_events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
-from .phases import check_outcome, check_phase, is_abandoned, is_final, waits_for_approval
+from .phases import check_phase, is_final, waits_for_approval
 from .record import NO_NAME, NO_PURPOSE, UPDATE, answer_of, is_asking, new_record
 from .retention import RESERVED_BYTES
 from .runs import has_agent, holds_question, is_claimed, is_live, waits_with_question, with_stated_phase
@@ -252,18 +252,6 @@ def check_if_revision(if_revision: int | None) -> None:
     _checked_number(if_revision, "if_revision", least=0)
 
 
-def check_ending(outcome: object, summary: str | None, error: str | None) -> None:
-    """Raises ``UnknownOutcome`` and ``InvalidInput`` unless work may end so."""
-    check_outcome(outcome)
-    _checked_text(summary, "summary")
-    _checked_text(error, "error")
-
-
-def reserved_for_texts(*texts: str | None) -> int:
-    """How many bytes an end with these texts must leave free; none with short ones, which always fit."""
-    return RESERVED_BYTES if sum(len(text or "") for text in texts) > MAX_MESSAGE_LENGTH else 0
-
-
 def check_metadata(metadata: object) -> dict[str, Json]:
     """Returns a copy of ``metadata`` as JSON; raises ``InvalidInput`` if it is not a JSON object."""
     copy = strict.normalize_value(metadata, "metadata")
@@ -365,26 +353,6 @@ def with_answer(  # what is known of an answer
     if not waits_for_approval(record["phase"]):
         raise errors.NothingToAnswer(record["agent_id"], f"it is {record['phase']}")
     return updates.with_activity(updates.with_answer(record, key, message, now, by, shell), now)
-
-
-def with_ending(
-    record: Record, outcome: str, now: datetime, summary: str | None = None, error: str | None = None
-) -> Record:
-    """The record ended with ``outcome``; one that had ended so before stays as it is.
-
-    An end that was only concluded from the end of the host is confirmed. Another outcome raises ``SessionFinal``.
-    """
-    if record["phase"] != outcome:
-        updates.check_open(record)
-        if error is not None:
-            record = updates.with_error(record, error, now)
-        return with_stated_phase(updates.with_activity(record, now), outcome, now, summary)
-    if not is_abandoned(outcome) or not record.get("runs"):
-        return record
-    from .run_reopening import has_concluded_outcome  # needed only where a host may have abandoned the work
-
-    is_concluded = has_concluded_outcome(record, record["runs"][-1])
-    return updates.with_stated_end(record, summary, now) if is_concluded else record
 
 
 def _checked_text(value: str | None, where: str) -> str | None:

@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from gaia_sessions.errors import InvalidId, InvalidInput, SessionFinal, UnknownOutcome, UnknownPhase
+from gaia_sessions.errors import InvalidId, InvalidInput, SessionFinal, UnknownPhase
 from gaia_sessions.session.requests import (
     NewSession,
-    check_ending,
     checked_update,
     reserved_for,
-    reserved_for_texts,
-    with_ending,
     with_update,
 )
 from gaia_sessions.session.retention import RESERVED_BYTES
@@ -47,30 +44,6 @@ def test_what_a_caller_does_later_to_its_metadata_does_not_change_the_request() 
     new, update = NewSession("x", "y", metadata), checked_update(metadata=metadata)
     metadata["found"].append("b")
     assert (new.metadata, update["metadata"]) == ({"found": ["a"]}, {"found": ["a"]})
-
-
-@table("outcome", ["approval", "done", "", None])
-def test_an_ending_knows_no_outcome_but_the_three(outcome: Any) -> None:
-    with pytest.raises(UnknownOutcome):
-        check_ending(outcome, None, None)
-
-
-@table("words", [{"summary": 1}, {"error": ["no"]}])
-def test_an_ending_takes_texts_only(words: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput):
-        check_ending("failed", **{"summary": None, "error": None, **words})
-
-
-def test_an_end_always_has_room_unless_its_texts_are_long() -> None:
-    assert reserved_for_texts("it broke", "no such host") == reserved_for_texts(None, None) == 0
-    assert reserved_for_texts("it broke" * 1000, None) == RESERVED_BYTES
-
-
-def test_an_ending_asked_for_again_leaves_the_very_record_and_another_one_is_refused() -> None:
-    completed = with_ending(record_with(phase="executing"), "completed", NOW, "done")
-    assert with_ending(completed, "completed", NOW, "again") is completed
-    with pytest.raises(SessionFinal):
-        with_ending(completed, "failed", NOW)
 
 
 def test_an_update_that_only_ends_the_work_needs_no_room_and_any_other_does() -> None:

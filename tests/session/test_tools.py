@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput, NoToolsLeft, shorten
-from gaia_sessions.session.requests import NewSession, with_ending
+from gaia_sessions.session.requests import NewSession
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
+from gaia_sessions.session.stated_ends import with_ending
 from gaia_sessions.session.tools import ALWAYS_BLOCKED, LONGEST_NAME, MOST_TOOLS, ToolRules, chosen_tools, may_use
 from tests.records import record_with
 from tests.table import table
