@@ -101,7 +101,7 @@ class Plan:
             if agent_id not in self._planned and agent_id not in self._not_in_store:
                 seen.add(agent_id)
                 yield agent_id, found
-        for agent_id in self._planned.keys() - seen:
+        for agent_id in [planned for planned in self._planned if planned not in seen]:
             record = self._planned.get(agent_id)
             if record is not None:
                 yield agent_id, record

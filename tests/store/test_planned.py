@@ -116,6 +116,15 @@ def test_a_session_that_is_changed_during_a_scan_is_yielded_once_as_it_is_by_the
     assert record == new(first)
 
 
+def test_what_is_planned_is_yielded_in_the_order_in_which_it_was_planned(plan: Plan) -> None:
+    """Else a dry run would tell it in another order at each call."""
+    agent_ids = [f"new-{number}" for number in range(9)]
+    for agent_id in agent_ids:
+        plan.create(new(agent_id))
+
+    assert [agent_id for agent_id, _ in plan.scan()][2:] == agent_ids
+
+
 def test_a_corrupt_session_below_has_a_journal_and_can_be_deleted(below: FileStore, plan: Plan) -> None:
     Path(below.root, "one", "state.json").write_text("no record", encoding="utf-8")
     judged: list[RecordOrError] = []
