@@ -99,11 +99,11 @@ def _change_runs(
 
 
 def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:
-    """The open sessions with a run in this conversation, apart from those that only a later version understands."""
+    """The open sessions that this conversation concerns, apart from those that only a later version understands."""
     for _, record in store.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
-        if any(runs.conversation_of(run) == host_session_id for run in record.get("runs", ())):
+        if runs.is_active(record, None, host_session_id):
             yield record
 
 

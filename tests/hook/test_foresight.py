@@ -364,6 +364,25 @@ def test_a_conversation_that_begins_is_offered_the_others(host: Host) -> None:
     assert "[gaia-sessions: resume other]" in told["additionalContext"]
 
 
+@table("kind", ["main_stop", "session_end"])
+def test_a_session_that_has_ended_is_changed_neither_in_a_plan_without_an_index_nor_in_the_store(
+    tmp_path: Path, kind: str
+) -> None:
+    """An index leads to open sessions alone; without one, a look for them finds all."""
+    now, store = datetime.now(UTC), FileStore(f"{tmp_path}/{kind}", durable=False)
+    run: Any = {"run": 1, "host_session_id": "c", "tool_use_id": "t", "claimed_at": format_time(now)}
+    ended: Any = {**new_record("s-1", "Explore", "-", {}, now), "phase": "failed", "runs": [run]}
+    store.create(ended)
+    shutil.rmtree(f"{store.root}/.index")
+    store.defer({"kind": kind, "at": format_time(now), "host_session_id": "c"}, now)
+
+    planned = dict(foreseen(store, now, Config({})).scan())
+    apply_deferred(store, now, Config({}))
+
+    assert planned == dict(store.scan())
+    assert planned["s-1"] == ended
+
+
 def test_in_a_hook_no_more_is_foreseen_when_it_is_late(host: Host) -> None:
     now, store = datetime.now(UTC), FileStore(str(host.root), durable=False)
     for number in range(20):
