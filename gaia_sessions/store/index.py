@@ -215,9 +215,14 @@ def _remove(index: Directory, shard: str, lines: list[bytes]) -> None:
 
 
 def _mark(index: Directory, shard: str, lines: Sequence[bytes]) -> bool:
-    """Marks ``lines`` wherever they stand, the last one first; whether the shard should be written anew."""
+    """Marks ``lines`` wherever they stand, the last one first; whether the shard should be written anew without them.
+
+    In a file that still has another name nothing is marked: a snapshot would miss sessions that it has.
+    """
     fd, opened = _open(index, shard, os.O_RDWR)
     try:
+        if opened.st_nlink > 1:
+            return True
         data = os.pread(fd, min(opened.st_size, _MAX_SHARD), 0)
         if not data.startswith(_HEADER):
             return False

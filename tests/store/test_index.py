@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from shutil import which
@@ -711,3 +712,22 @@ def test_a_shard_that_is_mostly_removed_lines_is_written_anew_without_them(root:
 
     assert path.stat().st_size < 16 << 10  # of some 30 KiB that were written
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["here"]
+
+
+def test_no_entry_is_removed_from_a_snapshot_by_hard_links_while_somebody_else_writes_to_the_shard(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    for agent_id in ("ended", "deleted"):
+        store.create({**new_record(agent_id, "Explore", "-", {}, now), "parent_id": "above"})
+    subprocess.run(["cp", "-al", root, f"{root}-snapshot"], check=True)
+    with ExitStack() as stack:
+        for path in Path(root, ".index").glob("*.keys"):
+            fcntl.flock(stack.enter_context(path.open("rb")), fcntl.LOCK_SH)
+        store.change("ended", finished)
+        assert deleted(store, "deleted", agree)
+
+    snapshot = FileStore(f"{root}-snapshot")
+    assert {agent_id for agent_id, _ in snapshot.scan(active_only=True)} == {"ended", "deleted"}
+    assert {record["agent_id"] for record in snapshot.children(["above"])} == {"ended", "deleted"}
+    store.sweep(now)
+    assert entries(root) == {"complete", line("ended", "parent", "above")}
