@@ -24,6 +24,7 @@ from .directory import translate_errors
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
+    from datetime import datetime
     from typing import Self
 
     from gaia_sessions.jsonio.strict import Json
@@ -135,8 +136,7 @@ class FileReader:
             )
             is_full_scan = names is None
             if names is None:
-                names = reading.session_names(root)
-        open_ids = set[str]()
+                names = [*reading.session_names(root)]
         for name in self._from_anywhere(names):
             if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
                 raise StoreFailure(
@@ -144,11 +144,21 @@ class FileReader:
                 )
             record = self._read_or_error(name)
             if not isinstance(record, SessionNotFound):
-                if not isinstance(record, SessionsError) and is_open(record):
-                    open_ids.add(name)
                 yield name, record
-        if is_full_scan:
-            self.open_ids = open_ids
+
+    def heads(self, since: datetime | None) -> Iterator[tuple[str, RecordOrError]]:
+        root = self.folder
+        with translate_errors("list", self.root):
+            names = reading.session_names(root)
+        open_ids = set[str]()
+        for agent_id, is_folder in names.items():
+            head = reading.head(root, agent_id, since) if is_folder else None
+            found = head or self._read_or_error(agent_id)
+            if not isinstance(found, SessionNotFound):
+                if not isinstance(found, SessionsError) and is_open(found):
+                    open_ids.add(agent_id)
+                yield agent_id, found
+        self.open_ids = open_ids
 
     def _from_anywhere(self, names: list[str]) -> list[str]:  # calls of hooks that reach no end begin elsewhere
         start = int.from_bytes(os.urandom(4)) % len(names) if names and self.seconds_left else 0

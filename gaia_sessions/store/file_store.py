@@ -207,7 +207,7 @@ class FileStore(FileReader):
 
         root = self.folder
         if self.open_ids is None:
-            for _ in self.scan():
+            for _ in self.heads(None):
                 continue
         with translate_errors("sweep", self.root):
             purge_trash(root, durable=self.durable)

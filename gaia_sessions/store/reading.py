@@ -14,7 +14,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.ids import is_agent_id
-from gaia_sessions.session.record import SCHEMA, check_readable, decode, has_newer_schema
+from gaia_sessions.session.record import SCHEMA, check_readable, decode, has_newer_schema, head_of
 
 from . import atomic, send_lock_key
 from .directory import NotAFile, TooBig, refusal
@@ -22,6 +22,7 @@ from .directory import NotAFile, TooBig, refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
 
     from gaia_sessions.session.schema import Record
 
@@ -44,6 +45,9 @@ _MOST_DIGITS = 18
 """Of the number in a name: one more than the largest must fit into a record too."""
 
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
+_MAX_WITH_HEAD = 1 << 16
+"""Bytes of a record of which the head alone may be read."""
+
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
 
@@ -98,13 +102,15 @@ def is_own_name(name: str) -> bool:
     return is_file_name(name) or is_file_name(atomic.target_of(name))
 
 
-def session_names(root: Directory) -> list[str]:
-    """The ids in ``root`` that name a directory, or a link to one with a record, in no order."""
-    return [entry.name for entry in root.entries() if is_agent_id(entry.name) and _may_be_session(root, entry)]
-
-
-def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and has_record(root, entry.name))
+def session_names(root: Directory) -> dict[str, bool]:
+    """The ids in ``root`` that name a directory, or a link to one with a record; whether each is a directory itself."""
+    found: dict[str, bool] = {}
+    for entry in root.entries():
+        if is_agent_id(entry.name):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder or (entry.is_symlink() and has_record(root, entry.name)):
+                found[entry.name] = is_folder
+    return found
 
 
 def open_session(root: Directory, agent_id: str) -> Directory:
@@ -192,6 +198,15 @@ def read(root: Directory, agent_id: str) -> Record:
     """The record of ``agent_id``. Raises like ``open_session``."""
     with open_session(root, agent_id) as folder:
         return load(folder, agent_id)
+
+
+def head(root: Directory, agent_id: str, since: datetime | None) -> Record | None:
+    """The ``head_of`` the record of ``agent_id``, which names a directory; None if only ``read`` can say what is there.
+
+    A link that somebody puts in place of that at this moment is followed: so a session can only seem to be recent.
+    """
+    data = root.glimpse(f"{agent_id}/{RECORD}", _MAX_WITH_HEAD)
+    return head_of(data, agent_id, since) if len(data) < _MAX_WITH_HEAD else None
 
 
 def unless_refused(record: RecordOrError) -> RecordOrError:
