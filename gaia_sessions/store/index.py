@@ -89,9 +89,11 @@ def ids_under(root: Directory, key: IndexKey) -> list[str] | None:
     None if that is not known, because somebody else made what stands there.
     """
     name = encode_key(*key).encode()
+    shard = _shard_of(key, name)
     try:
         with root.below(roots.INDEX) as index:
-            rows = read(index, _shard_of(key, name)).split(b"\n%b " % name)
+            data = index.read(shard, _MAX_SHARD)
+        rows = _whole_lines(data).split(b"\n%b " % name)
     except FileNotFoundError:
         return []
     except OSError:

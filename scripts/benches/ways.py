@@ -33,9 +33,11 @@ _RESULT = "BENCH_WAY"
 _OPTIMIZED = 0x1
 """The flag of the code of a function, which the bodies of modules and classes do not have."""
 
-_STOP, _STOP_AFTER_START, _LIST, _GET, _CANCEL = 243, 423, 526, 54, 268
+_STOP, _STOP_AFTER_START, _LIST, _GET, _CANCEL = 254, 430, 526, 54, 268
 _PLAIN_UPDATE, _UPDATE, _UPDATE_WITH_RUN = 120, 191, 175
-"""How many moves each way may have: what was counted before each act had one file, but for the plainest update."""
+"""How many moves each way may have: what was counted before each act had one file, but for the plainest update.
+
+A stop has what was counted when the keys of the index got a file of their own."""
 
 _IDLE = timedelta(minutes=5)
 """For how long the sessions of commands have been idle: a time of under a second is worded by fewer calls."""
