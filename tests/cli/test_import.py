@@ -385,8 +385,9 @@ def test_what_waits_there_is_said_with_the_command_that_applies_it(
 
     assert imported.code == 8
     assert b"an event that may change it waits there, and is not applied yet" in imported.err
-    *_, said, command = imported.out.decode().splitlines()
-    assert said == f"not imported: 1 event waiting in {source}. To apply what waits:"
+    *_, said, advice, command = imported.out.decode().splitlines()
+    assert said == f"not imported: 1 event waiting in {source}."
+    assert advice == "What fits no session there is dropped after a day. To apply the rest, and then import again:"
     assert command == f"  gaia-sessions reconcile --root '{source}'"
     typed(command.strip())
     assert gaia("import", source).out.splitlines()[1] == f"  {OPEN['agent_id']}".encode()

@@ -135,5 +135,6 @@ def import_lines(report: Imported) -> Iterator[str]:
     yield from (f"  {agent_id}" for agent_id in report["imported"])
     yield from (f"already exists: {agent_id}" for agent_id in report["already_there"])
     for directory, number in report["waiting"].items():
-        yield f"not imported: {plural(number, 'event')} waiting in {safe(directory, _LONGEST)}. To apply what waits:"
+        yield f"not imported: {plural(number, 'event')} waiting in {safe(directory, _LONGEST)}."
+        yield "What fits no session there is dropped after a day. To apply the rest, and then import again:"
         yield f"  {safe(shlex.join(['gaia-sessions', 'reconcile', '--root', directory]), _LONGEST)}"

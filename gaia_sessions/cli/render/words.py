@@ -11,7 +11,7 @@ from gaia_sessions.session import schema
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.runs import client_of
-from gaia_sessions.session.state import BY_HAND, STARTING, WORKING
+from gaia_sessions.session.state import BY_HAND, CANCELLED, STARTING, WORKING
 from gaia_sessions.session.visible import visible
 
 TYPE_CHECKING = False
@@ -190,12 +190,12 @@ def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bo
 
 def state_text(state: str, phase: str, liveness: Liveness | None = None, *, cancelled: bool = False) -> str:
     """The state, with what stands beside it: ``waiting: Bash``, ``working: cancelled``, ``open: planning``."""
+    beside = [CANCELLED] if cancelled and state != CANCELLED and not is_final(phase) else []
     if liveness is not None and not is_final(phase):
-        beside = ["cancelled"] if cancelled else []
         beside += [safe(liveness["for"], 30)] if "for" in liveness else []
         beside += [f"waits for its own {safe(liveness['awaits'], 30)}"] if "awaits" in liveness else []
-    else:
-        beside = [phase] if state == BY_HAND else []
+    elif state == BY_HAND:
+        beside = [phase]
     return ": ".join([state, *[", ".join(beside)] * bool(beside)])
 
 

@@ -19,7 +19,17 @@ from gaia_sessions.api.standing import Standing
 from gaia_sessions.api.sums import total_of
 from gaia_sessions.cli.render import decisions, one_session, plain, reports, tables, tree_table, trees
 from gaia_sessions.cli.render.short_ids import shorten_ids
-from gaia_sessions.cli.render.words import Copyable, Prose, ago, duration, local_time, resume_text, safe, seen_text
+from gaia_sessions.cli.render.words import (
+    Copyable,
+    Prose,
+    ago,
+    duration,
+    local_time,
+    resume_text,
+    safe,
+    seen_text,
+    state_text,
+)
 from gaia_sessions.cli.render.wrapped import wrap_line
 from gaia_sessions.errors import plural
 from gaia_sessions.session.budget import usage_of
@@ -716,3 +726,15 @@ def test_no_line_about_a_session_is_wider_than_the_terminal_but_a_word_whatever_
     lines = "\n".join(wrap_line(line, columns) for line in one_session.session_lines(view, NOW, verbose=True))
     too_wide = [line for line in lines.split("\n") if cell_len(line) > columns]
     assert [line for line in too_wide if " " in re.sub("`[^`]{0,300}`", "", line.strip())] == []
+
+
+@table(
+    ("state", "phase", "text"),
+    [
+        ("starting", "initializing", "starting: cancelled"),  # whoever claimed it may begin yet
+        ("cancelled", "initializing", "cancelled"),
+        ("completed", "completed", "completed"),  # it had ended before
+    ],
+)
+def test_a_cancelled_session_says_so_beside_its_state(state: str, phase: str, text: str) -> None:
+    assert state_text(state, phase, cancelled=True) == text
