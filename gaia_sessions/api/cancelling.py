@@ -106,10 +106,10 @@ def mark_cancelled(store: Store, now: datetime, agent_id: str, reason: str | Non
 def hand_on(store: Store, agent_id: str, children: Collection[str], timeout: float | None) -> None:
     """Gives ``children``, those of a session that is about to be removed, the mark that cancels them with it, durably.
 
-    So what is below it stays cancelled, since when and why it was. ``timeout`` is as in ``Store.open``. Raises
-    ``LockTimeout``.
+    So what is below it stays cancelled, since when and why it was. One that is its own parent goes, and needs none.
+    ``timeout`` is as in ``Store.open``. Raises ``LockTimeout``.
     """
-    there = list(filter(store.has, children))
+    there = [child for child in children if child != agent_id and store.has(child)]
     handed = Above(store).handed_down(agent_id) if there else None
     if handed is None:
         return

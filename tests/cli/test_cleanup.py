@@ -262,6 +262,16 @@ def test_no_code_stands_where_a_person_reads_why_a_session_was_kept(gaia: Gaia, 
     ]
 
 
+def test_a_cancelled_session_that_is_its_own_parent_goes(gaia: Gaia, put: Gaia, root: str) -> None:
+    """Its record was written by hand. Whoever removes it holds its lock, and gives it no mark."""
+    put("a", idle=99 * HOUR, parent_id="a", phase="completed", resume_ready=False)
+    gaia("cancel", "a")
+    for options in (["--dry-run"], []):
+        report = gaia("cleanup", "--json", *options).json
+        assert (report["removed"], report["busy"]) == (["a"], [])
+    assert ids_in(root) == []
+
+
 def test_a_session_of_which_nobody_can_say_whether_it_is_cancelled_stays(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     os.mkdir(f"{root}/a/cancelled.json")
