@@ -24,7 +24,7 @@ from gaia_sessions.session import index_keys
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.store import index
+from gaia_sessions.store import index, index_repair
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import boots, utc_now
@@ -52,6 +52,7 @@ def for_host(agent_id: str, now: datetime, agent_name: str = "Explore") -> Recor
 
 OF_ALIAS = line("one", *ALIAS_KEY)
 OF_CONVERSATION = "conversation.host one"
+OPEN_KEYS = [index_keys.ACTIVE_KEY, index_keys.name_key("Explore")]
 MARKS = {"active one", line("one", "name", "Explore")}
 
 
@@ -359,7 +360,7 @@ FileStore(sys.argv[1]).create(json.loads(sys.argv[2]))
 LOOKS = """
 import json, sys
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.store import index
+from gaia_sessions.store import index, index_repair
 from gaia_sessions.store.directory import Directory
 from gaia_sessions.store.file_store import FileStore
 store = FileStore(sys.argv[1])
@@ -576,7 +577,7 @@ def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, st
 MARKS_AND_UNMARKS = """
 import sys
 from gaia_sessions.session import index_keys
-from gaia_sessions.store import index
+from gaia_sessions.store import index, index_repair
 from gaia_sessions.store.directory import Directory
 key = index_keys.conversation_key("host")
 with Directory.at(sys.argv[1]) as root:
@@ -731,3 +732,24 @@ def test_no_entry_is_removed_from_a_snapshot_by_hard_links_while_somebody_else_w
     assert {record["agent_id"] for record in snapshot.children(["above"])} == {"ended", "deleted"}
     store.sweep(now)
     assert entries(root) == {"complete", line("ended", "parent", "above")}
+
+
+def test_more_entries_than_anybody_reads_at_once_cost_a_look_at_all_sessions_and_no_cleanup(
+    root: str, store: FileStore, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "_MAX_SHARD", 1000)
+    monkeypatch.setattr(index_repair, "_MOST_HELD", 10)
+    ids = {f"s-{number}" for number in range(60)}
+    for agent_id in ids:
+        store.create(new_record(agent_id, "Explore", "-", {}, now))
+    for _ in range(2):
+        store.sweep(now)
+        assert shard_of(root, "active").stat().st_size > 1000
+        assert {agent_id for agent_id, _ in store.scan(active_only=True)} == ids
+
+    for agent_id in sorted(ids)[10:]:
+        store.change(agent_id, finished)
+    store.sweep(now)
+
+    assert is_complete(root)
+    assert entries(root) == {"complete", *(line(name, *key) for name in sorted(ids)[:10] for key in OPEN_KEYS)}
