@@ -132,18 +132,6 @@ def sync_folder(folder: Directory) -> None:
         raise errors.DurabilityUnknown(folder.path, error.strerror or str(error)) from error
 
 
-def touch(folder: Directory, name: str) -> None:
-    """Creates an empty file, unsynced; leaves a file that exists as it is."""
-    try:
-        fd = open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL)
-    except FileExistsError:
-        return
-    try:
-        os.fchmod(fd, PRIVATE_FILE)
-    finally:
-        os.close(fd)
-
-
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
     """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none.
 
