@@ -56,49 +56,37 @@ def replace(
         sync_folder(folder)
 
 
-class Beside:
-    """``files``, each written beside the one that it replaces; at the end of the ``with`` block all are put in place.
+def replace_around(folder: Directory, files: Mapping[str, bytes], write: Callable[[], None], *, durable: bool) -> None:
+    """Writes each of ``files`` beside the one that it replaces, calls ``write``, and puts all of them in place.
 
-    What cannot be written, and what the block raises, changes no file; but if that says that its own durability is
+    What cannot be written, and what ``write`` raises, changes no file; but if that says that its own durability is
     unknown, they are put in place all the same. One that cannot be put in place, when the others are, is raised as
-    ``DurabilityUnknown``. Raises ``OSError`` when the block begins.
+    ``DurabilityUnknown``. Raises ``OSError`` before ``write`` is called.
     """
-
-    def __init__(self, folder: Directory, files: Mapping[str, bytes], *, durable: bool) -> None:
-        self._folder = folder
-        self._files = files
-        self._durable = durable
-        self._temporaries: dict[str, str] = {}
-
-    def __enter__(self) -> None:
+    temporaries: dict[str, str] = {}
+    unknown = None
+    try:
+        for name, data in files.items():
+            temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
+            temporaries[temporary] = name
+            write_new(folder, temporary, data, durable=durable)
+        write()
+    except errors.DurabilityUnknown as error:
+        unknown = error
+    except BaseException:
+        for temporary in temporaries:
+            discard(folder, temporary)
+        raise
+    for temporary, name in temporaries.items():
         try:
-            for name, data in self._files.items():
-                temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
-                self._temporaries[temporary] = name
-                write_new(self._folder, temporary, data, durable=self._durable)
-        except BaseException:
-            self._discard()
-            raise
-
-    def __exit__(self, _: object, raised: BaseException | None, __: object) -> None:
-        if raised is not None and not isinstance(raised, errors.DurabilityUnknown):
-            self._discard()
-            return
-        folder, unknown = self._folder, None
-        for temporary, name in self._temporaries.items():
-            try:
-                os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-            except OSError as error:  # it is too late to refuse
-                discard(folder, temporary)
-                unknown = errors.DurabilityUnknown(f"{folder.path}/{name}", f"not replaced: {error.strerror or error}")
-        if self._durable:
-            sync_folder(folder)
-        if unknown:
-            raise unknown
-
-    def _discard(self) -> None:
-        for temporary in self._temporaries:
-            discard(self._folder, temporary)
+            os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        except OSError as error:  # it is too late to refuse
+            discard(folder, temporary)
+            unknown = errors.DurabilityUnknown(f"{folder.path}/{name}", f"not replaced: {error.strerror or error}")
+    if durable:
+        sync_folder(folder)
+    if unknown:
+        raise unknown
 
 
 def write_new(

@@ -6,8 +6,6 @@ caller holds. Only who asks for such state loads this.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import encode_key
@@ -19,7 +17,7 @@ from .directory import NotAFile, TooBig, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from gaia_sessions.session.shared_keys import Document, Scope
 
@@ -100,9 +98,10 @@ def encode(document: Document) -> bytes:
     return strict.dumps(document)
 
 
-@contextmanager
-def replacing(root: Directory, documents: Mapping[Scope, Document], *, durable: bool) -> Iterator[None]:
-    """A block at whose end ``documents`` take the place of what is there; what it raises is as in ``atomic.Beside``.
+def replace_around(
+    root: Directory, documents: Mapping[Scope, Document], write: Callable[[], None], *, durable: bool
+) -> None:
+    """Calls ``write`` when ``documents`` are on the disk and before they are in place, as ``atomic`` does.
 
     What cannot be written stops before it. Raises ``StoreFailure``, ``TooLarge``, ``DurabilityUnknown``.
     """
@@ -114,5 +113,4 @@ def replacing(root: Directory, documents: Mapping[Scope, Document], *, durable: 
                 atomic.sync_folder(root)
             except DurabilityUnknown as error:  # nothing has changed yet
                 raise StoreFailure("sync", root.path, error.reason) from error
-        with atomic.Beside(folder, encoded, durable=durable):
-            yield
+        atomic.replace_around(folder, encoded, write, durable=durable)

@@ -223,13 +223,12 @@ class FileStore(FileReader):
         return self.made_folder().make(roots.LOCKS)
 
     def add_document(self, document: Document) -> None:
-        from .documents import replacing
+        from .documents import replace_around
 
         scope = (*document["scope"],)
         with self.lock_key(document_lock_key(scope)):
             if self.document(scope) is None:
-                with replacing(self.made_folder(), {scope: document}, durable=self.durable):
-                    pass
+                replace_around(self.made_folder(), {scope: document}, lambda: None, durable=self.durable)
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         with self.open(agent_id, timeout=timeout) as session:

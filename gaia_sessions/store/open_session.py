@@ -146,12 +146,9 @@ class OpenSession:
         It is built in ``.stage`` and renamed into place. Raises ``SessionExists``, ``OSError``, ``DurabilityUnknown``,
         and ``StoreFailure`` while it cannot be read whether it is cancelled by a session above it.
         """
-        if documents:
-            from .documents import replacing  # few sessions share anything
+        self._write_around(documents, lambda: self._create(record, write_files))
 
-            with replacing(self.root, documents, durable=self.durable):
-                self.create(record, write_files)
-            return
+    def _create(self, record: Record, write_files: Callable[[Directory], None]) -> None:
         root, agent_id = self.root, self.agent_id
         if root.has(agent_id):
             raise errors.SessionExists(agent_id)
@@ -210,10 +207,7 @@ class OpenSession:
 
         lines = journals.entry_lines(entries) if entries else b""
         record, data = fit_record(with_next_revision(record), reserved, before)
-        if documents:
-            self._write_around(documents, before, record, data, transcript)
-        else:
-            self._write(before, record, data, transcript)
+        self._write_around(documents, lambda: self._write(before, record, data, transcript))
         self._record = record
         if lines:
             journals.append_events(directory, lines, durable=self.durable)
@@ -221,19 +215,14 @@ class OpenSession:
             self.added = transcript.finish()
         return record
 
-    def _write_around(
-        self,
-        documents: Mapping[Scope, Document],
-        before: Record,
-        record: Record,
-        data: bytes,
-        transcript: Uncommitted | None,
-    ) -> None:
-        """Writes what ``_write`` writes after all of ``documents`` is on the disk, and before it is in its place."""
-        from .documents import replacing  # few sessions share anything
+    def _write_around(self, documents: Mapping[Scope, Document] | None, write: Callable[[], None]) -> None:
+        """Calls ``write`` after all of ``documents`` is on the disk, and before it is in its place."""
+        if not documents:
+            write()
+            return
+        from .documents import replace_around  # few sessions share anything
 
-        with replacing(self.root, documents, durable=self.durable):
-            self._write(before, record, data, transcript)
+        replace_around(self.root, documents, write, durable=self.durable)
 
     def _write(self, before: Record, record: Record, data: bytes, transcript: Uncommitted | None) -> None:
         """Puts ``record``, whose bytes are ``data``, in the place of ``before``, and what goes with it around it."""

@@ -18,7 +18,7 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
 from gaia_sessions import Sessions
 from gaia_sessions.adk import GaiaSessionService
-from gaia_sessions.store.atomic import Beside
+from gaia_sessions.store import documents
 from tests.adk.parts import Adk, run, said
 from tests.cli.conftest import everything_in, ids_in
 from tests.table import table
@@ -204,11 +204,12 @@ def test_a_run_that_was_interrupted_is_completed_by_the_next(
 def test_a_run_that_was_killed_before_what_is_shared_was_in_place_is_completed_by_the_next(
     monkeypatch: pytest.MonkeyPatch, root: str, old: Old
 ) -> None:
-    def kill(_documents: Beside, *_: object) -> None:
+    def kill(_root: object, _documents: object, write: Callable[[], None], **_: object) -> None:
+        write()
         raise Interrupted
 
     with monkeypatch.context() as killing:
-        killing.setattr(Beside, "__exit__", kill)
+        killing.setattr(documents, "replace_around", kill)
         with pytest.raises(Interrupted):
             bring(old, root)
     bring(old, root)
