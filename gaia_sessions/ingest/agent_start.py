@@ -80,15 +80,13 @@ def _change(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> Even
 
     if "workflow" not in event and "parent_host_agent_id" not in {**event, **run}:
         return change(start_rule.rule)
-    from .parent_session import parent_of, put_below, with_parent_known, with_purpose
+    from .parent_session import KeptParent, parent_of, with_parent_known, with_purpose
 
-    def change_below(parent: Record | None) -> EventResult:
+    known = None if "parent_id" in record else parent_of(store, event, run)
+    with KeptParent(store, known, terms.timeout, record["agent_id"]) as parent:
         return change(
             lambda record, run: with_parent_known(store, with_purpose(start_rule.rule(record, run), event), parent)
         )
-
-    parent = None if "parent_id" in record else parent_of(store, event, run)
-    return put_below(store, parent, terms.timeout, change_below, record["agent_id"])
 
 
 class _StartRule:
@@ -189,20 +187,18 @@ def _continue_in_new_session(store: Store, event: Event, earlier: Record, terms:
     from gaia_sessions.session.lineage import with_parent
     from gaia_sessions.store.above import continuing_anyway
 
-    from .parent_session import put_below
+    from .parent_session import KeptParent
 
     new_id = new_agent_id(terms.now, id_bytes(event))
     new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, terms.now)
     new |= continuing_anyway(store, earlier)
 
-    def begin(parent: Record | None) -> EventResult:
+    # whoever started the agent is above its later work too, and can cancel it
+    above = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None
+    with KeptParent(store, above, terms.timeout) as parent:
         fields = first_fields(event, terms.now)
         kept = create_started_session(store, event, terms, with_parent(new, parent), fields)
-        return EventResult("continued", record=kept, resumed=earlier if runs.untold_answers(earlier) else None)
-
-    # whoever started the agent is above its later work too, and can cancel it
-    parent = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None
-    return put_below(store, parent, terms.timeout, begin)
+    return EventResult("continued", record=kept, resumed=earlier if runs.untold_answers(earlier) else None)
 
 
 def create_started_session(store: Store, event: Event, terms: Terms, new: Record, fields: Run) -> Record:

@@ -89,7 +89,7 @@ def _with_late_parent(store: Store, record: Record, event: Event, terms: Terms) 
     """The session below whoever delegated, if its agent was heard of before the delegation: only that names them."""
     if "parent_host_agent_id" not in event:
         return record
-    from .parent_session import parent_of, put_below, with_parent_known, with_purpose
+    from .parent_session import KeptParent, parent_of, with_parent_known, with_purpose
 
     agent = event["parent_host_agent_id"]
 
@@ -97,19 +97,17 @@ def _with_late_parent(store: Store, record: Record, event: Event, terms: Terms) 
         run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
         return None if run is None or "parent_host_agent_id" in run else run
 
-    def put(parent: Record | None) -> Record:
-        def rule(record: Record) -> Record:
-            run = run_without_parent(record)
-            if run is None:
-                return record
-            known = runs.with_run(record, {**run, "parent_host_agent_id": agent})
-            return with_purpose(with_parent_known(store, known, parent), event)
-
-        return store.change(record["agent_id"], rule, timeout=terms.timeout)
+    def rule(record: Record) -> Record:
+        run = run_without_parent(record)
+        if run is None:
+            return record
+        known = runs.with_run(record, {**run, "parent_host_agent_id": agent})
+        return with_purpose(with_parent_known(store, known, parent), event)
 
     if run_without_parent(record) is None:
         return record
-    return put_below(store, parent_of(store, event), terms.timeout, put, record["agent_id"])
+    with KeptParent(store, parent_of(store, event), terms.timeout, record["agent_id"]) as parent:
+        return store.change(record["agent_id"], rule, timeout=terms.timeout)
 
 
 def _repeated_result(store: Store, record: Record, key: tuple[str, str], terms: Terms) -> EventResult:
@@ -268,10 +266,10 @@ def _begin_below_parent(
         return begin(new)
     from gaia_sessions.session.lineage import with_parent
 
-    from .parent_session import parent_of, put_below
+    from .parent_session import KeptParent, parent_of
 
-    parent = parent_of(store, event)
-    return put_below(store, parent, terms.timeout, lambda parent: begin(with_parent(new, parent)))
+    with KeptParent(store, parent_of(store, event), terms.timeout) as parent:
+        return begin(with_parent(new, parent))
 
 
 def run_fields_of(event: Event) -> Run:

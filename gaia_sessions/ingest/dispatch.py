@@ -124,20 +124,18 @@ def _with_orphans_adopted(store: Store, parent: Record, event: Event, terms: Ter
     alias = orphan_alias(event["host_session_id"], event["host_agent_id"], event.get("host"))
     if store.find(alias) is None:
         return result
-    from .parent_session import put_below, with_parent_known
+    from .parent_session import KeptParent, with_parent_known
 
-    def adopt(parent: Record | None) -> EventResult:
+    with KeptParent(store, parent, terms.timeout) as kept:
         for orphan in store.having(alias):
-            if parent is not None and orphan["agent_id"] == parent["agent_id"]:
+            if kept is not None and orphan["agent_id"] == kept["agent_id"]:
                 continue
             if terms.should_stop():
                 return EventResult(BUSY, result.agent_id)
             store.change(
-                orphan["agent_id"], lambda record: with_parent_known(store, record, parent), timeout=terms.timeout
+                orphan["agent_id"], lambda record: with_parent_known(store, record, kept), timeout=terms.timeout
             )
-        return result
-
-    return put_below(store, parent, terms.timeout, adopt)
+    return result
 
 
 def with_key(event: Event) -> Event:

@@ -14,14 +14,9 @@ from .join import newest_of_agent, read_or_none
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.store.port import Store
-
-    Result = TypeVar("Result")
+    from gaia_sessions.store.port import OpenSession, Store
 
 
 def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | None:
@@ -37,29 +32,36 @@ def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | No
     return newest_of_agent(store, event.get("host"), event["host_session_id"], agent)
 
 
-def put_below(
-    store: Store,
-    parent: Record | None,
-    timeout: float,
-    put: Callable[[Record | None], Result],
-    agent_id: str | None = None,
-) -> Result:
-    """What ``put`` returns, called with ``parent`` as it is while nobody removes it; with None if it is gone by then.
+class KeptParent:
+    """A block in which nobody removes ``parent``: it gives that as it is then, None if it is gone.
 
     Whoever removes it hands on what cancels it, and must not miss a session that is put below it at that moment.
-    ``agent_id`` is the session that ``put`` changes, which is put below itself by nobody. Raises ``LockTimeout``.
+    ``agent_id`` is the session that is changed in the block: its lock is not taken. Raises ``LockTimeout``.
     """
-    if parent is None or parent["agent_id"] == agent_id:
-        return put(parent)
-    session = store.open(parent["agent_id"], timeout=timeout)
-    try:
-        session.__enter__()
-    except SessionNotFound:
-        return put(None)
-    try:
-        return put(read_or_none(store, parent["agent_id"]))
-    finally:
-        session.__exit__(None, None, None)
+
+    def __init__(self, store: Store, parent: Record | None, timeout: float, agent_id: str | None = None) -> None:
+        self._store, self._parent = store, parent
+        self._session: OpenSession | None = None
+        if parent is not None and parent["agent_id"] != agent_id:
+            self._session = store.open(parent["agent_id"], timeout=timeout)
+
+    def __enter__(self) -> Record | None:
+        if self._session is None or self._parent is None:
+            return self._parent
+        try:
+            self._session.__enter__()
+        except SessionNotFound:
+            self._session = None
+            return None
+        try:
+            return read_or_none(self._store, self._parent["agent_id"])
+        except BaseException:
+            self._session.__exit__(None, None, None)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if self._session is not None:
+            self._session.__exit__(None, None, None)
 
 
 def with_parent_known(store: Store, record: Record, parent: Record | None) -> Record:

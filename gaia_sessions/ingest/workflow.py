@@ -23,7 +23,7 @@ from . import agent_start as starts
 from . import delegate as delegations
 from .join import changed_run_entry
 from .many_runs import began_after, change_each_run, records_of_conversation
-from .parent_session import put_below, session_of_workflow, with_parent_known
+from .parent_session import KeptParent, session_of_workflow, with_parent_known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,20 +122,18 @@ def _start_agent(store: Store, event: Event, terms: Terms) -> EventResult:
 
     answered: list[Record] = []
 
-    def resume(parent: Record | None) -> Record:
-        def rule(before: Record) -> Change:
-            answered[:] = [before] if runs.untold_answers(before) else []
-            record = with_earlier_runs_lost(runs.with_new_run(before, {}), _RESUMED_DETAIL, terms.now)
-            run, fields = record["runs"][-1], starts.first_fields(event, terms.now)
-            started = runs.with_start(record, run, fields, terms.now, decides=terms.config.approvals != "explicit")
-            started = starts.with_question_held(started)
-            entries = [*answer_entries(before, started), changed_run_entry(event, started, run)]
-            return Change(with_parent_known(store, started, parent), entries)
+    def rule(before: Record) -> Change:
+        answered[:] = [before] if runs.untold_answers(before) else []
+        record = with_earlier_runs_lost(runs.with_new_run(before, {}), _RESUMED_DETAIL, terms.now)
+        run, fields = record["runs"][-1], starts.first_fields(event, terms.now)
+        started = runs.with_start(record, run, fields, terms.now, decides=terms.config.approvals != "explicit")
+        started = starts.with_question_held(started)
+        entries = [*answer_entries(before, started), changed_run_entry(event, started, run)]
+        return Change(with_parent_known(store, started, parent), entries)
 
-        return store.change(earlier["agent_id"], rule, timeout=terms.timeout)
-
-    parent = None if "parent_id" in earlier else workflow
-    resumed = put_below(store, parent, terms.timeout, resume, earlier["agent_id"])
+    known = None if "parent_id" in earlier else workflow
+    with KeptParent(store, known, terms.timeout, earlier["agent_id"]) as parent:
+        resumed = store.change(earlier["agent_id"], rule, timeout=terms.timeout)
     return EventResult("started", record=resumed, resumed=answered[0] if answered else None)
 
 
@@ -150,11 +148,8 @@ def _begin_session(
 
         new |= continuing_anyway(store, earlier)
     fields = starts.first_fields(event, terms.now)
-
-    def begin(parent: Record | None) -> Record:
-        return starts.create_started_session(store, event, terms, with_parent(new, parent), fields)
-
-    kept = put_below(store, workflow, terms.timeout, begin)
+    with KeptParent(store, workflow, terms.timeout) as parent:
+        kept = starts.create_started_session(store, event, terms, with_parent(new, parent), fields)
     return EventResult("continued" if earlier else "created", record=kept)
 
 
@@ -171,18 +166,16 @@ def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) 
     others = (record for record in records if record["agent_id"] != workflow["agent_id"])
     orphans = [record["agent_id"] for record in others if any(_is_orphan(run, event) for run in record["runs"])]
 
-    def adopt(parent: Record | None) -> None:
-        def rule(record: Record) -> Record:
-            for run in record["runs"]:
-                if _is_orphan(run, event):
-                    record = runs.with_run(record, {**run, "parent_host_agent_id": task})
-            return with_parent_known(store, record, parent)
-
-        for agent_id in orphans:
-            store.change(agent_id, rule, timeout=timeout)
+    def rule(record: Record) -> Record:
+        for run in record["runs"]:
+            if _is_orphan(run, event):
+                record = runs.with_run(record, {**run, "parent_host_agent_id": task})
+        return with_parent_known(store, record, parent)
 
     if orphans:
-        put_below(store, workflow, timeout, adopt)
+        with KeptParent(store, workflow, timeout) as parent:
+            for agent_id in orphans:
+                store.change(agent_id, rule, timeout=timeout)
 
 
 def _is_orphan(run: Run, event: Event) -> bool:
