@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Delta, Document, Scope
     from gaia_sessions.store.above import Above
-    from gaia_sessions.store.port import OpenSession, Store
+    from gaia_sessions.store.port import Store
 
     from .at import Writing
 
@@ -156,7 +156,8 @@ def store_new(
             from gaia_sessions.errors import SessionExists
 
             raise SessionExists(new.agent_id)
-    check_is_there(store, new.parent_id)
+    if new.parent_id is not None and not store.has(new.parent_id):  # nothing is made, nor locked, for one that is not
+        raise SessionNotFound(new.parent_id)
     return _stored_with_state(store, now, random_bytes, new, new.record(now, random_bytes))
 
 
@@ -172,7 +173,7 @@ def _stored_with_state(
     def stored(record: Record, documents: Mapping[Scope, Document] | None = None) -> Record:
         if new.parent_id is None:
             return stored_below(record, documents)
-        with parent_lock(store, new.parent_id):
+        with store.open(new.parent_id):  # after the locks of documents, and before that of what is below it
             return stored_below(below_parent(store, record, new.parent_id, now), documents)
 
     def stored_below(record: Record, documents: Mapping[Scope, Document] | None) -> Record:
@@ -200,21 +201,6 @@ def _stored_with_state(
         record = {**record, "session_state": own.set}
     with locked_documents(store, scopes_of(record), parts) as documents:
         return stored(record, changed_documents(documents, parts))
-
-
-def parent_lock(store: Store, parent_id: str) -> OpenSession:
-    """The lock of ``parent_id``, under which a session is put below it, or goes on there. Raises ``SessionNotFound``.
-
-    Locks are taken in this order: those of documents, that of a parent, that of what is below it.
-    """
-    check_is_there(store, parent_id)
-    return store.open(parent_id)
-
-
-def check_is_there(store: Store, parent_id: str | None) -> None:
-    """Raises ``SessionNotFound``: nothing is made, nor locked, for a parent that does not exist."""
-    if parent_id is not None and not store.has(parent_id):
-        raise SessionNotFound(parent_id)
 
 
 def below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:

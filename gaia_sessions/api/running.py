@@ -35,7 +35,7 @@ from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
 from .briefing import ENDED, briefing
-from .creating import below_parent, check_free_place, parent_lock
+from .creating import below_parent, check_free_place
 from .preconditions import ended_session, own_run, refuse_if_cancelled, with_lost_runs
 from .reporting import latest_messages, why_failed
 from .standing import decide_on_known, standing
@@ -90,7 +90,7 @@ def begin(at: Writing, start: Start, fields: Run) -> Begun:
     parent_id = parent_id_of(at.store.read(start.agent_id))
     if parent_id in (None, start.agent_id) or not at.store.has(parent_id):
         return _begin_again(at, start.agent_id, fields)
-    with parent_lock(at.store, parent_id):
+    with at.store.open(parent_id):
         return _begin_again(at, start.agent_id, fields, parent_id)
 
 
@@ -136,7 +136,7 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
 
     if new.parent_id is None:
         return created()
-    with parent_lock(store, new.parent_id):
+    with store.open(new.parent_id):
         refuse_if_cancelled(store, store.read(new.parent_id))
         return created()
 
