@@ -15,7 +15,7 @@ from gaia_sessions.session.checks import is_integer
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.transcript import message_rule, new_message
+from gaia_sessions.session.transcript import new_message, with_message
 from gaia_sessions.store import has_messages
 
 TYPE_CHECKING = False
@@ -48,12 +48,13 @@ def add_message(  # noqa: PLR0913  # what can be said of a message
     ``InvalidInput``, ``TooLarge`` for more than 1 MiB.
     """
     message = new_message(role, content, at.now, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)
-    rule = message_rule(at.now)
-    if is_charged:
-        counted = charged_message(message)
-        message, rule = counted, lambda record: with_charge(record, counted["tokens"], at.now)
     with at.store.open(agent_id) as session:
-        session.commit(rule(session.record), reserved=RESERVED_BYTES, messages=[message])
+        if is_charged:
+            message = charged_message(message)
+            record = with_charge(session.record, message["tokens"], at.now)
+        else:
+            record = with_message(session.record, at.now)
+        session.commit(record, reserved=RESERVED_BYTES, messages=[message])
         return session.added[0]
 
 

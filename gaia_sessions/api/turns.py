@@ -5,7 +5,7 @@ from __future__ import annotations
 from gaia_sessions.errors import InvalidInput, NotTheNextTurn, SessionsError
 from gaia_sessions.session.report import turn_id_of
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.transcript import is_same_turn, message_of, readable, turn_rule
+from gaia_sessions.session.transcript import is_same_turn, message_of, readable, with_turn
 
 from .preconditions import check_no_send
 
@@ -48,7 +48,7 @@ def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: 
         raise InvalidInput("a turn has no messages", hint="give what was sent, and what was answered")
     try:
         with at.store.open(agent_id) as session:
-            completed = check_no_send(turn_rule(number, at.now)(session.record))
+            completed = check_no_send(with_turn(session.record, number, at.now))
             record = session.commit(completed, reserved=RESERVED_BYTES, messages=given)
             added = [*session.added]
     except NotTheNextTurn:

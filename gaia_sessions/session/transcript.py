@@ -242,20 +242,16 @@ def with_next_transcript(record: Record, generation: int, seq: int) -> Record:
     return {**with_transcript(record, 0, seq), "transcripts_archived": generation}
 
 
-def turn_rule(number: int | None, now: datetime) -> Callable[[Record], Record]:
+def with_turn(record: Record, number: int | None, now: datetime) -> Record:
     """What a turn changes beside the transcript: it is complete, activity of the work, and begins what was new.
 
     Raises ``NotTheNextTurn`` if a ``number`` is given that is not the next one, and ``SessionFinal``.
     """
-
-    def rule(record: Record) -> Record:
-        following = current_turn(record)
-        if number not in (None, following):
-            raise errors.NotTheNextTurn(record["agent_id"], number, following)
-        check_open(record)
-        return with_event(with_activity({**record, "turns": following}, now), TURN_TAKEN, now)
-
-    return rule
+    following = current_turn(record)
+    if number not in (None, following):
+        raise errors.NotTheNextTurn(record["agent_id"], number, following)
+    check_open(record)
+    return with_event(with_activity({**record, "turns": following}, now), TURN_TAKEN, now)
 
 
 def is_same_turn(stored: Sequence[Message], given: Sequence[NewMessage]) -> bool:
@@ -279,11 +275,7 @@ def without_turns(record: Record, now: datetime) -> Record:
     return with_activity({**rest, "turns": 0}, now)
 
 
-def message_rule(now: datetime) -> Callable[[Record], Record]:
+def with_message(record: Record, now: datetime) -> Record:
     """What a message changes beside the transcript: it is activity of the work. Raises ``SessionFinal``."""
-
-    def rule(record: Record) -> Record:
-        check_open(record)
-        return with_activity(record, now)
-
-    return rule
+    check_open(record)
+    return with_activity(record, now)

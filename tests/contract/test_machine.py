@@ -36,7 +36,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import PHASES
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
-from gaia_sessions.session.transcript import after, message_rule, new_message
+from gaia_sessions.session.transcript import after, new_message, with_message
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.planned import Plan
@@ -272,7 +272,7 @@ class Twins(RuleBasedStateMachine):
         agent_id, now = self.any_id(chosen, number), self.now
 
         def turned(record: Record) -> Record:
-            changed = message_rule(now)(record)
+            changed = with_message(record, now)
             return {**changed, "turns": record.get("turns", 0) + 1} if turns else changed
 
         messages = [new_message("user", text, now) for text in texts]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions.errors import InvalidId, InvalidInput, NewerSchema, SessionFinal, SessionNotFound, TooLarge
-from gaia_sessions.session.transcript import LINE_LIMIT, after, message_rule, new_message, number_messages
+from gaia_sessions.session.transcript import LINE_LIMIT, after, new_message, number_messages, with_message
 from gaia_sessions.session.updates import Change
 from tests.contract.conftest import never, not_planned, untouched
 from tests.removals import deleted
@@ -179,7 +179,7 @@ def test_what_a_rule_raises_adds_no_message(store: Store, new: New) -> None:
     before = store.read("agent-1")
 
     with pytest.raises(SessionFinal):
-        add_messages(store, "agent-1", said("one"), message_rule(NOW))
+        add_messages(store, "agent-1", said("one"), lambda record: with_message(record, NOW))
 
     assert (contents(store), store.read("agent-1")) == ([], before)
 

@@ -16,9 +16,9 @@ from gaia_sessions.session.transcript import (
     current_turn,
     decode_message,
     last_seq,
-    message_rule,
     new_message,
     number_messages,
+    with_message,
 )
 from tests.records import record_with, unchanged
 from tests.table import table
@@ -145,9 +145,10 @@ def test_a_record_without_a_transcript_has_no_committed_byte_and_no_number_and_i
 def test_a_message_is_activity_of_the_work_and_nothing_else() -> None:
     before = record_with()
     later = NOW + timedelta(hours=1)
-    assert unchanged(message_rule(later), before) == {**before, "last_updated": "2026-01-08T19:05:30.123456Z"}
+    after = {**before, "last_updated": "2026-01-08T19:05:30.123456Z"}
+    assert unchanged(lambda record: with_message(record, later), before) == after
 
 
 def test_what_is_final_takes_no_message() -> None:
     with pytest.raises(SessionFinal):
-        message_rule(NOW)(record_with(phase="completed"))
+        with_message(record_with(phase="completed"), NOW)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from gaia_sessions.session.transcript import (
     committed_bytes,
     new_message,
     number_messages,
-    turn_rule,
+    with_turn,
 )
 from gaia_sessions.store import transcript_reader
 from gaia_sessions.store.file_store import FileStore
@@ -511,7 +512,7 @@ def test_a_turn_costs_no_more_bytes_behind_a_thousand(store: FileStore, path: Pa
     for number in range(1, 1001):
         before = io_counts()
         turn = [new_message(role, f"message of turn {number:04}", NOW) for role in ("user", "assistant")]
-        add_messages(store, "one", turn, turn_rule(number, NOW))
+        add_messages(store, "one", turn, partial(with_turn, number=number, now=NOW))
         written[number] = io_counts()[1] - before[1]
 
     assert path.stat().st_size > 200_000
