@@ -162,8 +162,10 @@ class FileStore(FileReader):
         return output_file.OutputFile(session, number, durable=self.durable)
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
+        from . import marks
+
         with self.open(agent_id, timeout=timeout) as session:
-            return session.mark(rule)
+            return marks.change(session.root, session.directory, agent_id, rule, durable=self.durable)
 
     def ensure_index(self) -> None:
         root = self.folder

@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from typing import Self
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.cancellation import Cancellation, Mark
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
     from .directory import Directory
     from .file_reader import FileReader
-    from .port import MarkRule
     from .transcript_file import Uncommitted
 
 
@@ -239,12 +238,6 @@ class OpenSession:
                 index.remove(self.root, self.agent_id, removed)
         except OSError as error:
             raise refusal("change", self.directory.path, error) from error
-
-    def mark(self, rule: MarkRule) -> Mark:
-        """Applies ``rule`` to the mark of the session, and returns the mark as it is then."""
-        from . import marks
-
-        return marks.change(self.root, self.directory, self.agent_id, rule, durable=self.durable)
 
     def append(self, journal: str, entries: list[Json]) -> None:
         """Adds ``entries`` to the end of a ``journal``."""

@@ -24,10 +24,6 @@ from gaia_sessions.system.project_root import check_links, claude_folder, owned_
 from . import atomic
 from .directory import Directory, KeptDirectory, Nowhere, refusal
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
 LOCKS = ".locks"
 STAGE = ".stage"
 TRASH = ".trash"
@@ -53,14 +49,10 @@ def _open_existing(path: str) -> KeptDirectory:
     """The root at ``path``; raises ``OSError``, ``OwnedByAnother``, ``LinkedElsewhere``."""
     check_links(path)
     root = KeptDirectory.at(path)
-    return root if root.is_of_this_user() else _refuse(root)
-
-
-def _refuse(root: KeptDirectory) -> NoReturn:
-    try:
+    if root.is_of_this_user():
+        return root
+    with root:
         raise owned_by_another(root.path, os.fstat(root.fd).st_uid)
-    finally:
-        root.close()
 
 
 def make_root(path: str, *, durable: bool, root: KeptDirectory | None = None) -> KeptDirectory:
