@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.api.reconcile_rules import CLOSING_VERDICTS, UNSURE
-from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError, StoreFailure, plural
+from gaia_sessions.errors import SessionsError, StoreFailure, plural
 from gaia_sessions.ingest.deferred import has_waited_too_long
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.figures import read_figures
-from gaia_sessions.session.record import is_open
 from gaia_sessions.store import atomic, documents, figures_file, index, index_repair, reading, record_repair
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.system.project_root import claude_folder
 
 from .findings import PROBLEM, edit_command, first_few, not_checked, ok, problem, shell_command, warning
+from .inspection import Inspection
 from .machine import clock
 
 TYPE_CHECKING = False
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from gaia_sessions.store.directory import Directory
 
     from .findings import Finding
-    from .inspection import Inspection
     from .own_files import TreeEntry
 
 _REMOVE_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")
@@ -258,12 +257,10 @@ def hints(inspection: Inspection) -> Finding:
 
 def _stale_ids(inspection: Inspection, root: Directory) -> list[str]:
     """The sessions for which the index is wrong, read twice: one may have been created or ended meanwhile."""
-    disagreeing = _disagreeing(inspection, root)
-    active_ids, indexed_ids = (
-        set(index.ids_under(root, index_keys.ACTIVE_KEY) or ()),
-        index_repair.indexed_ids(root) if disagreeing else set(),
-    )
-    return sorted(agent_id for agent_id in disagreeing if _is_stale(inspection, agent_id, active_ids, indexed_ids))
+    found = _disagreeing(inspection, root)
+    if found:
+        found &= _disagreeing(Inspection(inspection.root, inspection.environ, inspection.now), root)
+    return sorted(found)
 
 
 def _disagreeing(inspection: Inspection, root: Directory) -> set[str]:
@@ -271,15 +268,6 @@ def _disagreeing(inspection: Inspection, root: Directory) -> set[str]:
     unsure = {*inspection.records.corrupt, *inspection.records.refused}
     dangling = index_repair.indexed_ids(root) - set(reading.session_names(root))
     return ((set(index.ids_under(root, index_keys.ACTIVE_KEY) or ()) ^ inspection.records.active) - unsure) | dangling
-
-
-def _is_stale(inspection: Inspection, agent_id: str, active_ids: set[str], indexed_ids: set[str]) -> bool:
-    try:
-        return is_open(inspection.store.read(agent_id)) != (agent_id in active_ids)
-    except (SessionNotFound, InvalidId):
-        return agent_id in indexed_ids
-    except SessionsError:
-        return False
 
 
 def messages(inspection: Inspection) -> Finding:
