@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 from gaia_sessions.jsonio import strict
 
-from .clock import format_time, parse_time
+from .clock import format_time
 from .ids import MAX_ID_LENGTH, is_agent_id
 from .phases import INITIALIZING, is_final, waits_for_approval
 from .schema import DEFAULTS, check_record
@@ -75,35 +75,6 @@ def decode(data: bytes, agent_id: str) -> Record:
             f"the id of another session, {str(document.get('agent_id'))[:MAX_ID_LENGTH]!r}", "agent_id"
         )
     return document  # type: ignore[return-value]  # just checked
-
-
-HEAD_KEYS = ("last_updated", "phase", "parent_id", "continues", "app")
-"""What the head of a record says, beside its id and its schema."""
-
-_OPENINGS = [(key, f'\n  "{key}": "'.encode()) for key in HEAD_KEYS]
-_BEGINNING, _SCHEMA_LINE, _END = b'{\n  "agent_id": "%b",\n', b'\n  "schema": %d,\n' % SCHEMA, b"\n}\n"
-
-
-def head_of(data: bytes, agent_id: str, since: datetime | None) -> Record | None:
-    """The head of the record in ``data``, in a tenth of the time of ``decode``; nothing else of it is checked.
-
-    None unless it was updated after ``since`` and is in the form of ``encode``, in which each line says what it is.
-    """
-    if not (data.startswith(_BEGINNING % agent_id.encode()) and data.endswith(_END) and _SCHEMA_LINE in data):
-        return None
-    head: dict[str, Json] = {"agent_id": agent_id, "schema": SCHEMA}
-    try:
-        for key, opening in _OPENINGS:
-            start = data.find(opening) + len(opening)
-            if start >= len(opening):
-                head[key] = value = data[start : data.index(b'"', start)].decode()
-                if "\\" in value:
-                    return None
-        updated = parse_time(head.get("last_updated"))
-    except ValueError:
-        return None
-    is_head = "phase" in head and (since is None or updated > since)
-    return head if is_head else None  # type: ignore[return-value]  # a part of a record
 
 
 def normalize_document(document: dict[str, Json]) -> dict[str, Json]:

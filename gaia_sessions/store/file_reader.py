@@ -147,13 +147,15 @@ class FileReader:
                 yield name, record
 
     def heads(self, since: datetime | None) -> Iterator[tuple[str, RecordOrError]]:
+        from gaia_sessions.session.record_head import head_of  # no hook looks at heads
+
         root = self.folder
         with translate_errors("list", self.root):
             names = reading.session_names(root)
         open_ids = set[str]()
         for agent_id, is_folder in names.items():
-            head = reading.head(root, agent_id, since) if is_folder else None
-            found = head or self._read_or_error(agent_id)
+            data = reading.glimpse(root, agent_id) if is_folder else b""
+            found = head_of(data, agent_id, since) or self._read_or_error(agent_id)
             if not isinstance(found, SessionNotFound):
                 if not isinstance(found, SessionsError) and is_open(found):
                     open_ids.add(agent_id)

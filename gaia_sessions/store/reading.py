@@ -14,7 +14,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, InvalidInput, SessionNotFound, StoreFailure
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.ids import is_agent_id
-from gaia_sessions.session.record import SCHEMA, check_readable, decode, has_newer_schema, head_of
+from gaia_sessions.session.record import SCHEMA, check_readable, decode, has_newer_schema
 
 from . import atomic, send_lock_key
 from .directory import NotAFile, TooBig, refusal
@@ -22,7 +22,6 @@ from .directory import NotAFile, TooBig, refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
 
     from gaia_sessions.session.schema import Record
 
@@ -45,8 +44,7 @@ _MOST_DIGITS = 18
 """Of the number in a name: one more than the largest must fit into a record too."""
 
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
-_MAX_WITH_HEAD = 1 << 16
-"""Bytes of a record of which the head alone may be read."""
+_MAX_GLIMPSE = 1 << 16
 
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
@@ -200,13 +198,13 @@ def read(root: Directory, agent_id: str) -> Record:
         return load(folder, agent_id)
 
 
-def head(root: Directory, agent_id: str, since: datetime | None) -> Record | None:
-    """The ``head_of`` the record of ``agent_id``, which names a directory; None if only ``read`` can say what is there.
+def glimpse(root: Directory, agent_id: str) -> bytes:
+    """What stands in the place of the record of ``agent_id``, which names a directory; nothing if that is long.
 
-    A link that somebody puts in place of that at this moment is followed: so a session can only seem to be recent.
+    A link that somebody puts in place of that at this moment is followed: whoever decides on the session reads it.
     """
-    data = root.glimpse(f"{agent_id}/{RECORD}", _MAX_WITH_HEAD)
-    return head_of(data, agent_id, since) if len(data) < _MAX_WITH_HEAD else None
+    data = root.glimpse(f"{agent_id}/{RECORD}", _MAX_GLIMPSE)
+    return data if len(data) < _MAX_GLIMPSE else b""
 
 
 def unless_refused(record: RecordOrError) -> RecordOrError:

@@ -98,8 +98,7 @@ def _sweep_unfinished(folder: Directory, cutoff: float, is_unfinished: Callable[
 
 def _sweep_locks(folder: Directory, cutoff: float, existing: set[str]) -> Iterator[str]:
     """Removes lock files of sessions that were removed by hand, and of host keys whose holder was killed."""
-    needed = {locks.name_for(agent_id) for agent_id in existing}
-    idle = [name for name in folder.names() if locks.is_name(name) and name not in needed]
+    idle = filter(locks.is_name, {*folder.names()}.difference(map(locks.name_for, existing)))
     for name in _older_than(folder, idle, cutoff, _is_empty_file):
         if locks.run_if_free(folder, name, partial(atomic.discard, folder, name)):
             yield f"{folder.path}/{name}"

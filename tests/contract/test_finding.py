@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.record import HEAD_KEYS
+from gaia_sessions.session.record_head import HEAD_KEYS
 from gaia_sessions.session.runs import agent_alias, delegation_alias
 from tests.contract.conftest import BEGAN, STATES, agree, bring_into, finished, in_every_state, noted
 from tests.records import id_found

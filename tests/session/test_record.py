@@ -13,17 +13,7 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput, NewerSchema, TooLarge
 from gaia_sessions.session.phases import PHASES
-from gaia_sessions.session.record import (
-    HEAD_KEYS,
-    SCHEMA,
-    check_readable,
-    decode,
-    encode,
-    has_newer_schema,
-    head_of,
-    is_open,
-    new_record,
-)
+from gaia_sessions.session.record import SCHEMA, check_readable, decode, encode, has_newer_schema, is_open, new_record
 from gaia_sessions.session.schema import ENDS, check_record
 from tests.table import table
 
@@ -463,31 +453,3 @@ def test_writing_changes_nothing() -> None:
     before = deepcopy(record)
     encode(record)
     assert record == before
-
-
-_HEADS: list[tuple[dict[str, Any], bool]] = [
-    ({"parent_id": "root", "continues": "it", "app": "mail", "user": "ann"}, True),
-    ({"metadata": {"last_updated": "x", "parent_id": ["x"], "app": {"app": "x"}}}, True),
-    ({"purpose": '\n  "phase": "failed"\n  "app": "x",\n}\n'}, True),
-    ({"app": '"', "user": "ann"}, False),
-    ({"agent_id": "another"}, False),
-    ({"schema": 2}, False),
-    ({"last_updated": "yesterday"}, False),
-    ({"phase": None}, False),
-]
-
-
-@table("changed, found", _HEADS)
-def test_the_head_says_what_the_record_says_or_nothing(changed: dict[str, Any], found: bool) -> None:  # noqa: FBT001  # a row
-    record: Any = sample(**changed)
-    head = {key: record[key] for key in ("agent_id", "schema", *HEAD_KEYS) if key in record}
-    updated = datetime(2026, 1, 8, 18, 10, 15, tzinfo=UTC)
-
-    heads = [head_of(encode(record), AGENT, since) for since in (None, updated - timedelta(seconds=1), updated)]
-
-    assert heads == ([head, head, None] if found else [None, None, None])
-
-
-@table("data", [USERS_SAMPLE, encode(sample())[:-2], b""])  # type: ignore[arg-type]  # a record
-def test_what_is_not_in_the_written_form_has_no_head(data: bytes) -> None:
-    assert head_of(data, AGENT, None) is None
