@@ -8,19 +8,16 @@ from gaia_sessions.api.removal import remove_each
 from gaia_sessions.errors import SessionsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from gaia_sessions.api.removal import Leaving
-    from gaia_sessions.session.schema import Record
     from gaia_sessions.store.planned import Plan
     from gaia_sessions.store.port import RecordOrError, Store
 
 
-def remove_if(
-    store: Store, agent_id: str, should_delete: Callable[[RecordOrError, Sequence[Record]], bool], leaving: Leaving
-) -> bool:
-    """Whether the session was removed, because ``should_delete`` says so of it and its children; raises why not."""
-    return _or_raised(remove_each(store, [agent_id], lambda _, *found: should_delete(*found), leaving))
+def remove_if(store: Store, agent_id: str, should_delete: Callable[[RecordOrError], bool], leaving: Leaving) -> bool:
+    """Whether the session was removed, because ``should_delete`` says so of what it found; raises why not."""
+    return _or_raised(remove_each(store, [agent_id], lambda _, found: should_delete(found), leaving))
 
 
 def deleted(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from functools import partial
 
 from gaia_sessions import errors
 from gaia_sessions.config import DEFAULT_HOURS
@@ -30,7 +29,7 @@ from .standing import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection
     from typing import NotRequired, TypedDict
 
     from gaia_sessions.session.policy import Limits
@@ -103,10 +102,6 @@ def cleanup(
     return {**report, "dry_run": dry_run}
 
 
-def _is_valid_hours(hours: object) -> bool:
-    return isinstance(hours, int | float) and 0 <= hours <= _MAX_HOURS  # false for NaN as well
-
-
 class CleanupPolicy:
     """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read.
 
@@ -126,7 +121,7 @@ class CleanupPolicy:
         corrupt: bool = False,
         app: str | None = None,
     ) -> None:
-        if not _is_valid_hours(hours):
+        if not (isinstance(hours, int | float) and 0 <= hours <= _MAX_HOURS):  # type: ignore[redundant-expr]  # anybody calls
             raise errors.BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}, which is 114 years")
         self.now = now
         self.app = app
@@ -155,7 +150,10 @@ class CleanupPolicy:
         is_wanted = is_open(record) and _may_be_turned_to(record)
         if not (is_wanted or is_resumable(record["phase"])):  # the policy would find the same, at a higher cost
             return None
-        decision = decide(above.proved_cancellation, record["agent_id"], record, self.now, self.limits)
+        try:
+            decision = decide(above.proved_cancellation, record["agent_id"], record, self.now, self.limits)
+        except StoreFailure:
+            return "mark_unread"
         if decision["should_resume"]:
             return "resumable"
         is_recent = timedelta(seconds=decision["idle_seconds"] or 0) < timedelta(days=self.keep_days)
@@ -180,7 +178,7 @@ def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None 
     judge, leaving = Judge(cleanup_policy, store), Leaving(store, cleanup_policy.now, cleanup_policy.limits)
     removable = _look_through(judge, cleanup_policy.app, leaving, report)
     if removable:
-        _remove(store, judge, leaving, report, judge.deepest_first(removable))
+        _remove(store, judge, leaving, report, removable)
     _add_unclosed(report, reconciled)
     report["swept"] = [errors.well_formed(path) for path in store.sweep(cleanup_policy.now)]
     return report
@@ -197,7 +195,7 @@ def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: Clean
             continue
         reason = judge.by_itself(found)
         if reason is None:
-            by_work = _or_unread(partial(judge.by_work, found))
+            by_work = judge.by_work(found)
             old[agent_id] = error, by_work
             if by_work is None:
                 leaving.note(found, judge.above)
@@ -207,20 +205,15 @@ def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: Clean
             _report_kept(report, agent_id, error, reason)
     if left_out:
         report["left_out"] = {**left_out}
-    for agent_id, (error, by_work) in [*old.items()]:
-        reason = _or_unread(partial(judge.by_tree, agent_id, error, by_work))
-        if reason is not None:
+    removable = []
+    for agent_id, (error, by_work) in old.items():
+        reason = judge.by_tree(agent_id, error, by_work)
+        if reason is None:
+            removable.append(agent_id)
+        else:
             leaving.forget(agent_id)
             _report_kept(report, agent_id, error, reason)
-            del old[agent_id]
-    return [*old]
-
-
-def _or_unread(judge: Callable[[], str | None]) -> str | None:
-    try:
-        return judge()
-    except StoreFailure:
-        return "mark_unread"
+    return removable
 
 
 def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled) -> CleanupReport:
@@ -248,15 +241,14 @@ def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
-def _remove(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport, agent_ids: list[str]) -> None:
+def _remove(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport, removable: list[str]) -> None:
     """Removes the sessions, or reports why not."""
 
-    def may_go(agent_id: str, found: RecordOrError, children: Sequence[Record]) -> bool:
-        judge.look_below(children)
-        return _or_unread(partial(judge.reason_to_keep, agent_id, found)) is None
+    def may_go(agent_id: str, found: RecordOrError) -> bool:
+        return judge.reason_to_keep(agent_id, found) is None
 
     leaving.write()
-    for agent_id, outcome in remove_each(store, agent_ids, may_go, leaving, children=judge.children):
+    for agent_id, outcome in remove_each(store, removable, may_go, leaving, judge=judge):
         if outcome is True:
             report["removed"].append(agent_id)
         elif isinstance(outcome, LockTimeout):

@@ -253,35 +253,37 @@ class Leaving:
 def remove_each(
     store: Store,
     agent_ids: Iterable[str],
-    should_delete: Callable[[str, RecordOrError, Sequence[Record]], bool],
+    should_delete: Callable[[str, RecordOrError], bool],
     leaving: Leaving,
     timeout: float | None = 0,
-    children: Mapping[str, Sequence[str]] | None = None,
+    judge: Judge | None = None,
 ) -> Iterator[tuple[str, bool | SessionsError]]:
-    """Deletes each session if ``should_delete``, called with it and its children, says so; whether it did, or why not.
+    """Deletes each session if ``should_delete`` says so, once ``judge`` has looked below it; whether, or why not.
 
-    If one is cancelled with all that is below it, its children have that mark before: those that are known, as
-    ``children`` has them, and those that came since. Nobody is put below it meanwhile. What it leaves is written
+    If one is cancelled with all that is below it, its children have that mark before: those that ``judge`` knows, after
+    which they go in its order, and those that came since. Nobody is put below it meanwhile. What it leaves is written
     before, if ``leaving`` has not yet. ``timeout`` is as in ``Store.open``, also for each of its children. Raises what
     ``Store.delete_each`` raises.
     """
     from .cancelling import hand_on
 
-    known = children or {}
     with suppress(StoreFailure):
         store.ensure_index()  # else to look for the children of one is to look at all sessions
 
     def should_delete_first_handing_on(agent_id: str, found: RecordOrError) -> bool:
-        by_now = store.children([agent_id])
-        if not should_delete(agent_id, found, by_now):
+        children = store.children([agent_id])
+        if judge:
+            judge.look_below(children)
+        if not should_delete(agent_id, found):
             return False
-        children_ids = [*known.get(agent_id, ()), *(child["agent_id"] for child in by_now)]
-        hand_on(store, agent_id, dict.fromkeys(children_ids), timeout)
+        known = judge.children.get(agent_id, ()) if judge else ()
+        hand_on(store, agent_id, dict.fromkeys([*known, *(child["agent_id"] for child in children)]), timeout)
         leaving.note(found, Above(store))  # it may have been cancelled since others looked
         leaving.write()
         return True
 
-    return store.delete_each(agent_ids, should_delete_first_handing_on, timeout=timeout)
+    ordered = judge.deepest_first(agent_ids) if judge else agent_ids
+    return store.delete_each(ordered, should_delete_first_handing_on, timeout=timeout)
 
 
 class NamedRule:
@@ -327,8 +329,7 @@ def remove_named(
     records = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
     _check(store, judge, records)
 
-    def check_again(agent_id: str, now_found: RecordOrError, children: Sequence[Record]) -> bool:
-        judge.look_below(children)
+    def check_again(agent_id: str, now_found: RecordOrError) -> bool:
         _check(store, judge, {agent_id: now_found})
         return True
 
@@ -337,9 +338,8 @@ def remove_named(
     leaving.write()
     failed: dict[str, SessionsError] = {}
     unsure: list[SessionsError] = []
-    order = judge.deepest_first(records)
     try:
-        for agent_id, outcome in remove_each(store, order, check_again, leaving, None, judge.children):
+        for agent_id, outcome in remove_each(store, records, check_again, leaving, None, judge):
             failed |= {agent_id: outcome} if isinstance(outcome, SessionsError) else {}
     except (StoreFailure, errors.DurabilityUnknown) as error:
         unsure = [errors.DurabilityUnknown(error.path, error.reason)]

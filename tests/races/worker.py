@@ -131,7 +131,7 @@ def removes(root: str, parent_id: str, count: str) -> bool:
     leaving = removal.Leaving(store, datetime.now(UTC), Config({}).limits)
     while True:
         try:
-            if remove_if(store, parent_id, lambda _, children: len(children) >= int(count), leaving):
+            if remove_if(store, parent_id, lambda _: len(store.children([parent_id])) >= int(count), leaving):
                 return True
         except LockTimeout:
             time.sleep(0.001)
