@@ -71,7 +71,7 @@ def apply_deferred(
     try:
         if waiting is None:
             names = [name for name, _ in store.waiting()]
-            if names:  # without an index, each key that is looked for would be a look at all sessions
+            if names:  # without an index, to look for a key is to look at all sessions
                 store.ensure_index()
         else:
             names = _names_to_try(store, waiting, new_events)

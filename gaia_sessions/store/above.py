@@ -7,11 +7,10 @@ records may be written by hand, and then parents form a circle. Must never outli
 from __future__ import annotations
 
 from gaia_sessions import errors
-from gaia_sessions.errors import SessionsError, StoreFailure
+from gaia_sessions.errors import StoreFailure
 from gaia_sessions.session.record import check_readable, parent_id_of
 
 from . import cancellation_or_unread, read_if_readable
-from .reading import unless_refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,35 +30,14 @@ if TYPE_CHECKING:
 _NOBODY: Known = None, None, -1
 
 
-_MOST_LOOKS = 16
-"""For so many levels the children are looked for: where no index knows them, each look reads all sessions."""
-
-
 def all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
     """The record of each session below ``agent_id``, once, level by level."""
     level, seen = [agent_id], {agent_id}
-    for _ in range(_MOST_LOOKS):
+    while level:
         below = [record for record in sessions.children(level) if record["agent_id"] not in seen]
         level = [record["agent_id"] for record in below]
         seen.update(level)
         yield from below
-        if not level:
-            return
-    yield from _all_below_in_one_look(sessions, level, seen)
-
-
-def _all_below_in_one_look(sessions: Reader, level: list[str], seen: set[str]) -> Iterator[Record]:
-    children: dict[str, list[str]] = {}
-    for agent_id, scanned in sessions.scan():
-        record = unless_refused(scanned)
-        if not isinstance(record, SessionsError) and (parent_id := parent_id_of(record)) is not None:
-            children.setdefault(parent_id, []).append(agent_id)
-    for parent_id in level:
-        for agent_id in children.get(parent_id, ()):
-            if agent_id not in seen and (below := read_if_readable(sessions, agent_id)) is not None:
-                seen.add(agent_id)
-                level.append(agent_id)
-                yield below
 
 
 def all_that_limit(sessions: Reader, record: Record) -> list[Record]:

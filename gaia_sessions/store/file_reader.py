@@ -1,9 +1,9 @@
 """The reading half of the file store: records by id and by alias, journals, transcripts, and the events that wait.
 
-Owns how a session is found: by the index where that is complete, else by a look at every session. Must never take a
-lock or write anything. What a hook reads within one call it need not decode twice: a store that is made for one call
-hands out the same record again while its bytes are the same. Records are never changed in place there; a program that
-uses the API may do that, and gets a new one each time.
+Owns how a session is found: by the index where that is complete, else by one look at every session in a call. Must
+never take a lock or write anything. What a hook reads it need not decode twice: a hook's store hands out the same
+record again while its bytes are the same. Records are never changed in place there; a program that uses the API may do
+that, and gets a new one each time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.record import is_child, is_open, is_open_of_app
-from gaia_sessions.session.runs import aliases_of, newest_of, with_alias
+from gaia_sessions.session.runs import newest_of, with_alias
 
 from . import index, read_ancestors, reading
 from . import journal as journals
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.index_keys import IndexKey
     from gaia_sessions.session.runs import Alias
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope
@@ -57,9 +58,10 @@ class FileReader:
         cache = reading.RecordCache() if seconds_left else None
         self.load = cache.load if cache else reading.load  # these two are handed out
         self._read = cache.read if cache else reading.read
-        self._ids_by_alias: dict[Alias, list[str]] | None = None
         self._folder: KeptDirectory | None = None
         self._has_complete_index = False
+        self._ids_by_key: dict[IndexKey, list[str]] | None = None
+        self._refused_ids: list[str] = []
         self.open_ids: set[str] | None = None
 
     def __enter__(self) -> Self:
@@ -71,7 +73,7 @@ class FileReader:
     def close(self) -> None:
         """Closes the root at the end of the call; what is asked for after it opens it again."""
         folder, self._folder = self._folder, None
-        self._has_complete_index = False
+        self._has_complete_index, self._ids_by_key, self._refused_ids = False, None, []
         if folder is not None:
             folder.close()
 
@@ -127,16 +129,13 @@ class FileReader:
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, RecordOrError]]:
-        root = self.folder
-        with translate_errors("list", self.root):
-            names = (
-                index.ids_under(root, index_keys.narrowest_key(agent_name, host_session_id))
-                if active_only and self._has_index()
-                else None
-            )
-            is_full_scan = names is None
-            if names is None:
-                names = [*reading.session_names(root)]
+        is_of_conversation = host_session_id is not None and self.seconds_left is None  # a hook takes what it comes to
+        is_full_scan = not active_only or not (is_of_conversation or self._has_index())
+        if is_full_scan:
+            with translate_errors("list", self.root):
+                names = [*reading.session_names(self.folder)]
+        else:
+            names = [*self._ids_with(index_keys.narrowest_key(agent_name, host_session_id)), *self._refused_ids]
         for name in self._from_anywhere(names):
             if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
                 raise StoreFailure(
@@ -174,26 +173,40 @@ class FileReader:
 
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         wanted = frozenset(map(check_agent_id, parent_ids))
-        ids = self._ids_below(wanted, open_only=open_only)
-        records: Iterable[RecordOrError] = map(self._read_or_error, ids or ())
-        if ids is None:
-            records = (record for _, record in self.scan(active_only=open_only))
-        readable = (record for record in map(reading.unless_refused, records) if not isinstance(record, SessionsError))
-        return [record for record in readable if is_child(record, wanted, open_only=open_only)]
+        key_of = index_keys.open_child_key if open_only else index_keys.parent_key
+        ids = dict.fromkeys(agent_id for parent_id in wanted for agent_id in self._ids_with(key_of(parent_id)))
+        return [
+            record
+            for record in self._existing([*ids, *self._refused_ids])
+            if is_child(record, wanted, open_only=open_only)
+        ]
 
-    def _ids_below(self, parent_ids: Iterable[str], *, open_only: bool) -> set[str] | None:
-        """The ids of all that have one of these parents, ``open_only`` not final, and maybe some that had it.
+    def _ids_with(self, key: IndexKey) -> list[str]:
+        """The ids that have ``key``, and maybe some that had it."""
+        if self._ids_by_key is None and self._has_index():
+            ids = index.ids_under(self.folder, key)
+            if ids is not None:
+                return ids
+        return self._ids_by_look(key)
 
-        None if that is not known.
+    def _ids_by_look(self, key: IndexKey) -> list[str]:
+        """As ``_ids_with`` where no index is complete: one look at all sessions answers each key of a call.
+
+        A session that gets the key after that look has an entry for it before it is written.
         """
-        ids: set[str] = set()
-        for parent_id in parent_ids:
-            key = index_keys.open_child_key(parent_id) if open_only else index_keys.parent_key(parent_id)
-            indexed_ids = index.ids_under(self.folder, key) if self._has_index() else None
-            if indexed_ids is None:
-                return None
-            ids.update(indexed_ids)
-        return ids
+        if self._ids_by_key is None:
+            ids: dict[IndexKey, list[str]] = {}
+            refused = []
+            for agent_id, record in self.scan():
+                if isinstance(record, StoreFailure):
+                    refused.append(agent_id)
+                for one in [index_keys.ACTIVE_KEY] if isinstance(record, SessionsError) else index_keys.keys_of(record):
+                    ids.setdefault(one, []).append(agent_id)
+            self._ids_by_key, self._refused_ids = ids, refused
+        return [*dict.fromkeys([*(index.ids_under(self.folder, key) or ()), *self._ids_by_key.get(key, ())])]
+
+    def _existing(self, agent_ids: Iterable[str], *, strict: bool = False) -> Iterator[Record]:
+        return reading.read_existing(self._read, self.folder, agent_ids, strict=strict)
 
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         root = self.folder
@@ -209,40 +222,22 @@ class FileReader:
         return newest_of(self.having(alias, strict=strict))
 
     def having(self, alias: Alias, *, strict: bool = False) -> list[Record]:
-        root = self.folder
-        indexed_ids = index.ids_under(root, index_keys.alias_key(alias)) if self._has_index() else None
-        ids = self._candidate_ids(alias) if indexed_ids is None and self.seconds_left else indexed_ids
-        existing = reading.read_existing(self._read, root, ids or (), strict=strict)
-        records = with_alias(alias, existing) if ids else []
-        if records or ids == [] or ids is not indexed_ids:
+        key = index_keys.alias_key(alias)
+        ids = self._ids_with(key)
+        records = with_alias(alias, self._existing(ids, strict=strict)) if ids else []
+        if records or not ids or self._ids_by_key is not None:
             return records
-        return with_alias(alias, (record for _, record in self.scan() if not isinstance(record, SessionsError)))
+        return with_alias(alias, self._existing(self._ids_by_look(key), strict=strict))
 
     def open_of_app(self, app: str, user: str | None = None) -> Iterator[Record]:
-        root = self.folder
-        if user is not None and self._has_index():
-            ids = index.ids_under(root, index_keys.app_user_key(app, user))
-            if ids is not None:
-                records = reading.read_existing(self._read, root, ids)
-                yield from (record for record in records if is_open_of_app(record, app, user))
-                return
-        for _, record in self.scan(active_only=True):
+        records: Iterable[RecordOrError] = (
+            (record for _, record in self.scan(active_only=True))
+            if user is None
+            else self._existing(self._ids_with(index_keys.app_user_key(app, user)))
+        )
+        for record in records:
             if not isinstance(record, SessionsError) and is_open_of_app(record, app, user):
                 yield record
-
-    def _candidate_ids(self, alias: Alias) -> list[str]:
-        """Who may have ``alias`` while the index is not complete: one look at all sessions answers each key of a call.
-
-        A session that gets the key after that look has an entry for it before it is written.
-        """
-        if self._ids_by_alias is None:
-            ids: dict[Alias, list[str]] = {}
-            for agent_id, record in self.scan():
-                for session_alias in () if isinstance(record, SessionsError) else set(aliases_of(record)):
-                    ids.setdefault(session_alias, []).append(agent_id)
-            self._ids_by_alias = ids
-        indexed_ids = index.ids_under(self.folder, index_keys.alias_key(alias))
-        return list(dict.fromkeys([*(indexed_ids or ()), *self._ids_by_alias.get(alias, ())]))
 
     def _has_less_time_than(self, seconds: float) -> bool:
         return self.seconds_left is not None and self.seconds_left() < seconds

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from .inbox_keys import WaitingEvent
     from .port import Entry, IsWanted, MarkRule, Messages, RecordOrError, StoreReader, StoreRule
 
-_MOST_LOOKS = 16
-"""For so many keys the store is asked: where it has no index, each look reads all sessions, and then one finds all."""
-
 
 class Plan:
     """``store`` with what is planned in place of what is there; of its events those wait that are ``waiting``."""
@@ -55,7 +52,6 @@ class Plan:
         self._held_keys: set[tuple[str, ...]] = set()
         self._stored: dict[str, Record] = {}
         self._stored_by_key: dict[IndexKey, list[str]] = {}
-        self._unreadable: list[str] | None = None
 
     def planned(self, agent_id: str) -> Record | None:
         """The record of a session that is created or changed here; None for any other."""
@@ -113,13 +109,9 @@ class Plan:
         self, key: IndexKey, look: Callable[[], Iterable[tuple[str, RecordOrError]]]
     ) -> Iterator[tuple[str, RecordOrError]]:
         """Each session that may have ``key``, once; ``look`` finds those of the store, and is called once for a key."""
-        if self._unreadable is None and key not in self._stored_by_key:
-            if len(self._stored_by_key) < _MOST_LOOKS:
-                self._stored_by_key[key] = [*self._kept(look())]
-            else:
-                self._look_at_all()
-        stored = (*self._stored_by_key.get(key, ()), *(self._unreadable or ()))
-        for agent_id in dict.fromkeys((*stored, *self._planned_by_key.get(key, ()))):
+        if key not in self._stored_by_key:
+            self._stored_by_key[key] = [*self._kept(look())]
+        for agent_id in dict.fromkeys((*self._stored_by_key[key], *self._planned_by_key.get(key, ()))):
             try:
                 yield agent_id, self.read(agent_id)
             except SessionNotFound:
@@ -132,18 +124,6 @@ class Plan:
             if not isinstance(record, SessionsError):
                 self._stored.setdefault(agent_id, record)
             yield agent_id
-
-    def _look_at_all(self) -> None:
-        """Finds who has which key; a look that is broken off finds nothing."""
-        by_key: dict[IndexKey, list[str]] = {}
-        unreadable = []
-        for agent_id, record in self._store.scan():
-            if isinstance(record, SessionsError):
-                unreadable.append(agent_id)
-                continue
-            for key in keys_of(record):
-                by_key.setdefault(key, []).append(agent_id)
-        self._stored_by_key, self._unreadable = by_key, unreadable
 
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         parents = dict.fromkeys(map(check_agent_id, parent_ids))

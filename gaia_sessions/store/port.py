@@ -194,8 +194,8 @@ class Reader(ReaderAbove, Protocol):
 
         Whether there is a session with one of these ids does not matter. A corrupt one is left out: nobody knows its
         parent. Raises ``StoreFailure`` if the system refuses to read one that may be among them. The cost follows the
-        number of sessions that are asked for, so a whole subtree costs a call for each level of it; where the index is
-        not complete, each call looks through all sessions. Takes no lock, creates nothing.
+        number of sessions that are asked for, so a whole subtree costs a call for each level of it. Takes no lock,
+        creates nothing.
         """
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
@@ -255,8 +255,7 @@ class StoreReader(Reader, Protocol):
         """The record of every session of the app that is not final, of one ``user`` or of all, in no order.
 
         One that cannot be read is left out: nobody knows whose it is. The cost follows the number of the user's
-        sessions, or of all that are not final; where the index is not complete, all are looked through. Takes no lock,
-        creates nothing.
+        sessions, or of all that are not final. Takes no lock, creates nothing.
         """
 
     def entries(self, agent_id: str, journal: str) -> Iterator[Json | SessionsError]:

@@ -93,7 +93,7 @@ class PlanOverNewSessions(Plan):
             super().create(record, entry, **asked)
         else:
             self._store.create(record, entry, **asked)
-            self._stored_by_key, self._unreadable = {}, None
+            self._stored_by_key = {}
 
 
 def plan_over_removed(below: Store) -> Plan:

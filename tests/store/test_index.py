@@ -457,10 +457,13 @@ class OfHook(FileStore):
     def __init__(self, root: str, reads: int) -> None:
         super().__init__(root, durable=False, seconds_left=lambda: 10.0 * (len(self.read_ids) < reads))
         self.read_ids: list[str] = []
+        read = self._read
 
-    def _read_or_error(self, agent_id: str) -> RecordOrError:
-        self.read_ids.append(agent_id)
-        return super()._read_or_error(agent_id)
+        def noted(root: Directory, agent_id: str) -> Record:
+            self.read_ids.append(agent_id)
+            return read(root, agent_id)
+
+        self._read = noted
 
 
 def is_complete(root: str) -> bool:
@@ -511,12 +514,12 @@ def test_one_look_at_all_sessions_answers_every_key_of_a_hooks_call_and_what_cam
     hook = OfHook(root, 99)
 
     found = [id_found(hook, delegation_alias("host", key)) for key in ("a", "e", "x", "c")]
-    assert (found, sorted(hook.read_ids)) == (["a", "e", None, "c"], list("abcde"))
+    assert (found, sorted(hook.read_ids[:5])) == (["a", "e", None, "c"], list("abcde"))
 
     store.create(for_host("new", now))
     deleted(store, "c", agree)
     found = [id_found(hook, ALIAS), id_found(hook, delegation_alias("host", "c"))]
-    assert (found, is_complete(root), len(hook.read_ids)) == (["new", None], False, 5)
+    assert (found, is_complete(root), hook.read_ids[5:]) == (["new", None], False, ["a", "e", "c", "new", "c"])
 
 
 def test_a_hook_that_has_no_time_to_look_through_all_sessions_says_so_and_not_that_there_is_none(

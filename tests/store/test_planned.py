@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from gaia_sessions.errors import CorruptSession, SessionNotFound, StoreFailure
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.runs import delegation_alias
+from gaia_sessions.store import reading
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.planned import Plan
 from tests.contract.conftest import finished
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.directory import Directory
     from gaia_sessions.store.port import RecordOrError
 
 BEGAN = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
@@ -190,49 +193,58 @@ def open_below(plan: Plan, number: int) -> list[str]:
 
 
 @table("find", [of_conversation, of_delegation, open_below])
-def test_many_keys_are_found_by_one_look_at_all_and_one_key_by_one_look(
+def test_many_keys_are_found_by_one_look_at_all_and_none_if_there_is_an_index(
     tmp_path: Path, find: Callable[[Plan, int], list[str]]
 ) -> None:
-    """Of many waiting events each may look for a key, and without an index each look reads every session."""
-    (tmp_path / find.__name__).mkdir()
-    store = Counting(f"{tmp_path}/{find.__name__}/root")
+    """Of many waiting events each may look for a key."""
+    store = Counting(f"{tmp_path}/{find.__name__}")
     for number in range(40):
         runs = [{"run": 1, "host_session_id": f"c-{number}", "tool_use_id": "t"}]
         store.create(new(f"s-{number}", runs=runs, parent_id=f"s-{number - 1}"))
-    store.looks.clear()
-    plan, expected = Plan(store), [[f"s-{number}"] for number in range(40)]
+    expected = [[f"s-{number}"] for number in range(40)]
 
-    assert [find(plan, number) for number in range(3)] == expected[:3]
-    assert [find(plan, number) for _ in range(9) for number in range(3)] == expected[:3] * 9
-    assert store.looks.total() == 3
+    for looks in (0, 1):
+        if looks:
+            without_index(store)
+        plan = Plan(store)
+        store.looks.clear()
+        assert [find(plan, number) for _ in range(3) for number in range(40)] == expected * 3
+        plan.change("s-7", lambda record: {**record, "runs": [], "parent_id": "elsewhere", "phase": "completed"})
+        assert [find(plan, number) for number in range(40)] == [*expected[:7], [], *expected[8:]]
+        assert (store.looks["of all"], store.looks.total()) == (looks, 40 + looks)
 
-    assert [find(plan, number) for number in range(40)] == expected
-    plan.change("s-7", lambda record: {**record, "runs": [], "parent_id": "elsewhere", "phase": "completed"})
-    assert [find(plan, number) for number in range(40)] == [*expected[:7], [], *expected[8:]]
-    assert (store.looks.total(), store.looks["of all"]) == (17, 1)
+
+def without_index(store: FileStore) -> None:
+    shutil.rmtree(f"{store.root}/.index")
+    store.close()
 
 
 def test_what_the_system_refuses_to_read_may_be_below_any_session(tmp_path: Path) -> None:
     class Refusing(FileStore):
-        def scan(self, **asked: Any) -> Any:
-            yield from super().scan(**asked)
-            yield "refused", StoreFailure("read", "state.json", "no")
+        def __init__(self, root: str) -> None:
+            super().__init__(root)
+            self._read = self.refuse
 
-        def read(self, agent_id: str) -> Record:
+        def refuse(self, root: Directory, agent_id: str) -> Record:
             if agent_id == "refused":
                 raise StoreFailure("read", "state.json", "no")
-            return super().read(agent_id)
+            return reading.read(root, agent_id)
+
+        def read(self, agent_id: str) -> Record:
+            return self.refuse(self.folder, agent_id)
 
     store = Refusing(f"{tmp_path}/root")
     store.create(new("one", parent_id="above"))
-    plan = Plan(store)
-    for number in range(40):
-        assert plan.having(delegation_alias("host", f"other-{number}")) == []
+    store.create(new("refused"))
+    without_index(store)
+    for sessions in (store, Plan(store)):
+        assert sessions.having(delegation_alias("host", "other")) == []
 
-    with pytest.raises(StoreFailure):
-        plan.children(["above"])
-    assert [agent_id for agent_id, _ in plan.scan(active_only=True, host_session_id="host")] == ["one", "refused"]
-    assert id_found(plan, ALIAS) == "one"
+        with pytest.raises(StoreFailure):
+            sessions.children(["above"])
+        found = sessions.scan(active_only=True, host_session_id="host")
+        assert sorted(agent_id for agent_id, _ in found) == ["one", "refused"]
+        assert id_found(sessions, ALIAS) == "one"
 
 
 def test_a_look_at_all_that_is_broken_off_is_taken_again(tmp_path: Path) -> None:
@@ -249,9 +261,17 @@ def test_a_look_at_all_that_is_broken_off_is_taken_again(tmp_path: Path) -> None
 
     store = BrokenOff(f"{tmp_path}/root")
     store.create(new("one"))
+    without_index(store)
     plan = Plan(store)
-    for number in range(16):
-        assert plan.having(delegation_alias("host", f"other-{number}")) == []
     with pytest.raises(StoreFailure):
         plan.find(ALIAS)
     assert id_found(plan, ALIAS) == "one"
+
+
+def test_an_index_that_leads_astray_is_replaced_by_a_look_at_all(tmp_path: Path) -> None:
+    for store in (FileStore(f"{tmp_path}/command"), FileStore(f"{tmp_path}/hook", seconds_left=lambda: 60.0)):
+        store.create(new("one"))
+        store.create(new("two", runs=[]))
+        for shard in Path(store.root, ".index").glob("*.keys"):
+            shard.write_bytes(shard.read_bytes().replace(b" one\n", b" two\n"))
+        assert (id_found(store, ALIAS), id_found(store, delegation_alias("host", "other"))) == ("one", None)
