@@ -49,7 +49,6 @@ class Plan:
         self._not_in_store: set[str] = set()
         self._entries: dict[tuple[str, str], list[Json]] = {}
         self._marks: dict[str, Mark] = {}
-        self._held_keys: set[tuple[str, ...]] = set()
         self._stored: dict[str, Record] = {}
         self._stored_by_key: dict[IndexKey, list[str]] = {}
 
@@ -286,8 +285,8 @@ class Plan:
     def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # nothing goes
         return []
 
-    def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> _HeldKey:
-        return _HeldKey(self._held_keys, key, timeout or 0)
+    def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> _NoLock:  # noqa: ARG002  # waits for nobody
+        return _NoLock()
 
 
 class PlannedSession:
@@ -323,21 +322,14 @@ class PlannedSession:
         return self.record
 
 
-class _HeldKey:
-    """A block that nobody else of the same plan is in with this key."""
-
-    def __init__(self, held_keys: set[tuple[str, ...]], key: tuple[str, ...], timeout: float) -> None:
-        self._held_keys = held_keys
-        self._key = key
-        self._timeout = timeout
+class _NoLock:
+    """A block that nobody else is in anyway: a plan is for one call and one thread."""
 
     def __enter__(self) -> None:
-        if self._key in self._held_keys:
-            raise errors.LockTimeout(str(self._key), self._timeout, None)
-        self._held_keys.add(self._key)
+        return
 
     def __exit__(self, *_: object) -> None:
-        self._held_keys.discard(self._key)
+        return
 
 
 def _by_id(records: Iterable[Record]) -> Iterator[tuple[str, Record]]:

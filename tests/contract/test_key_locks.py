@@ -9,7 +9,7 @@ import pytest
 
 from gaia_sessions.errors import LockTimeout
 from gaia_sessions.system.processes import is_alive
-from tests.contract.conftest import PLANS, STORES, files_waiting_by_sleep, not_planned
+from tests.contract.conftest import STORES, files_waiting_by_sleep
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 KEY = ("delegation", "host", "tool")
 
 
-@pytest.fixture(params=[*STORES, *PLANS, "files, waiting by sleep"])
+@pytest.fixture(params=[*STORES, "files, waiting by sleep"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    return {**STORES, **PLANS}.get(request.param, files_waiting_by_sleep)(tmp_path)
+    return STORES.get(request.param, files_waiting_by_sleep)(tmp_path)
 
 
 def can_enter(store: Store, key: tuple[str, ...]) -> bool:
@@ -50,7 +50,6 @@ def test_a_refused_block_does_not_free_the_key(store: Store) -> None:
     assert can_enter(store, KEY)
 
 
-@not_planned
 def test_a_lock_says_whether_it_is_held_and_names_this_process(store: Store, new: New) -> None:
     store.create(new())
     lock = store.lock_key(KEY, 1)
