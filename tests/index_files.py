@@ -40,4 +40,4 @@ def plant(root: str | Path, agent_id: str, *key: str) -> None:
 def lose(root: str | Path, agent_id: str, *key: str) -> None:
     """Takes an entry away that the session should have."""
     with Directory.at(str(root)) as opened:
-        index.remove(opened, agent_id, [key])
+        index.remove(opened, {agent_id: [key]})

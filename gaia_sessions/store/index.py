@@ -116,13 +116,8 @@ def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
                 add_lines(root, index, shard, lines)
 
 
-def remove(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
-    """Removes the entries of a session that has none of ``keys`` any more."""
-    remove_each(root, {agent_id: keys})
-
-
-def remove_each(root: Directory, keys: Mapping[str, Collection[IndexKey]]) -> None:
-    """Removes the entries of many sessions, shard by shard, under the locks of all: none has these keys any more."""
+def remove(root: Directory, keys: Mapping[str, Collection[IndexKey]]) -> None:
+    """Removes entries of sessions, shard by shard, under the locks of all: none has these ``keys`` any more."""
     remove_lines(root, lines_by_shard(keys))
 
 

@@ -36,13 +36,13 @@ _MOST_HELD = 20_000
 
 def set_empty_complete(root: Directory) -> None:
     """Marks the index of an empty root as complete: every later session gets its entries before it is there."""
+
+    def set_if_empty() -> None:
+        if not reading.session_names(root):
+            _note(root, index.VERSION)
+
     with root.make(roots.LOCKS) as folder:
-        locks.run_if_free(folder, index.LOCK, lambda: _set_complete_if_empty(root))
-
-
-def _set_complete_if_empty(root: Directory) -> None:
-    if not reading.session_names(root):
-        _note(root, index.VERSION)
+        locks.run_if_free(folder, index.LOCK, set_if_empty)
 
 
 def _note(root: Directory, *words: bytes) -> None:

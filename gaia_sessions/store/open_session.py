@@ -235,7 +235,7 @@ class OpenSession:
                 transcript.write(durable=self.durable)
             atomic.replace(self.directory, reading.RECORD, data, durable=self.durable)
             if removed:
-                index.remove(self.root, self.agent_id, removed)
+                index.remove(self.root, {self.agent_id: removed})
         except OSError as error:
             raise refusal("change", self.directory.path, error) from error
 

@@ -119,7 +119,7 @@ class Deletion:
 
     def _let_go(self) -> None:
         gone, self._gone = self._gone, {}
-        index.remove_each(self._root, {agent_id: keys for agent_id, (_, keys) in gone.items()})
+        index.remove(self._root, {agent_id: keys for agent_id, (_, keys) in gone.items()})
         for lock, _ in gone.values():
             with suppress(OSError):  # a sweep removes it
                 lock.remove()

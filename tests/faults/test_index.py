@@ -50,7 +50,7 @@ with Directory.at(root) as opened:
         store.change("one", lambda record: {**record, "phase": "failed"})
     elif act == "remove many":
         keys = {f"over-{number}": [index_keys.parent_key("above")] for number in range(12)}
-        index.remove_each(opened, keys)
+        index.remove(opened, keys)
     elif act == "compact":
         with opened.below(".index") as folder:
             index.rewrite(folder, "active.keys")
@@ -144,7 +144,7 @@ with Directory.at(sys.argv[1]) as root:
         kept, gone = f"kept-{number}-{step}", f"gone-{number}-{step}"
         index.add(root, kept, [key])
         index.add(root, gone, [key])
-        index.remove(root, gone, [key])
+        index.remove(root, {gone: [key]})
         os.write(1, f"{kept}\\n".encode())
 """
 

@@ -588,7 +588,7 @@ with Directory.at(sys.argv[1]) as root:
         index.add(root, sys.argv[2], [key])
         if sys.argv[2] not in index.ids_under(root, key):
             sys.exit("an entry was lost")
-        index.remove(root, sys.argv[2], [key])
+        index.remove(root, {sys.argv[2]: [key]})
 """
 
 
