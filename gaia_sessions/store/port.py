@@ -215,8 +215,7 @@ class Reader(ReaderAbove, Protocol):
 
         Anybody may have written them. A session that is there beats its line: its removal did not take place. Of
         several lines of one session, by its id and ``created_at``, that with the highest ``revision`` counts, of equal
-        ones the last. Takes no lock. Raises
-        ``StoreFailure``.
+        ones the last. Takes no lock. Raises ``StoreFailure``.
         """
 
     def output_path(self, agent_id: str, number: int) -> str | None:
@@ -384,9 +383,9 @@ class Store(StoreReader, Protocol):
         """Deletes each session if ``should_delete``, called with what is found under its lock, says so.
 
         Says of each, in this order, whether it is deleted, or the error that prevented it: ``SessionNotFound``,
-        ``InvalidId``, ``LockTimeout``, that at once unless another ``timeout`` is given, which is as in ``open``,
-        ``StoreFailure``, or what ``should_delete`` raised. A writer that waited for a session finds it gone. After the
-        last all are durable; raises ``DurabilityUnknown`` if that cannot be said.
+        ``InvalidId``, ``LockTimeout``, ``StoreFailure``, or what ``should_delete`` raised. It does not wait for a lock,
+        unless another ``timeout`` is given, which is as in ``open``. A writer that waited for a session finds it gone.
+        After the last all are durable; raises ``DurabilityUnknown`` if that cannot be said.
         """
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:

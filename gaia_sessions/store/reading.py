@@ -254,7 +254,7 @@ class RecordCache:
             if recent_data == data and record["agent_id"] == agent_id:
                 return record
         record = _decoded(folder, agent_id, data)
-        self._recent = ((data, record), *_newest_of(self._recent))  # replaced whole: threads may share the cache
+        self._recent = ((data, record), *_newest_of(self._recent))
         return record
 
     def read(self, root: Directory, agent_id: str) -> Record:
