@@ -170,8 +170,8 @@ def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None 
     """Removes what ``cleanup_policy`` allows, and reports what was removed.
 
     First ``close_runs`` closes the runs whose end is proved; ``closed`` has its verdicts on those. A dry run is this on
-    a plan. Locked sessions are skipped as busy, and one that the system refuses to remove
-    stops no other. Raises ``StoreFailure`` for the store as a whole.
+    a plan. Locked sessions are skipped as busy, and one that the system refuses to remove stops no other. Raises
+    ``StoreFailure`` for the store as a whole.
     """
     reconciled = close_runs(store, cleanup_policy.now, root)
     report = _new_report(cleanup_policy, reconciled)

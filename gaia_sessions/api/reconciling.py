@@ -99,9 +99,9 @@ def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
 def close_runs(store: Store, now: datetime, root: str | None = None) -> Reconciled:
     """Judges every run without an end in a session that is not final, and closes those whose end is proved.
 
-    ``root`` has the log of the hooks. A dry run is this on a plan. Waits for no lock: a session
-    whose lock is held is ``busy``. One that cannot be written is ``failed``, and the others are still judged. A second
-    call changes nothing more.
+    ``root`` has the log of the hooks. A dry run is this on a plan. Waits for no lock: a session whose lock is
+    held is ``busy``. One that cannot be written is ``failed``, and the others are still judged. A second call changes
+    nothing more.
     """
     evidence_reader = EvidenceReader(root)
     report = _new_report()
