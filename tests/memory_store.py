@@ -122,9 +122,6 @@ class MemoryStore:
             if not active_only or is_active(record, agent_name, host_session_id):
                 yield agent_id, record
 
-    def heads(self, since: datetime | None) -> Iterator[tuple[str, RecordOrError]]:  # noqa: ARG002  # it has all at hand
-        return self.scan()
-
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         wanted = frozenset(map(check_agent_id, parent_ids))
         records = map(self.read, list(self._records))

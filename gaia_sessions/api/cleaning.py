@@ -14,7 +14,7 @@ from gaia_sessions import errors
 from gaia_sessions.config import DEFAULT_HOURS
 from gaia_sessions.errors import CorruptSession, LockTimeout, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.hosts.evidence import latest_write
-from gaia_sessions.session.clock import UTC, datetime, is_ahead, parse_time
+from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable, waits_for_approval
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import is_open
@@ -30,6 +30,7 @@ from .standing import decide
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from datetime import datetime
     from typing import NotRequired, TypedDict
 
     from gaia_sessions.session.policy import Limits
@@ -50,8 +51,7 @@ if TYPE_CHECKING:
         recent: how many were kept because they were used since.
         kept: those that are old, or may be, and were kept, each with the code of the reason.
         busy: those that another process is changing.
-        corrupt: those that cannot be read, each with the reason in words; without those that were removed, and
-            those that count as recent by the first look at their record.
+        corrupt: those that cannot be read, each with the reason in words; without those that were removed.
         failed: those that the system refused to read, change or remove, each with the reason in words.
         swept: the paths of what killed processes had left behind.
         left_out: how many sessions of which app were not looked at; there if no app was named and there are some.
@@ -73,7 +73,6 @@ if TYPE_CHECKING:
 
 
 _MAX_HOURS = 1_000_000
-_LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 _YOUNG = "young"
 """Why most sessions stay; those are only counted."""
 
@@ -109,7 +108,7 @@ class CleanupPolicy:
     sessions of this app; None for those of none.
     """
 
-    __slots__ = ("age", "app", "corrupt", "heads_since", "keep_days", "keeps_continued", "limits", "named", "now")
+    __slots__ = ("age", "app", "corrupt", "keep_days", "keeps_continued", "limits", "named", "now")
 
     def __init__(
         self,
@@ -126,7 +125,6 @@ class CleanupPolicy:
         self.now = now
         self.app = app
         self.age = timedelta(hours=hours)
-        self.heads_since: datetime | None = _LAST_MOMENT if corrupt else now - self.age
         self.keep_days = keep_days
         self.limits = limits
         self.corrupt = corrupt

@@ -18,6 +18,7 @@ from gaia_sessions.session.runs import has_ended, is_of_command, started_or_clai
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import read_or_corrupt
 from gaia_sessions.store.above import Above, all_below
+from gaia_sessions.store.reading import unless_refused
 from gaia_sessions.system import gone_runs
 from gaia_sessions.system.processes import is_alive
 
@@ -41,13 +42,11 @@ if TYPE_CHECKING:
         """What differs between those who remove sessions: each says with a code why a session must stay, or None.
 
         named: what goes as well, so that it holds nothing above it. corrupt: whether what cannot be read goes too.
-        heads_since: of what was updated after that the head is enough to look through all; None: of any.
         keeps_continued: whether one stays with which an open one goes on, since that tells what was said in it.
         """
 
         named: Collection[str]
         corrupt: bool
-        heads_since: datetime | None
         keeps_continued: bool
 
         def by_age(self, record: Record) -> str | None: ...
@@ -101,11 +100,11 @@ class Judge:
         self._looked_below = set[str]()
 
     def look_through(self) -> Iterator[tuple[str, RecordOrError]]:
-        """Every session with its record, head or error; after the last it is known what they say of each other."""
+        """Every session with what was found of it; after the last one it is known what they say of each other."""
         continues: dict[str, str] = {}
         going_on: list[str] = []
         parents_of_open: list[str] = []
-        for agent_id, found in self._sessions.heads(self.rule.heads_since):
+        for agent_id, found in self._sessions.scan():
             if not isinstance(found, SessionsError):
                 is_at_stake = is_open(found) and agent_id not in self.rule.named
                 parent_id = self.above.know_parent(found)
@@ -291,8 +290,6 @@ class NamedRule:
 
     __slots__ = ("corrupt", "keeps_continued", "named", "now")
 
-    heads_since: datetime | None = None
-
     def __init__(self, agent_ids: Iterable[str], now: datetime, *, force: bool) -> None:
         self.named: Collection[str] = dict.fromkeys(agent_ids)
         self.now = now
@@ -324,9 +321,8 @@ def remove_named(
         raise errors.BadArgument("agent_ids", agent_ids, "a list of IDs")
     store, rule = at.store, NamedRule(agent_ids, at.now, force=force)
     judge, leaving = Judge(rule, store), Leaving(store, at.now, at.config.limits)
-    for _ in judge.look_through():
-        continue
-    records = {agent_id: read_or_corrupt(store, agent_id) for agent_id in rule.named}
+    there = {agent_id: unless_refused(found) for agent_id, found in judge.look_through() if agent_id in rule.named}
+    records = {one: there[one] if one in there else read_or_corrupt(store, one) for one in rule.named}
     _check(store, judge, records)
 
     def check_again(agent_id: str, now_found: RecordOrError) -> bool:

@@ -96,19 +96,6 @@ class Directory:
         finally:
             os.close(fd)
 
-    def glimpse(self, path: str, limit: int) -> bytes:
-        """The first ``limit`` bytes of the file at ``path``; none if it cannot be read."""
-        try:
-            fd = _open_file(self.fd, path)
-        except OSError:
-            return b""
-        try:
-            return os.read(fd, limit)
-        except OSError:
-            return b""
-        finally:
-            os.close(fd)
-
     def open_file(self, name: str, limit: int | None = None) -> tuple[int, os.stat_result]:
         """The regular file ``name``, open for reading, and what the system says of it; ``NotAFile`` for others.
 

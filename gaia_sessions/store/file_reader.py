@@ -24,7 +24,6 @@ from .directory import translate_errors
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
-    from datetime import datetime
     from typing import Self
 
     from gaia_sessions.jsonio.strict import Json
@@ -133,9 +132,10 @@ class FileReader:
         is_full_scan = not active_only or not (is_of_conversation or self._has_index())
         if is_full_scan:
             with translate_errors("list", self.root):
-                names = [*reading.session_names(self.folder)]
+                names = reading.session_names(self.folder)
         else:
             names = [*self._ids_with(index_keys.narrowest_key(agent_name, host_session_id)), *self._refused_ids]
+        open_ids = set[str]()
         for name in self._from_anywhere(names):
             if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
                 raise StoreFailure(
@@ -143,23 +143,11 @@ class FileReader:
                 )
             record = self._read_or_error(name)
             if not isinstance(record, SessionNotFound):
+                if not isinstance(record, SessionsError) and is_open(record):
+                    open_ids.add(name)
                 yield name, record
-
-    def heads(self, since: datetime | None) -> Iterator[tuple[str, RecordOrError]]:
-        from gaia_sessions.session.record_head import head_of  # no hook looks at heads
-
-        root = self.folder
-        with translate_errors("list", self.root):
-            names = reading.session_names(root)
-        open_ids = set[str]()
-        for agent_id, is_folder in names.items():
-            data = reading.glimpse(root, agent_id) if is_folder else b""
-            found = head_of(data, agent_id, since) or self._read_or_error(agent_id)
-            if not isinstance(found, SessionNotFound):
-                if not isinstance(found, SessionsError) and is_open(found):
-                    open_ids.add(agent_id)
-                yield agent_id, found
-        self.open_ids = open_ids
+        if is_full_scan:
+            self.open_ids = open_ids
 
     def _from_anywhere(self, names: list[str]) -> list[str]:  # calls of hooks that reach no end begin elsewhere
         start = int.from_bytes(os.urandom(4)) % len(names) if names and self.seconds_left else 0

@@ -209,7 +209,7 @@ class FileStore(FileReader):
 
         root = self.folder
         if self.open_ids is None:
-            for _ in self.heads(None):
+            for _ in self.scan():
                 continue
         with translate_errors("sweep", self.root):
             purge_trash(root, durable=self.durable)

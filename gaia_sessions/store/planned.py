@@ -89,9 +89,6 @@ class Plan:
             if planned is None or is_active(planned, agent_name, host_session_id):
                 yield agent_id, record
 
-    def heads(self, since: datetime | None) -> Iterator[tuple[str, RecordOrError]]:
-        return self._each_once(self._store.heads(since))
-
     def _each_once(self, stored: Iterable[tuple[str, RecordOrError]]) -> Iterator[tuple[str, RecordOrError]]:
         """What is ``stored`` and not planned, and then what is planned by then."""
         seen: set[str] = set()

@@ -183,12 +183,6 @@ class Reader(ReaderAbove, Protocol):
         again under the lock what it decides on. Takes no lock, creates nothing.
         """
 
-    def heads(self, since: datetime | None) -> Iterator[tuple[str, RecordOrError]]:
-        """As ``scan``; but one that was updated after ``since``, or any for None, may have ``HEAD_KEYS`` alone.
-
-        Of such a one nothing else was read: something else in it may make the record corrupt.
-        """
-
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         """The record of every session whose parent is one of ``parent_ids``, in no order; ``open_only``: not final.
 

@@ -44,7 +44,6 @@ _MOST_DIGITS = 18
 """Of the number in a name: one more than the largest must fit into a record too."""
 
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
-_MAX_GLIMPSE = 1 << 16
 
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
@@ -100,15 +99,13 @@ def is_own_name(name: str) -> bool:
     return is_file_name(name) or is_file_name(atomic.target_of(name))
 
 
-def session_names(root: Directory) -> dict[str, bool]:
-    """The ids in ``root`` that name a directory, or a link to one with a record; whether each is a directory itself."""
-    found: dict[str, bool] = {}
-    for entry in root.entries():
-        if is_agent_id(entry.name):
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if is_folder or (entry.is_symlink() and has_record(root, entry.name)):
-                found[entry.name] = is_folder
-    return found
+def session_names(root: Directory) -> list[str]:
+    """The ids in ``root`` that name a directory, or a link to one with a record, in no order."""
+    return [entry.name for entry in root.entries() if is_agent_id(entry.name) and _may_be_session(root, entry)]
+
+
+def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and has_record(root, entry.name))
 
 
 def open_session(root: Directory, agent_id: str) -> Directory:
@@ -196,15 +193,6 @@ def read(root: Directory, agent_id: str) -> Record:
     """The record of ``agent_id``. Raises like ``open_session``."""
     with open_session(root, agent_id) as folder:
         return load(folder, agent_id)
-
-
-def glimpse(root: Directory, agent_id: str) -> bytes:
-    """What stands in the place of the record of ``agent_id``, which names a directory; nothing if that is long.
-
-    A link that somebody puts in place of that at this moment is followed: whoever decides on the session reads it.
-    """
-    data = root.glimpse(f"{agent_id}/{RECORD}", _MAX_GLIMPSE)
-    return data if len(data) < _MAX_GLIMPSE else b""
 
 
 def unless_refused(record: RecordOrError) -> RecordOrError:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .locks import Lock, WaitForLock
     from .port import RecordOrError
 
-_MOST_TOGETHER = 512
+_MOST_TOGETHER = 128
 """Of so many sessions the locks are held until the index has lost the entries of all: each holds a file open."""
 
 

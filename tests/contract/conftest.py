@@ -46,9 +46,6 @@ class ReadThroughPlan:
     def scan(self, **asked: Any) -> Iterator[tuple[str, RecordOrError]]:
         return self._foreseen().scan(**asked)
 
-    def heads(self, since: datetime | None) -> Iterator[tuple[str, RecordOrError]]:
-        return self._foreseen().heads(since)
-
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         return self._foreseen().children(parent_ids, open_only=open_only)
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import tracemalloc
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
-from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.record_head import HEAD_KEYS
 from gaia_sessions.session.runs import agent_alias, delegation_alias
-from tests.contract.conftest import BEGAN, STATES, agree, bring_into, finished, in_every_state, noted
+from tests.contract.conftest import STATES, agree, bring_into, finished, in_every_state, noted
 from tests.records import id_found
 from tests.removals import deleted
 
@@ -39,29 +34,6 @@ def test_a_scan_yields_every_session_once_with_its_record(store: Store, new: New
 
     assert len(found) == len(records)
     assert dict(found) == records
-
-
-@pytest.mark.parametrize("since", [None, BEGAN, datetime.max.replace(tzinfo=UTC)])
-def test_heads_are_of_every_session_and_of_old_ones_the_whole_record(
-    store: Store, new: New, since: datetime | None
-) -> None:
-    later = format_time(BEGAN + timedelta(hours=1))
-    records = {
-        "old": new("old", phase="failed"),
-        "young": new("young", last_updated=later, continues="old", parent_id="old"),
-        "of-an-app": new("of-an-app", last_updated=later, app="mail", user="ann"),
-        "newer": new("newer", last_updated=later, schema=2, phase="resting"),
-    }
-    for record in records.values():
-        store.create(record)
-
-    found: dict[str, Any] = dict(store.heads(since))
-
-    assert found.keys() == records.keys()
-    for agent_id, record in records.items():
-        may_be_a_head = since is None or (record["last_updated"], since) == (later, BEGAN)
-        promised = {key: value for key, value in record.items() if key in HEAD_KEYS or not may_be_a_head}
-        assert promised.items() <= dict(found[agent_id]).items() <= record.items(), agent_id
 
 
 def test_a_scan_of_the_active_leaves_out_none_that_is_not_final(store: Store, new: New) -> None:
