@@ -23,7 +23,7 @@ from .machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.store.directory import Directory
@@ -193,10 +193,6 @@ def figures(inspection: Inspection) -> Finding:
     return ok("figures", f"{plural(count, 'line')} about removed sessions")
 
 
-def _is_in(folder: str, paths: Iterable[str]) -> bool:
-    return any(path == folder or path.startswith(folder + os.sep) for path in paths)
-
-
 def times(inspection: Inspection) -> Finding:
     """A session whose last activity is in the future is neither resumed nor removed; an update corrects it."""
     in_future = inspection.records.in_future
@@ -242,7 +238,8 @@ def hints(inspection: Inspection) -> Finding:
     with roots.open_root(inspection.root) as root:
         if not root.is_there:
             return not_checked("hints", "the index: there is no session yet")
-        if _is_in(os.path.join(inspection.root, roots.INDEX), {entry.path for entry in inspection.entries_of_others}):
+        folder = os.path.join(inspection.root, roots.INDEX, "")
+        if any(os.path.join(entry.path, "").startswith(folder) for entry in inspection.entries_of_others):
             return not_checked("hints", "the index: it belongs to another user")
         if inspection.records.total and not index.is_complete(root):
             message = "the index is not marked complete since the system started: every look-up reads all sessions"

@@ -17,11 +17,8 @@ from .findings import first_few, ok, problem, shell_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .findings import Finding
     from .inspection import Inspection
-    from .own_files import TreeEntry
 
 _MOVE = "use another folder: set GAIA_SESSIONS_ROOT to it, also where the host is started, since its hooks use it too"
 _LEAST_SPACE = 16 << 20
@@ -90,7 +87,8 @@ def owner(inspection: Inspection) -> Finding:
     owner_name = user_name(inspection.entries[0].owner)
     message = f"{plural(len(paths), 'entry', 'entries')} not owned by {owner_name}: {first_few(paths)}"
     if any(entry.owner for entry in inspection.entries_of_others):
-        advice = f"they belong to {_owner_names(inspection.entries_of_others)}: decide whether to keep them"
+        names = ", ".join(dict.fromkeys(user_name(entry.owner) for entry in inspection.entries_of_others))
+        advice = f"they belong to {names}: decide whether to keep them"
         return problem("owner", f"{message}; {advice}; doctor does not change another user's files", None)
     if os.geteuid():
         command = f"sudo {inspection.command('doctor')}"
@@ -121,7 +119,3 @@ def _owner_and_group(path: str) -> str:
     """User and group of ``path``, as ``chown`` takes them."""
     found = os.stat(path)
     return f"{found.st_uid}:{found.st_gid}"
-
-
-def _owner_names(entries: Iterable[TreeEntry]) -> str:
-    return ", ".join(dict.fromkeys(user_name(entry.owner) for entry in entries))
