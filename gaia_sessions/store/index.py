@@ -66,7 +66,7 @@ _MAX_SHARD = 64 << 20
 _MANY = 8
 """So many lines are marked one by one; a shard that loses more is written anew."""
 
-_MIN_REWRITTEN = 1 << 12
+_MIN_REWRITTEN = 1 << 15
 """Bytes. No smaller shard is written anew for the removed lines in it."""
 
 _LOCK_SECONDS = 2.0

@@ -33,7 +33,7 @@ _RESULT = "BENCH_WAY"
 _OPTIMIZED = 0x1
 """The flag of the code of a function, which the bodies of modules and classes do not have."""
 
-_STOP, _STOP_AFTER_START, _LIST, _GET, _CANCEL = 254, 430, 526, 54, 268
+_STOP, _STOP_AFTER_START, _LIST, _GET, _CANCEL = 259, 440, 526, 54, 268
 _PLAIN_UPDATE, _UPDATE, _UPDATE_WITH_RUN = 120, 191, 175
 """How many moves each way may have: what was counted before each act had one file, but for the plainest update.
 
