@@ -43,7 +43,7 @@ from tests.places import planned
 from tests.records import LIMITS, START, WHEN, moved, record_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     Case = Callable[[int], Callable[[], object]]
 
@@ -185,8 +185,23 @@ def below_each_other(number: int, above_all: str | None = None) -> MemoryStore:
 
 
 def sessions_below_each_other(number: int) -> Callable[[], object]:
-    store = below_each_other(number)
-    return lambda: [*all_below(store, "s0")]
+    folder, store = without_index({"parent_id": f"s{one - 1}"} if one else {} for one in range(number))
+
+    def call(_: object = folder) -> None:
+        if len([*all_below(store, "s0")]) != number - 1:
+            raise RuntimeError("some are missing")
+
+    return call
+
+
+def without_index(keys: Iterable[dict[str, Any]]) -> tuple[object, FileStore]:
+    """A store on files whose index is not complete, with a session for each of ``keys``, and what keeps it there."""
+    folder = tempfile.TemporaryDirectory()
+    store = FileStore(f"{folder.name}/root", durable=False)
+    for one, more in enumerate(keys):
+        store.create({**record_with(), "agent_id": f"s{one}", **more})  # type: ignore[typeddict-item]  # keys of one
+    os.unlink(f"{folder.name}/root/.index/complete")
+    return folder, FileStore(f"{folder.name}/root", durable=False)
 
 
 def cancelled_sessions_below_each_other(number: int) -> Callable[[], object]:
@@ -209,10 +224,12 @@ def sessions_that_may_be_below_one(number: int) -> Callable[[], object]:
 
 
 def sessions_that_would_be_removed(number: int) -> Callable[[], object]:
-    store = MemoryStore()
-    for one in range(number):
-        store.create({**record_with(), "agent_id": f"s{one}"})
-    return lambda: remove_unused(planned(store), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
+    folder, store = without_index({} for _ in range(number))
+
+    def call(_: object = folder) -> None:
+        remove_unused(planned(store), CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
+
+    return call
 
 
 def old_sessions_below_each_other(number: int) -> Callable[[], object]:

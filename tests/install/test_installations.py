@@ -178,7 +178,12 @@ def test_the_lowest_dependencies_work_and_the_schema_is_the_same(
 
 
 REINSTALLS, CALLS = 10, 200
-OF_NOTHING = ("No module named gaia_sessions", "cannot be directly executed", "can't open file")
+OF_NOTHING = (
+    "No module named gaia_sessions",
+    "No module named 'gaia_sessions'",
+    "cannot be directly executed",
+    "can't open file",
+)
 """What Python says where it finds no first line of ours: the last one if the program goes while Python starts."""
 
 
